@@ -1,0 +1,1 @@
+"""The database: joins pgwire, planner and txn."""

@@ -1,0 +1,1 @@
+"""The versioned catalog and the virtual catalog relations."""

@@ -1,0 +1,1 @@
+"""The row executor: Python over indexes, chains and catalog relations."""

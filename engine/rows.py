@@ -1,0 +1,51 @@
+"""Rows on their way from an executor to a client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from planner.query import OutputColumn
+
+RowTuple: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class RowBatch:
+    """Some rows of a result, in one of two shapes: ``rows`` (tuples in the value domain) or ``arrow``.
+
+    ``arrow`` is a pyarrow.RecordBatch whose columns are in the engines' physical form: the same kinds as
+    ``txn.types`` documents for parts (numeric as decimal128 or struct, interval as struct, uuid as 16 bytes).
+    Exactly one is set.
+    """
+
+    rows: Sequence[RowTuple] | None = None
+    arrow: Any = None
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        if self.rows is not None:
+            return len(self.rows)
+        return int(self.arrow.num_rows)
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(slots=True)
+class RowStream:
+    """A result being produced. Iterate ``batches`` once; ``close`` cancels what still runs (idempotent)."""
+
+    columns: tuple[OutputColumn, ...]
+    batches: AsyncIterator[RowBatch]
+    close: Callable[[], None] = field(default=_nothing)
+
+
+@dataclass(slots=True)
+class ReadyRows:
+    """A result that is complete at once (point reads, constants): no task switch needed."""
+
+    columns: tuple[OutputColumn, ...]
+    rows: Sequence[RowTuple]

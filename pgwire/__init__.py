@@ -1,0 +1,1 @@
+"""PostgreSQL wire protocol v3: bytes to events and back, no database."""

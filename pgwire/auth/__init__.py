@@ -1,0 +1,1 @@
+"""Authentication exchanges as message exchanges without I/O."""

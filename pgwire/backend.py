@@ -1,0 +1,180 @@
+"""The Protocol a database implements to be served over pgwire.
+
+One ``Backend`` per connection; calls never overlap, in message order. Any method may return its result at
+once or an awaitable of it: the connection runs at-once results without a task switch, which is what makes a
+point read cheap, and awaits the others while reading from the socket pauses. A method fails by raising
+``BackendError``; anything else is a bug, reported as XX000 and logged.
+
+The server side owns message order (skip-until-Sync, ReadyForQuery, COPY sub-protocol, back-pressure);
+the backend owns prepared statements, portals, transactions and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from pgwire.errors import ErrorReport
+
+T = TypeVar("T")
+MaybeAwaitable: TypeAlias = T | Awaitable[T]
+TransactionStatus: TypeAlias = Literal["I", "T", "E"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldDescription:
+    """One column of RowDescription. ``format`` 0 text, 1 binary."""
+
+    name: str
+    type_oid: int
+    type_size: int
+    typmod: int = -1
+    table_oid: int = 0
+    attnum: int = 0
+    format: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementDescription:
+    """What Describe(statement) answers; ``fields`` None is NoData."""
+
+    param_oids: tuple[int, ...]
+    fields: tuple[FieldDescription, ...] | None
+
+
+class Responder(Protocol):
+    """How a backend answers during ``query`` and ``execute``. Implemented by the connection.
+
+    Nothing is written to the socket until the connection flushes; ``drain`` suspends while more than the
+    output limit is buffered (the back-pressure that reaches executors).
+    """
+
+    def row_description(self, fields: Sequence[FieldDescription]) -> None:
+        """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe)."""
+
+    def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
+        """Queue ``count`` complete, already framed DataRow messages (see pgwire.codecs.rows)."""
+
+    def command_complete(self, tag: str) -> None:
+        """Queue CommandComplete, e.g. ``INSERT 0 1``."""
+
+    def empty_query(self) -> None:
+        """Queue EmptyQueryResponse."""
+
+    def portal_suspended(self) -> None:
+        """Queue PortalSuspended."""
+
+    def notice(self, report: ErrorReport) -> None:
+        """Queue NoticeResponse."""
+
+    def parameter_status(self, name: str, value: str) -> None:
+        """Queue ParameterStatus."""
+
+    def error(self, report: ErrorReport) -> None:
+        """Queue ErrorResponse. ``query`` uses it itself; other methods raise BackendError instead."""
+
+    def copy_out(self, format: int, column_formats: Sequence[int]) -> None:
+        """Queue CopyOutResponse."""
+
+    def copy_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Queue one CopyData message."""
+
+    def copy_done(self) -> None:
+        """Queue CopyDone."""
+
+    def copy_in(self, format: int, column_formats: Sequence[int]) -> AsyncIterator[bytes]:
+        """Queue CopyInResponse, flush, and return the client's data chunks until CopyDone.
+
+        CopyFail raises BackendError 57014 with PostgreSQL's wording; so does a protocol violation (08P01).
+        Chunks need not end at row ends.
+        """
+
+    async def drain(self) -> None:
+        """Suspend until the buffered output is below the limit; raises ConnectionError if the peer left."""
+
+
+class Backend(Protocol):
+    """One connection's database session."""
+
+    def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
+        """Create prepared statement ``name`` ("" = unnamed); 42P05 if a named one exists."""
+
+    def bind(
+        self,
+        portal: str,
+        statement: str,
+        param_formats: Sequence[int],
+        params: Sequence[bytes | None],
+        result_formats: Sequence[int],
+    ) -> MaybeAwaitable[None]:
+        """Create a portal; 26000 unknown statement, 42P03 named portal exists, 08P01 wrong counts."""
+
+    def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
+        """Describe a statement; never executes anything."""
+
+    def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
+        """Describe a portal with its result formats; 34000 if unknown."""
+
+    def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
+        """Run or continue a portal. ``max_rows`` 0 = all. Ends with exactly one of command_complete,
+        empty_query or portal_suspended, or raises.
+        """
+
+    def close_statement(self, name: str) -> MaybeAwaitable[None]:
+        """Close a prepared statement; unknown names are fine."""
+
+    def close_portal(self, name: str) -> MaybeAwaitable[None]:
+        """Close a portal; unknown names are fine."""
+
+    def sync(self) -> MaybeAwaitable[None]:
+        """Sync arrived: commit the implicit transaction (or roll it back after a failure).
+
+        May raise: a failed commit is reported before ReadyForQuery.
+        """
+
+    def failed(self) -> MaybeAwaitable[None]:
+        """An error was sent in the extended protocol; what follows is skipped until Sync."""
+
+    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
+        """Run a simple Query: all its statements, stopping at the first error (sent through out.error)."""
+
+    def status(self) -> TransactionStatus:
+        """Return the ReadyForQuery byte."""
+
+    def cancel(self) -> None:
+        """A CancelRequest with this connection's key arrived; may be called at any time."""
+
+    def close(self) -> MaybeAwaitable[None]:
+        """The connection ended (Terminate, EOF or a fatal error): release everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authentication:
+    """What the database wants of a user: trust, cleartext, or SCRAM with this verifier.
+
+    ``verifier`` None with method scram means: unknown user or no password; the exchange is played to its
+    end against a mock verifier and then fails with 28P01, so that names cannot be probed.
+    """
+
+    method: Literal["trust", "scram-sha-256"]
+    verifier: str | None = None
+
+
+class Database(Protocol):
+    """What the server asks when a client connects."""
+
+    def authentication(
+        self, user: str, database: str, peer: str, tls: bool
+    ) -> MaybeAwaitable[Authentication]:
+        """Choose the method. May raise BackendError (FATAL 28000, 53300 too many connections ...)."""
+
+    def connect(
+        self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
+    ) -> MaybeAwaitable[tuple[Backend, Mapping[str, str]]]:
+        """Open a session after authentication; returns the backend and the ParameterStatus values.
+
+        ``parameters`` are the start-up packet's (user, database, options, application_name, ...).
+        Raises BackendError FATAL: 3D000 unknown database, 22023 bad setting ...
+        ``out`` is this connection's responder for messages outside statements (notices).
+        """

@@ -1,0 +1,1 @@
+"""Text and binary forms of every type, one file per family."""

@@ -1,0 +1,54 @@
+"""Protocol errors and the report a client gets.
+
+``ErrorReport`` is a value: the fields of ErrorResponse and NoticeResponse (PostgreSQL manual 55.8).
+``RemoteProtocolError`` means the peer broke the protocol; ``LocalProtocolError`` that our own side asked
+the state machine for something illegal, which is a bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """Fields of an error or notice. ``position`` counts characters from 1."""
+
+    severity: str
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
+    internal_position: int | None = None
+    internal_query: str | None = None
+    where: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    column: str | None = None
+    datatype: str | None = None
+    constraint: str | None = None
+
+
+class RemoteProtocolError(Exception):
+    """The peer sent what the protocol forbids; ``fatal`` when framing is lost (connection closes)."""
+
+    def __init__(self, message: str, *, sqlstate: str = "08P01", fatal: bool = False) -> None:
+        """Make an error; 08P01 unless said otherwise."""
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.message = message
+        self.fatal = fatal
+
+
+class LocalProtocolError(Exception):
+    """Our side asked for an illegal transition: a bug in the caller."""
+
+
+class BackendError(Exception):
+    """What a Backend raises to make the connection send an ErrorResponse and fail the statement."""
+
+    def __init__(self, report: ErrorReport) -> None:
+        """Wrap a report; severity FATAL also closes the connection after it is sent."""
+        super().__init__(report.message)
+        self.report = report

@@ -1,0 +1,1 @@
+"""SQL text to a typed, routed plan; pure functions over frozen values."""

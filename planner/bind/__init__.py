@@ -1,0 +1,1 @@
+"""Name resolution and typing: AST to Query tree and bound statements."""

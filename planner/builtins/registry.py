@@ -1,0 +1,131 @@
+"""The builtins table: one row per function, operator implementation, cast function and aggregate.
+
+A row is keyed by its pg_proc signature, ``"int4pl(int4,int4)"``: operators and casts of PostgreSQL are
+implemented by functions, so one key space serves all of them. A row holds up to three forms:
+
+    python   a callable on values of ``planner.types`` (row executor, defaults, constraints, constants)
+    duckdb   a callable that builds the DuckDB expression from lowered arguments
+    spark    the same for Spark
+
+An empty cell means: 0A000 on that route, and the router avoids it. The Python forms
+of a family stand in ``<family>.py``, its engine forms beside it in ``<family>_sql.py``; both fill the same
+rows at import time.
+
+Python forms of strict functions (pg_proc.proisstrict) are never called with None; the evaluator returns
+NULL before. They raise ``SqlError``/``DataError`` with PostgreSQL's SQLSTATE and wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from planner.facts import facts
+from planner.types import SqlType
+
+PythonForm = Callable[..., Any]
+
+
+class SqlForm(Protocol):
+    """Builds an engine expression. ``args`` are lowered arguments, ``types`` their SQL types.
+
+    Returns a ``sqlglot.exp.Expression`` (typed ``Any`` here, since sqlglot's door is ``planner.lower``);
+    forms use the small constructor library ``planner.lower.build`` and never parse text.
+    """
+
+    def __call__(self, args: Sequence[Any], types: Sequence[SqlType], result: SqlType) -> Any:
+        """Build the expression."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Builtin:
+    """One row. ``needs_session``: the Python form takes the ``Session`` (settings, catalog) first.
+
+    ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
+    """
+
+    signature: str
+    python: PythonForm | None = None
+    duckdb: SqlForm | None = None
+    spark: SqlForm | None = None
+    needs_session: bool = False
+    note: str = ""
+
+
+class AggregateState(Protocol):
+    """Python form of an aggregate: one instance per group."""
+
+    def step(self, *args: Any) -> None:
+        """Take one row's arguments (NULLs are filtered out before when the transition is strict)."""
+
+    def result(self) -> Any:
+        """Return the aggregate's value; NULL for an empty group where PostgreSQL says so."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AggregateBuiltin:
+    """An aggregate row: ``python`` makes an AggregateState; ``skip_nulls`` as for strict transitions."""
+
+    signature: str
+    python: Callable[..., AggregateState] | None = None
+    duckdb: SqlForm | None = None
+    spark: SqlForm | None = None
+    skip_nulls: bool = True
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Registry:
+    """All rows, by pg_proc oid. Filled by importing the family modules (``planner.builtins.load``)."""
+
+    functions: dict[int, Builtin] = field(default_factory=dict)
+    aggregates: dict[int, AggregateBuiltin] = field(default_factory=dict)
+
+    def _oid(self, signature: str) -> int:
+        try:
+            return facts().proc_by_signature[signature]
+        except KeyError:
+            raise LookupError(f"no pg_proc row {signature}") from None
+
+    def _function(self, signature: str) -> Builtin:
+        return self.functions.setdefault(self._oid(signature), Builtin(signature=signature))
+
+    def _aggregate(self, signature: str) -> AggregateBuiltin:
+        return self.aggregates.setdefault(self._oid(signature), AggregateBuiltin(signature=signature))
+
+    def python(
+        self, signature: str, form: PythonForm, *, needs_session: bool = False, note: str = ""
+    ) -> None:
+        """Register the Python form of a function (called from ``planner/builtins/<family>.py``)."""
+        row = self._function(signature)
+        if row.python is not None:
+            raise LookupError(f"{signature} has two Python forms")
+        row.python, row.needs_session = form, needs_session
+        row.note = note or row.note
+
+    def sql(
+        self, signature: str, *, duckdb: SqlForm | None = None, spark: SqlForm | None = None, note: str = ""
+    ) -> None:
+        """Register the engine forms of a function (from ``planner/builtins/<family>_sql.py``)."""
+        row = self._function(signature)
+        row.duckdb, row.spark = duckdb or row.duckdb, spark or row.spark
+        row.note = note or row.note
+
+    def aggregate_python(
+        self, signature: str, form: Callable[..., AggregateState], *, skip_nulls: bool = True
+    ) -> None:
+        """Register the Python form of an aggregate."""
+        row = self._aggregate(signature)
+        row.python, row.skip_nulls = form, skip_nulls
+
+    def aggregate_sql(
+        self, signature: str, *, duckdb: SqlForm | None = None, spark: SqlForm | None = None, note: str = ""
+    ) -> None:
+        """Register the engine forms of an aggregate."""
+        row = self._aggregate(signature)
+        row.duckdb, row.spark = duckdb or row.duckdb, spark or row.spark
+        row.note = note or row.note
+
+
+REGISTRY = Registry()

@@ -1,0 +1,139 @@
+"""What the binder needs to know about relations, and the protocol that tells it.
+
+The engine implements ``Catalog`` over its versioned catalog; a catalog value is an immutable snapshot at
+one timestamp (plus the transaction's own DDL), so binding is a pure function of text and catalog.
+Built-in types, functions, operators and casts come from ``planner.facts``, not from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from planner.types import SqlType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDef:
+    """A column. ``default_sql`` is the canonical text of its default (bound anew where used)."""
+
+    attnum: int
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default_sql: str | None = None
+    dropped: bool = False
+    # the value of rows written before the column was added (domain of planner.types), else None
+    missing_value: object = None
+    collation: int = 0
+    storage: str = ""
+    identity: str = ""
+    generated: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexDef:
+    """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column."""
+
+    oid: int
+    name: str
+    attnums: tuple[int, ...]
+    unique: bool = False
+    primary: bool = False
+    method: Literal["btree", "hash"] = "btree"
+    nulls_not_distinct: bool = False
+    descending: tuple[bool, ...] = ()
+    nulls_first: tuple[bool, ...] = ()
+    include: tuple[int, ...] = ()
+    constraint_oid: int = 0  # of the PRIMARY KEY / UNIQUE constraint it serves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintDef:
+    """A constraint: kind p, u, c (check) or n (not null); ``check_sql`` is the canonical expression."""
+
+    oid: int
+    name: str
+    kind: Literal["p", "u", "c"]
+    attnums: tuple[int, ...] = ()
+    index_oid: int = 0
+    check_sql: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationDef:
+    """A table ('r'), view ('v'), or virtual catalog relation ('r'/'v' with ``virtual``).
+
+    ``columns`` includes dropped ones, in attnum order. ``version`` changes with every DDL on it.
+    ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path.
+    """
+
+    oid: int
+    schema_oid: int
+    schema: str
+    name: str
+    kind: Literal["r", "v", "i", "S"]
+    columns: tuple[ColumnDef, ...] = ()
+    indexes: tuple[IndexDef, ...] = ()
+    constraints: tuple[ConstraintDef, ...] = ()
+    version: int = 0
+    virtual: bool = False
+    view_sql: str = ""
+    view_path: tuple[str, ...] = ()
+    owner: int = 10
+    persistence: Literal["p", "t", "u"] = "p"
+    options: Mapping[str, str] = field(default_factory=dict)
+    # the oid of the table an index ('i') belongs to
+    table_oid: int = 0
+
+    @property
+    def live(self) -> tuple[ColumnDef, ...]:
+        """Columns that are not dropped, in attnum order."""
+        return tuple(c for c in self.columns if not c.dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaDef:
+    """A schema (pg_namespace row)."""
+
+    oid: int
+    name: str
+    owner: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleDef:
+    """A role; ``verifier`` is the SCRAM-SHA-256 verifier text or None."""
+
+    oid: int
+    name: str
+    superuser: bool = False
+    inherit: bool = True
+    create_role: bool = False
+    create_db: bool = False
+    can_login: bool = False
+    replication: bool = False
+    bypass_rls: bool = False
+    connection_limit: int = -1
+    verifier: str | None = None
+    valid_until: int | None = None
+
+
+class Catalog(Protocol):
+    """An immutable view of the catalog."""
+
+    def schema(self, name: str) -> SchemaDef | None:
+        """Return the schema called ``name``."""
+
+    def relation(self, schema: str, name: str) -> RelationDef | None:
+        """Return relation ``schema.name`` of any kind, indexes included."""
+
+    def relation_by_oid(self, oid: int) -> RelationDef | None:
+        """Return the relation with this oid."""
+
+    def relations(self, schema: str) -> Iterable[RelationDef]:
+        """Yield the relations of a schema, in any order."""
+
+    def role(self, name: str) -> RoleDef | None:
+        """Return the role called ``name``."""

@@ -1,0 +1,56 @@
+"""Errors a statement can raise: SQLSTATE, message, and where in the text.
+
+Every error the planner, the builtins or an executor raises towards a client is a ``SqlError`` (or the
+``DataError`` of the value codecs, which has the same leading fields). Positions are spans over the
+*characters* of the statement text, ``[start, end)``, counted from 0; the wire's field P is ``start + 1``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pgwire.codecs.errors import DataError
+
+
+class Span(NamedTuple):
+    """A piece of the statement text: characters ``[start, end)``, counted from 0."""
+
+    start: int
+    end: int
+
+
+class SqlError(DataError):
+    """An error with the fields of PostgreSQL's ErrorResponse.
+
+    Attributes:
+        span: the piece of text to blame, or None.
+        schema, table, column, datatype, constraint: the constraint fields (s, t, c, d, n), or None.
+    """
+
+    def __init__(
+        self,
+        sqlstate: str,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        span: Span | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        column: str | None = None,
+        datatype: str | None = None,
+        constraint: str | None = None,
+    ) -> None:
+        """Make an error; only ``sqlstate`` and ``message`` are required."""
+        super().__init__(sqlstate, message, detail=detail, hint=hint)
+        self.span = span
+        self.schema = schema
+        self.table = table
+        self.column = column
+        self.datatype = datatype
+        self.constraint = constraint
+
+
+def not_supported(construct: str, *, span: Span | None = None, hint: str | None = None) -> SqlError:
+    """Return the 0A000 error that names ``construct`` (promise P4)."""
+    return SqlError("0A000", f"{construct} is not supported", span=span, hint=hint)

@@ -1,0 +1,211 @@
+"""PostgreSQL 15's built-in types, functions, operators and casts, as data.
+
+The CSV files in ``data/`` are facts read off a stock server (``data/SOURCE.md``). This module loads the ones
+the binder needs into frozen rows with indexes; the served ``pg_catalog`` shows the same rows. Loading is
+done once, at first use of ``facts()``, and takes some tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+# Oids the code names often.
+BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT2VECTOR, INT4, REGPROC, TEXT, OID, TID, XID, CID, OIDVECTOR = (
+    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+)  # fmt: skip
+JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ = (
+    114, 700, 701, 705, 1042, 1043, 1082, 1083, 1114, 1184, 1186, 1266,
+)  # fmt: skip
+BIT, VARBIT, NUMERIC, UUID, JSONB, RECORD, VOID = 1560, 1562, 1700, 2950, 3802, 2249, 2278
+REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROCEDURE, REGOPER, REGOPERATOR = (
+    2205, 2206, 4089, 4096, 2202, 2203, 2204,
+)  # fmt: skip
+CSTRING, ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, ANYENUM, INTERNAL, TRIGGER = (
+    2275, 2276, 2277, 2283, 2776, 3500, 2281, 2279,
+)  # fmt: skip
+ANYRANGE, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLERANGE = (
+    3831, 5077, 5078, 5079, 5080,
+)  # fmt: skip
+PG_CATALOG_OID, PUBLIC_OID, INFORMATION_SCHEMA_OID = 11, 2200, 13161
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFact:
+    """A pg_type row (the columns the code uses)."""
+
+    oid: int
+    name: str
+    length: int
+    by_value: bool
+    kind: str  # typtype: b base, p pseudo, r range, m multirange, e enum, d domain, c composite
+    category: str
+    preferred: bool
+    delimiter: str
+    element: int  # typelem: not 0 for arrays and for vectors/name/point ...
+    array: int  # typarray
+
+
+@dataclass(frozen=True, slots=True)
+class ProcFact:
+    """A pg_proc row."""
+
+    oid: int
+    name: str
+    kind: str  # f function, a aggregate, w window, p procedure
+    strict: bool
+    returns_set: bool
+    volatility: str  # i s v
+    arg_types: tuple[int, ...]
+    result: int
+    defaults: int  # number of trailing arguments with a default
+    variadic: int  # element type of the variadic argument, or 0
+    all_arg_types: tuple[int, ...] | None
+    arg_modes: tuple[str, ...] | None
+    arg_names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFact:
+    """A pg_operator row; ``left`` 0 for prefix operators."""
+
+    oid: int
+    name: str
+    left: int
+    right: int
+    result: int
+    commutator: int
+    negator: int
+    proc: int
+    can_hash: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CastFact:
+    """A pg_cast row: context i(mplicit) a(ssignment) e(xplicit); method f(unction) i(nout) b(inary)."""
+
+    source: int
+    target: int
+    func: int
+    context: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFact:
+    """A pg_aggregate row: kind n(ormal) o(rdered-set) h(ypothetical)."""
+
+    proc: int
+    kind: str
+    direct_args: int
+
+
+def rows(file: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of ``data/<file>.csv`` as dictionaries of text."""
+    with (DATA / f"{file}.csv").open(newline="", encoding="utf-8") as handle:
+        yield from csv.DictReader(handle)
+
+
+def _oid_list(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.strip("{}").replace(",", " ").split())
+
+
+def _text_list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip('"') for part in text.strip("{}").split(","))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All facts with their indexes."""
+
+    types: Mapping[int, TypeFact]
+    types_by_name: Mapping[str, TypeFact]
+    procs: Mapping[int, ProcFact]
+    procs_by_name: Mapping[str, tuple[ProcFact, ...]]
+    operators: Mapping[int, OperatorFact]
+    operators_by_name: Mapping[str, tuple[OperatorFact, ...]]
+    casts: Mapping[tuple[int, int], CastFact]
+    aggregates: Mapping[int, AggregateFact]
+    proc_by_signature: Mapping[str, int]
+
+    def signature(self, oid: int) -> str:
+        """Return ``name(argtype,argtype)`` of a function, with pg_type names."""
+        proc = self.procs[oid]
+        return f"{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"
+
+
+@functools.cache
+def facts() -> Facts:
+    """Return the facts (loaded once)."""
+    types: dict[int, TypeFact] = {}
+    for row in rows("types"):
+        fact = TypeFact(
+            oid=int(row["oid"]), name=row["typname"], length=int(row["typlen"]),
+            by_value=row["typbyval"] == "t", kind=row["typtype"], category=row["typcategory"],
+            preferred=row["typispreferred"] == "t", delimiter=row["typdelim"],
+            element=int(row["typelem"]), array=int(row["typarray"]),
+        )  # fmt: skip
+        types[fact.oid] = fact
+    procs: dict[int, ProcFact] = {}
+    by_name: dict[str, list[ProcFact]] = {}
+    for row in rows("functions"):
+        proc = ProcFact(
+            oid=int(row["oid"]), name=row["proname"], kind=row["prokind"],
+            strict=row["proisstrict"] == "t", returns_set=row["proretset"] == "t",
+            volatility=row["provolatile"], arg_types=_oid_list(row["proargtypes"]),
+            result=int(row["prorettype"]), defaults=int(row["pronargdefaults"]),
+            variadic=int(row["provariadic"]),
+            all_arg_types=_oid_list(row["proallargtypes"]) if row["proallargtypes"] else None,
+            arg_modes=_text_list(row["proargmodes"]) if row["proargmodes"] else None,
+            arg_names=_text_list(row["proargnames"]) if row["proargnames"] else None,
+        )  # fmt: skip
+        procs[proc.oid] = proc
+        by_name.setdefault(proc.name, []).append(proc)
+    operators: dict[int, OperatorFact] = {}
+    ops_by_name: dict[str, list[OperatorFact]] = {}
+    proc_names = {proc.name: proc.oid for proc in procs.values()}
+    for row in rows("operators"):
+        code = row["oprcode"]
+        op = OperatorFact(
+            oid=int(row["oid"]), name=row["oprname"], left=int(row["oprleft"]),
+            right=int(row["oprright"]), result=int(row["oprresult"]), commutator=int(row["oprcom"]),
+            negator=int(row["oprnegate"]),
+            proc=int(code) if code.isdigit() else proc_names.get(code, 0),
+            can_hash=row["oprcanhash"] == "t",
+        )  # fmt: skip
+        operators[op.oid] = op
+        ops_by_name.setdefault(op.name, []).append(op)
+    casts = {
+        (int(row["castsource"]), int(row["casttarget"])): CastFact(
+            int(row["castsource"]), int(row["casttarget"]), int(row["castfunc"]),
+            row["castcontext"], row["castmethod"],
+        )
+        for row in rows("casts")
+    }  # fmt: skip
+    aggregates = {
+        int(row["aggfnoid"]): AggregateFact(
+            int(row["aggfnoid"]), row["aggkind"], int(row["aggnumdirectargs"])
+        )
+        for row in rows("aggregates")
+    }
+    signatures = {
+        f"{proc.name}({','.join(types[t].name for t in proc.arg_types)})": proc.oid
+        for proc in procs.values()
+        if all(t in types for t in proc.arg_types)
+    }
+    return Facts(
+        types=types,
+        types_by_name={fact.name: fact for fact in types.values()},
+        procs=procs,
+        procs_by_name={name: tuple(group) for name, group in by_name.items()},
+        operators=operators,
+        operators_by_name={name: tuple(group) for name, group in ops_by_name.items()},
+        casts=casts,
+        aggregates=aggregates,
+        proc_by_signature=signatures,
+    )

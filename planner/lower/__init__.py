@@ -1,0 +1,1 @@
+"""Query tree to DuckDB and Spark SQL; the only door to sqlglot."""

@@ -1,0 +1,1 @@
+"""Rewrites of the Query tree, one per file."""

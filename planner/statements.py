@@ -1,0 +1,458 @@
+"""Bound statements that are not queries, and the envelope every bound statement comes in."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from planner import ast, query
+from planner.query import Expr, OutputColumn, QueryExpr
+from planner.types import SqlType
+
+
+class StatementClass(enum.Enum):
+    """How a statement runs (DESIGN section 2)."""
+
+    READ_ONLY = "read only"
+    WRITE_ONLY = "write only"
+    READ_THEN_WRITE = "read then write"
+    DDL = "ddl"
+    UTILITY = "utility"
+    TRANSACTION_CONTROL = "transaction control"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStatement:
+    """A SELECT, VALUES or set operation as a statement."""
+
+    query: QueryExpr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain:
+    """EXPLAIN of a bound statement; ``options`` are lower-case (analyze, verbose, timestamp, format ...)."""
+
+    body: BoundStatement
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """COPY. ``query`` is set for COPY (query) TO; ``attnums`` are the table's columns in copy order.
+
+    ``where`` filters rows of COPY FROM over Var(range=0). ``options`` are validated by the binder:
+    format, delimiter, null, header, quote, escape, force_quote, force_not_null, force_null, encoding, freeze.
+    ``filename`` None is STDIN/STDOUT.
+    """
+
+    table: int
+    attnums: tuple[int, ...]
+    query: QueryExpr | None
+    is_from: bool
+    filename: str | None
+    program: bool
+    options: Mapping[str, object]
+    defaults: tuple[tuple[int, Expr], ...] = ()
+    where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSpec:
+    """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySpec:
+    """A PRIMARY KEY or UNIQUE constraint: column names; ``name`` None = choose one as PostgreSQL does."""
+
+    name: str | None
+    primary: bool
+    columns: tuple[str, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[str, ...] = ()
+    using_index: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """A CHECK constraint; ``expr`` sees Var(range=0, attnum) of the table; ``sql`` is its canonical text."""
+
+    name: str | None
+    expr: Expr
+    sql: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it)."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    columns: tuple[ColumnSpec, ...]
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    persistence: Literal["p", "t", "u"] = "p"
+    on_commit: Literal["", "preserve", "delete", "drop"] = ""
+    options: Mapping[str, str] = None  # type: ignore[assignment]
+    query: QueryExpr | None = None
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSchema:
+    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run)."""
+
+    name: str
+    if_not_exists: bool
+    owner: str | None = None
+    elements: tuple[ast.Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text."""
+
+    schema: str
+    name: str
+    replace: bool
+    columns: tuple[OutputColumn, ...]
+    sql: str
+    query: QueryExpr
+    depends_on: frozenset[int] = frozenset()
+    persistence: Literal["p", "t", "u"] = "p"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX on plain columns of a table."""
+
+    table: int
+    name: str | None
+    if_not_exists: bool
+    unique: bool
+    method: Literal["btree", "hash"]
+    attnums: tuple[int, ...]
+    descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[int, ...] = ()
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """ALTER TABLE: actions in order."""
+
+    table: int
+    actions: tuple[AlterAction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnSpec
+    if_not_exists: bool = False
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddKey:
+    """ADD PRIMARY KEY / UNIQUE."""
+
+    key: KeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddCheck:
+    """ADD CHECK."""
+
+    check: CheckSpec
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """DROP CONSTRAINT."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault:
+    """ALTER COLUMN SET / DROP DEFAULT (``default`` None drops)."""
+
+    column: str
+    default: Expr | None
+    default_sql: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetNotNull:
+    """ALTER COLUMN SET / DROP NOT NULL."""
+
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterOwner:
+    """OWNER TO."""
+
+    role: str
+
+
+AlterAction: TypeAlias = (
+    AddColumn
+    | DropColumn
+    | AddKey
+    | AddCheck
+    | DropConstraint
+    | SetDefault
+    | SetNotNull
+    | AlterOwner
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """RENAME of a relation, column, constraint, index, schema or role; ``old`` names the inner thing."""
+
+    what: Literal["relation", "column", "constraint", "schema", "role"]
+    relation: int = 0
+    old: str = ""
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """DROP of tables, views, indexes or schemas. ``names``: (schema, name), schema "" = search path."""
+
+    what: Literal["table", "view", "index", "schema"]
+    names: tuple[tuple[str, str], ...]
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncate:
+    """TRUNCATE of tables by oid."""
+
+    tables: tuple[int, ...]
+    restart_identity: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleStatement:
+    """CREATE / ALTER / DROP ROLE (USER). ``options``: attribute name of RoleDef, or password -> value."""
+
+    action: Literal["create", "alter", "drop"]
+    names: tuple[str, ...]
+    options: Mapping[str, object]
+    if_exists: bool = False
+    is_user: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """BEGIN, COMMIT, ROLLBACK and the savepoint statements."""
+
+    action: Literal[
+        "begin", "commit", "rollback", "savepoint", "release", "rollback_to"
+    ]
+    name: str = ""
+    chain: bool = False
+    isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetVariable:
+    """SET / RESET. ``value`` None = default; ``name`` "all" for RESET ALL."""
+
+    name: str
+    value: str | None
+    local: bool = False
+    span: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTransaction:
+    """SET TRANSACTION / SET SESSION CHARACTERISTICS."""
+
+    session: bool
+    isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowVariable:
+    """SHOW name | ALL."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """PREPARE name (types) AS statement; ``text`` is the inner statement's text."""
+
+    name: str
+    param_types: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutePrepared:
+    """EXECUTE name (args); each argument is bound without a context type (unknown literals stay unknown)."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deallocate:
+    """DEALLOCATE name; None = ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareCursor:
+    """DECLARE name CURSOR FOR query."""
+
+    name: str
+    query: QueryExpr
+    text: str
+    scroll: bool | None = None
+    hold: bool = False
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """FETCH / MOVE. ``count`` None = ALL; direction as PostgreSQL's FetchDirection."""
+
+    cursor: str
+    direction: Literal["forward", "backward", "absolute", "relative"]
+    count: int | None
+    move: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseCursor:
+    """CLOSE name; None = ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER: ``tables`` empty = all."""
+
+    what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
+    tables: tuple[int, ...] = ()
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """DISCARD ALL | PLANS | SEQUENCES | TEMP."""
+
+    what: Literal["all", "plans", "sequences", "temp"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """COMMENT ON relation or column."""
+
+    class_oid: int
+    object_oid: int
+    sub_id: int
+    text: str | None
+
+
+Statement: TypeAlias = (
+    QueryStatement
+    | query.Insert
+    | query.Update
+    | query.Delete
+    | Explain
+    | Copy
+    | CreateTable
+    | CreateSchema
+    | CreateView
+    | CreateIndex
+    | AlterTable
+    | Rename
+    | Drop
+    | Truncate
+    | RoleStatement
+    | Transaction
+    | SetVariable
+    | SetTransaction
+    | ShowVariable
+    | Prepare
+    | ExecutePrepared
+    | Deallocate
+    | DeclareCursor
+    | Fetch
+    | CloseCursor
+    | Maintenance
+    | Discard
+    | Comment
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundStatement:
+    """One bound statement.
+
+    ``params[i]`` is the type oid of ``$(i+1)``. ``columns`` None means it returns no rows (EXPLAIN, SHOW,
+    FETCH and DML RETURNING do return rows; FETCH's and EXECUTE's columns are known to the engine only).
+    ``stable`` lists the session- or transaction-stable values that were turned into parameters: entry
+    i is the value of ``Param(len(params) + 1 + i)``.
+    ``volatile``: contains a volatile function. ``reads``/``writes``: oids of base tables (through views).
+    ``versions``: (oid, RelationDef.version) of every relation it was bound against.
+    ``settings``: names of settings whose values were folded in at bind time.
+    ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
+    """
+
+    statement: Statement
+    class_: StatementClass
+    tag: str
+    text: str
+    params: tuple[int, ...] = ()
+    stable: tuple[Expr, ...] = ()
+    columns: tuple[OutputColumn, ...] | None = None
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    versions: tuple[tuple[int, int], ...] = ()
+    volatile: bool = False
+    uses_virtual: bool = False

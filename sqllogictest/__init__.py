@@ -1,0 +1,1 @@
+"""A sqllogictest runner that talks to any PostgreSQL server."""

@@ -1,0 +1,1 @@
+"""Strictly serializable transactions over durable shards; knows nothing of SQL."""

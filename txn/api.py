@@ -1,0 +1,194 @@
+"""What the engine calls: a store of shards and its transactions.
+
+Methods typed ``MaybeAwaitable`` answer at once when nothing has to be waited for (hot rows, free locks) and
+return an awaitable otherwise; callers test with ``isinstance(x, Awaitable)``. Errors are those of
+``txn.errors``; the engine maps them to SQLSTATEs.
+
+A transaction's life (DESIGN section 7):
+
+    begin ── lock-free reads at read_ts ──> begin_write (promotion: read set locked and checked)
+          ── reads of the latest committed state + own intents, strict two-phase locking ──> commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+from txn.types import (
+    IndexId,
+    Key,
+    KeyRange,
+    Row,
+    RowId,
+    ShardId,
+    ShardSpec,
+    Snapshot,
+    StoredRow,
+    Timestamp,
+    TxnId,
+)
+
+T = TypeVar("T")
+MaybeAwaitable: TypeAlias = T | Awaitable[T]
+
+TableLock: TypeAlias = Literal["IS", "IX", "S", "SIX", "X"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardStats:
+    """Figures the router uses; cheap, possibly a little stale."""
+
+    rows: int
+    hot_rows: int
+    parts: int
+    bytes: int
+
+
+class Transaction(Protocol):
+    """One transaction. Not thread-safe; used from the event loop only."""
+
+    id: TxnId
+    read_ts: Timestamp
+    read_only: bool
+
+    @property
+    def writing(self) -> bool:
+        """True once ``begin_write`` succeeded (reads then see the latest state, under locks)."""
+
+    def next_statement(self) -> int:
+        """Start a statement: from now on reads see own intents of *earlier* statements only."""
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def spec(self, shard: ShardId) -> ShardSpec:
+        """Return the shard's schema as this transaction sees it; KeyError if it does not exist."""
+
+    def lookup(
+        self, shard: ShardId, index: IndexId, keys: Sequence[Key], *, for_update: bool = False
+    ) -> MaybeAwaitable[list[StoredRow]]:
+        """Return the visible rows whose index key equals one of ``keys`` (full keys, no NULLs).
+
+        Recorded in the read set. When ``writing``, each key is locked first: S, or X with ``for_update``.
+        """
+
+    def range(
+        self,
+        shard: ShardId,
+        index: IndexId,
+        key_range: KeyRange,
+        *,
+        reverse: bool = False,
+        limit: int | None = None,
+        for_update: bool = False,
+    ) -> MaybeAwaitable[list[StoredRow]]:
+        """Return visible rows in key order (sorted indexes only). Locks as documented in txn.locks."""
+
+    def scan(self, shard: ShardId, *, for_update: bool = False) -> AsyncIterator[list[StoredRow]]:
+        """Yield all visible rows in chunks, without blocking the loop for long."""
+
+    def snapshot(self, shard: ShardId) -> MaybeAwaitable[Snapshot]:
+        """Return the shard as engines read it. Counts as a scan in the read set."""
+
+    def stats(self, shard: ShardId) -> ShardStats:
+        """Return figures for the router; no read is recorded."""
+
+    # -- writes ----------------------------------------------------------------------------------
+
+    def begin_write(
+        self, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()
+    ) -> MaybeAwaitable[None]:
+        """Prepare a writing statement: promote if this is the first, lock tables (IX; SIX/S if scanned).
+
+        Raises WriteConflict when something read since read_ts has changed; Deadlock; LockTimeout;
+        ReadOnlyTransaction (25006 is the engine's).
+        """
+
+    def lock_table(self, shard: ShardId, mode: TableLock) -> MaybeAwaitable[None]:
+        """Take a table lock explicitly (DDL takes X)."""
+
+    def insert(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[list[RowId]]:
+        """Stage new rows. Takes X on their unique keys; raises DuplicateKey(shard, index, key)."""
+
+    def find_conflicts(
+        self, shard: ShardId, row: Row, indexes: Sequence[IndexId]
+    ) -> MaybeAwaitable[StoredRow | None]:
+        """Lock X the unique keys of ``row`` in ``indexes`` and return a live row holding one, or None."""
+
+    def update(
+        self, shard: ShardId, changes: Sequence[tuple[RowId, Row]]
+    ) -> MaybeAwaitable[list[bool]]:
+        """Stage new values for rows (ids from reads of this transaction). Unique keys as for insert.
+
+        All of one statement's changes are checked together at its end, so that ``SET k = k + 1`` works
+        where the final state is unique.  Entry i is False when row i no longer exists.
+        """
+
+    def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> MaybeAwaitable[list[bool]]:
+        """Stage deletions."""
+
+    def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> Awaitable[int]:
+        """Insert pyarrow.RecordBatches (columns ``c<attnum>``) by writing parts; returns the row count.
+
+        Takes table X; finds duplicates by sort and merge; raises DuplicateKey. Visible to later statements
+        of this transaction, and to others at commit, like any other write.
+        """
+
+    # -- schema ----------------------------------------------------------------------------------
+
+    def create_shard(self, spec: ShardSpec) -> None:
+        """Register a shard when this transaction commits; usable inside it at once."""
+
+    def alter_shard(self, spec: ShardSpec) -> MaybeAwaitable[None]:
+        """Change a shard's schema; takes X. New unique indexes are built and checked (DuplicateKey)."""
+
+    def rewrite(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[None]:
+        """Replace all rows (ALTER that must touch rows); takes X."""
+
+    def truncate(self, shard: ShardId) -> MaybeAwaitable[None]:
+        """Empty a shard by starting a new generation; takes X."""
+
+    def drop_shard(self, shard: ShardId) -> MaybeAwaitable[None]:
+        """Forget a shard when this transaction commits; takes X."""
+
+    # -- end -------------------------------------------------------------------------------------
+
+    def on_applied(self, callback: Callable[[Timestamp], None]) -> None:
+        """Call ``callback(commit_ts)`` in the same loop tick in which the commit becomes readable."""
+
+    def savepoint(self) -> int:
+        """Mark a savepoint and return its handle."""
+
+    def rollback_to(self, savepoint: int) -> None:
+        """Undo intents and schema changes since ``savepoint``; locks stay."""
+
+    def commit(self) -> MaybeAwaitable[Timestamp]:
+        """Commit; returns read_ts when nothing was written. Durable and applied on return (P2).
+
+        Raises OutOfSpace (rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
+        """
+
+    def rollback(self) -> None:
+        """Drop intents, locks and holds. Idempotent."""
+
+
+class Store(Protocol):
+    """A running set of shards with one oracle, log and lock table."""
+
+    def begin(
+        self, *, read_only: bool = False, session: int = 0, deadline_ms: int | None = None
+    ) -> Transaction:
+        """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors."""
+
+    def read_ts(self) -> Timestamp:
+        """Return the timestamp of the latest commit that is durable and applied."""
+
+    def cancel_waits(self, session: int) -> None:
+        """Make the session's pending lock waits raise WaitCancelled."""
+
+    def flush(self, shard: ShardId | None = None) -> Awaitable[None]:
+        """Write hot rows to parts now (CHECKPOINT, VACUUM, tests)."""
+
+    def close(self) -> Awaitable[None]:
+        """Finish queued commits and release the data directory."""

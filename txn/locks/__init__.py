@@ -1,0 +1,1 @@
+"""Lock modes, queues and deadlock policies."""

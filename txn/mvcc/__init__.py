@@ -1,0 +1,1 @@
+"""Version chains, indexes and snapshots in memory."""

@@ -1,0 +1,1 @@
+"""Blob and consensus stores, parts and shards."""

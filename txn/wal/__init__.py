@@ -1,0 +1,1 @@
+"""The txns shard: the one log through which every commit goes."""
