@@ -11,18 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from engine.rows import ReadyRows, RowStream
 from planner.catalog import Catalog
 from planner.query import QueryExpr
 from txn.api import Transaction
 
+if TYPE_CHECKING:
+    from pgwire.codecs.registry import CodecSettings
+
 
 class Session(Protocol):
     """What functions may ask of the session (registry rows with ``needs_session``)."""
 
     catalog: Catalog
+
+    @property
+    def codec_settings(self) -> CodecSettings:
+        """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
+
+    def random(self) -> float:
+        """random(): uniform in [0, 1)."""
+
+    def set_seed(self, seed: float) -> None:
+        """setseed(): -1 .. 1."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return ``count`` random bytes (uuids)."""
 
     def setting(self, name: str) -> str:
         """Return a setting's text value (lower-case name); 42704 if unknown."""
@@ -100,8 +116,10 @@ class Executor(Protocol):
 
     name: str
 
-    def prepare(self, query: QueryExpr) -> Any:
+    def prepare(self, query: QueryExpr, catalog: Catalog) -> Any:
         """Compile once (cached with the plan): returns an opaque plan for ``run``.
+
+        ``catalog`` is the one the query was bound against: it names the indexes that may serve.
 
         Raises SqlError 0A000 naming the construct when this route cannot run it (the router then looks
         further).

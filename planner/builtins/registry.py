@@ -42,6 +42,8 @@ class SqlForm(Protocol):
 class Builtin:
     """One row. ``needs_session``: the Python form takes the ``Session`` (settings, catalog) first.
 
+    ``needs_types``: it takes the keyword ``types``, the argument type oids of the call (polymorphic functions).
+
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
     """
 
@@ -50,6 +52,7 @@ class Builtin:
     duckdb: SqlForm | None = None
     spark: SqlForm | None = None
     needs_session: bool = False
+    needs_types: bool = False
     note: str = ""
 
 
@@ -65,13 +68,19 @@ class AggregateState(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class AggregateBuiltin:
-    """An aggregate row: ``python`` makes an AggregateState; ``skip_nulls`` as for strict transitions."""
+    """An aggregate row: ``python`` makes an AggregateState; ``skip_nulls`` as for strict transitions.
+
+    ``needs_session`` / ``needs_types``: the maker takes the session first / the keyword ``types`` (oids of the
+    aggregated arguments). Direct arguments of ordered-set aggregates come as keyword ``direct`` (a tuple).
+    """
 
     signature: str
     python: Callable[..., AggregateState] | None = None
     duckdb: SqlForm | None = None
     spark: SqlForm | None = None
     skip_nulls: bool = True
+    needs_session: bool = False
+    needs_types: bool = False
     note: str = ""
 
 
@@ -95,13 +104,19 @@ class Registry:
         return self.aggregates.setdefault(self._oid(signature), AggregateBuiltin(signature=signature))
 
     def python(
-        self, signature: str, form: PythonForm, *, needs_session: bool = False, note: str = ""
+        self,
+        signature: str,
+        form: PythonForm,
+        *,
+        needs_session: bool = False,
+        needs_types: bool = False,
+        note: str = "",
     ) -> None:
         """Register the Python form of a function (called from ``planner/builtins/<family>.py``)."""
         row = self._function(signature)
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
-        row.python, row.needs_session = form, needs_session
+        row.python, row.needs_session, row.needs_types = form, needs_session, needs_types
         row.note = note or row.note
 
     def sql(
@@ -113,11 +128,18 @@ class Registry:
         row.note = note or row.note
 
     def aggregate_python(
-        self, signature: str, form: Callable[..., AggregateState], *, skip_nulls: bool = True
+        self,
+        signature: str,
+        form: Callable[..., AggregateState],
+        *,
+        skip_nulls: bool = True,
+        needs_session: bool = False,
+        needs_types: bool = False,
     ) -> None:
         """Register the Python form of an aggregate."""
         row = self._aggregate(signature)
         row.python, row.skip_nulls = form, skip_nulls
+        row.needs_session, row.needs_types = needs_session, needs_types
 
     def aggregate_sql(
         self, signature: str, *, duckdb: SqlForm | None = None, spark: SqlForm | None = None, note: str = ""
