@@ -1,0 +1,13 @@
+"""The AST: frozen nodes with spans, one namespace over queries and the other statements.
+
+    text --parse--> AST --bind--> Query tree
+
+``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written: no
+name is looked up, no type known. ``planner.ast_query`` has expressions and queries, ``planner.ast_statement``
+the rest.
+"""
+
+from __future__ import annotations
+
+from planner.ast_query import *  # noqa: F403
+from planner.ast_statement import *  # noqa: F403
