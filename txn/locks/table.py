@@ -1,0 +1,367 @@
+"""The lock table: granules, holders, queues (D46-D49).
+
+A granule is any hashable value; ``txn.coordinator`` uses
+
+    shard                        a table
+    (shard, row id)              a row
+    (shard, index, key)          an index key, whether a row has it or not
+
+A request that cannot be granted waits in its granule's queue. Order is fair: a newcomer waits behind whoever
+it conflicts with, also behind those that only wait; an owner that already holds the granule and asks for more
+(an upgrade) goes before all newcomers, because they cannot be served before it anyway.
+
+    holders  t1:S t2:S      queue  [t2 S->X upgrade] [t5 IX] [t6 S]
+
+Locks are held until ``release_all`` (strict two-phase locking, D39). All calls are made on the event loop.
+Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule per mode.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from txn.errors import Deadlock, LockTimeout, TxnError, WaitCancelled
+from txn.locks.mode import COMPATIBLE, CONFLICTS, NAMES, ONE, SUPREMUM
+from txn.locks.policy import POLICIES, Policy, Waiter
+
+Granule: TypeAlias = Hashable
+
+
+class LockOwner:
+    """Someone who holds locks: one transaction.
+
+    ``lock_timeout_ms`` 0 means no limit. ``doomed`` is set when a policy chose this owner while it was not
+    waiting; its next acquisition raises it.
+    """
+
+    __slots__ = ("doomed", "held", "id", "lock_timeout_ms", "session", "waiting")
+
+    def __init__(self, txn_id: int, session: int = 0, lock_timeout_ms: int = 0) -> None:
+        self.id = txn_id
+        self.session = session
+        self.lock_timeout_ms = lock_timeout_ms
+        self.held: dict[Granule, int] = {}
+        self.waiting: _Request | None = None
+        self.doomed: TxnError | None = None
+
+
+class _Entry:
+    """One granule that somebody holds or waits for. ``counts``: holders per mode, packed (mode.ONE)."""
+
+    __slots__ = ("counts", "granule", "holders", "queue")
+
+    def __init__(self, granule: Granule) -> None:
+        self.granule = granule
+        self.counts = 0
+        self.holders: dict[LockOwner, int] = {}
+        self.queue: list[_Request] | None = None
+
+
+class _Request:
+    """A waiting request: ``mode`` is what the owner will hold when it is granted."""
+
+    __slots__ = ("entry", "future", "mode", "owner", "timer", "upgrade")
+
+    def __init__(self, owner: LockOwner, entry: _Entry, mode: int, upgrade: bool) -> None:
+        self.owner = owner
+        self.entry = entry
+        self.mode = mode
+        self.upgrade = upgrade
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.timer: asyncio.TimerHandle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    """One line of the lock table, for ``pg_locks``."""
+
+    granule: Granule
+    session: int
+    txn: int
+    mode: str
+    granted: bool
+
+
+class LockTable:
+    """Grants, queues and releases locks."""
+
+    def __init__(self, policy: Policy | str = "detect") -> None:
+        self.policy = POLICIES[policy] if isinstance(policy, str) else policy
+        self._entries: dict[Granule, _Entry] = {}
+        self._waiting: dict[LockOwner, _Request] = {}
+
+    def __len__(self) -> int:
+        """Number of granules held or waited for."""
+        return len(self._entries)
+
+    # -- acquiring ---------------------------------------------------------------------------------
+
+    def acquire(self, owner: LockOwner, granule: Granule, mode: int) -> Awaitable[None] | None:
+        """Lock ``granule`` in at least ``mode``: None when granted at once, else an awaitable.
+
+        Idempotent for what is already held. The awaitable (or this call) raises Deadlock, LockTimeout or
+        WaitCancelled; nothing is held then beyond what was held before.
+        """
+        held = owner.held.get(granule)
+        if held is not None:
+            target = SUPREMUM[held][mode]
+            if target == held:
+                return None
+            entry = self._entries[granule]
+            if not (entry.counts - ONE[held]) & CONFLICTS[target]:
+                entry.counts += ONE[target] - ONE[held]
+                entry.holders[owner] = target
+                owner.held[granule] = target
+                return None
+            return self._wait(owner, entry, target, upgrade=True)
+        if owner.doomed is not None:
+            raise owner.doomed
+        found = self._entries.get(granule)
+        if found is None:
+            entry = _Entry(granule)
+            entry.counts = ONE[mode]
+            entry.holders[owner] = mode
+            self._entries[granule] = entry
+            owner.held[granule] = mode
+            return None
+        if not found.counts & CONFLICTS[mode] and (
+            not found.queue or all(COMPATIBLE[waiting.mode][mode] for waiting in found.queue)
+        ):
+            found.counts += ONE[mode]
+            found.holders[owner] = mode
+            owner.held[granule] = mode
+            return None
+        return self._wait(owner, found, mode, upgrade=False)
+
+    def acquire_all(self, owner: LockOwner, wants: Iterable[tuple[Granule, int]]) -> Awaitable[None] | None:
+        """Lock several granules in the order given; None when all were granted at once."""
+        rest = iter(wants)
+        for granule, mode in rest:
+            wait = self.acquire(owner, granule, mode)
+            if wait is not None:
+                return self._acquire_rest(owner, wait, rest)
+        return None
+
+    async def _acquire_rest(
+        self, owner: LockOwner, wait: Awaitable[None], rest: Iterator[tuple[Granule, int]]
+    ) -> None:
+        await wait
+        for granule, mode in rest:
+            again = self.acquire(owner, granule, mode)
+            if again is not None:
+                await again
+
+    def try_acquire(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
+        """Lock without waiting (NOWAIT, SKIP LOCKED): False when it would have to wait."""
+        held = owner.held.get(granule)
+        target = mode if held is None else SUPREMUM[held][mode]
+        found = self._entries.get(granule)
+        if found is not None and held != target:
+            others = found.counts - (0 if held is None else ONE[held])
+            if others & CONFLICTS[target]:
+                return False
+            if held is None and found.queue and not all(COMPATIBLE[w.mode][mode] for w in found.queue):
+                return False
+        if self.acquire(owner, granule, mode) is not None:
+            raise AssertionError("a lock that was free had to wait")
+        return True
+
+    def holders(self, granule: Granule, mode: int, but: LockOwner | None = None) -> list[LockOwner]:
+        """Return the owners whose lock on ``granule`` conflicts with ``mode``."""
+        entry = self._entries.get(granule)
+        if entry is None:
+            return []
+        return [o for o, held in entry.holders.items() if o is not but and not COMPATIBLE[held][mode]]
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def _wait(self, owner: LockOwner, entry: _Entry, mode: int, *, upgrade: bool) -> Awaitable[None]:
+        if owner.waiting is not None:
+            raise AssertionError("a transaction may wait for one lock at a time")
+        if owner.doomed is not None:
+            raise owner.doomed
+        request = _Request(owner, entry, mode, upgrade)
+        queue = entry.queue
+        if queue is None:
+            queue = entry.queue = []
+        if upgrade:
+            at = next((i for i, other in enumerate(queue) if not other.upgrade), len(queue))
+            queue.insert(at, request)
+        else:
+            queue.append(request)
+        owner.waiting = request
+        self._waiting[owner] = request
+        for victim, cycle in self.policy.victims(owner, self._waits_for):
+            assert isinstance(victim, LockOwner)
+            error = Deadlock(self._explain(cycle))
+            if victim is owner:
+                self._abandon(request)
+                raise error
+            if victim.waiting is not None:
+                self._fail(victim.waiting, error)
+            else:
+                victim.doomed = error
+        if not request.future.done() and owner.lock_timeout_ms > 0:
+            request.timer = asyncio.get_running_loop().call_later(
+                owner.lock_timeout_ms / 1000, self._fail, request, LockTimeout("lock timeout")
+            )
+        return self._await(request)
+
+    async def _await(self, request: _Request) -> None:
+        try:
+            await request.future
+        except asyncio.CancelledError:
+            # The task was cancelled: leave the queue, unless the lock was granted in the meantime.
+            if request.owner.waiting is request:
+                self._abandon(request)
+            raise
+
+    def _waits_for(self, waiter: Waiter) -> Iterator[LockOwner]:
+        """Yield those a waiting owner waits for: conflicting holders and conflicting earlier requests."""
+        assert isinstance(waiter, LockOwner)
+        request = waiter.waiting
+        if request is None:
+            return
+        fits = COMPATIBLE[request.mode]
+        for owner, held in list(request.entry.holders.items()):
+            if owner is not waiter and not fits[held]:
+                yield owner
+        for other in list(request.entry.queue or ()):
+            if other is request:
+                break
+            if not fits[other.mode]:
+                yield other.owner
+
+    def _explain(self, cycle: list[Waiter]) -> tuple[tuple[int, int, str], ...]:
+        out = []
+        for i, waiter in enumerate(cycle):
+            assert isinstance(waiter, LockOwner)
+            holder = cycle[(i + 1) % len(cycle)]
+            assert isinstance(holder, LockOwner)
+            request = waiter.waiting
+            what = "" if request is None else f"{NAMES[request.mode]} on {request.entry.granule!r}"
+            out.append((waiter.session, holder.session, what))
+        return tuple(out)
+
+    def _fail(self, request: _Request, error: TxnError) -> None:
+        """End a wait with ``error``; nothing happens if it has ended already."""
+        if request.owner.waiting is not request:
+            return
+        self._abandon(request)
+        if not request.future.done():
+            request.future.set_exception(error)
+
+    def _abandon(self, request: _Request) -> None:
+        """Take a request out of its queue and serve whom it held up."""
+        self._forget(request)
+        entry = request.entry
+        if entry.queue is not None:
+            entry.queue.remove(request)
+            self._grant(entry)
+
+    def _forget(self, request: _Request) -> None:
+        request.owner.waiting = None
+        self._waiting.pop(request.owner, None)
+        if request.timer is not None:
+            request.timer.cancel()
+            request.timer = None
+
+    def _grant(self, entry: _Entry) -> None:
+        """Serve the queue: in order, each request that fits the holders and all requests left before it."""
+        queue = entry.queue
+        if queue:
+            left: list[_Request] = []
+            for request in queue:
+                owner = request.owner
+                held = entry.holders.get(owner)
+                others = entry.counts - (0 if held is None else ONE[held])
+                if others & CONFLICTS[request.mode] or not all(
+                    COMPATIBLE[before.mode][request.mode] for before in left
+                ):
+                    left.append(request)
+                    continue
+                entry.counts = others + ONE[request.mode]
+                entry.holders[owner] = request.mode
+                owner.held[entry.granule] = request.mode
+                self._forget(request)
+                if not request.future.done():
+                    request.future.set_result(None)
+            entry.queue = left or None
+        if not entry.holders and not entry.queue:
+            del self._entries[entry.granule]
+
+    # -- ending ------------------------------------------------------------------------------------
+
+    def cancel(self, session: int) -> int:
+        """Make the waits of a session raise WaitCancelled; returns how many there were."""
+        requests = [r for r in self._waiting.values() if r.owner.session == session]
+        for request in requests:
+            self._fail(request, WaitCancelled("canceled while waiting for a lock"))
+        return len(requests)
+
+    def fail_wait(self, owner: LockOwner, error: TxnError) -> None:
+        """End the owner's wait, if it waits, with ``error``."""
+        if owner.waiting is not None:
+            self._fail(owner.waiting, error)
+
+    def release_all(self, owner: LockOwner) -> None:
+        """Release everything, latest first, end a wait, and serve the queues. Idempotent."""
+        if owner.waiting is not None:
+            self._fail(owner.waiting, WaitCancelled("the transaction ended"))
+        entries = self._entries
+        held = owner.held
+        for granule, mode in reversed(held.items()):
+            entry = entries[granule]
+            if len(entry.holders) == 1 and entry.queue is None:
+                del entries[granule]
+                continue
+            del entry.holders[owner]
+            entry.counts -= ONE[mode]
+            if entry.queue is not None:
+                self._grant(entry)
+        owner.held = {}
+        owner.doomed = None
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[LockRow]:
+        """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps."""
+        for granule, entry in self._entries.items():
+            for owner, mode in entry.holders.items():
+                yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
+            for request in entry.queue or ():
+                owner = request.owner
+                yield LockRow(granule, owner.session, owner.id, NAMES[request.mode], False)
+
+    def validate(self) -> None:
+        """Raise AssertionError unless all promises hold (tests and simulation call it).
+
+        Granted modes are pairwise compatible (D47); counts agree with holders; owners and entries agree; nobody
+        waits who could be served.
+        """
+        for granule, entry in self._entries.items():
+            holders = list(entry.holders.items())
+            _check(bool(holders or entry.queue), f"{granule!r}: an empty entry was kept")
+            _check(sum(ONE[m] for _o, m in holders) == entry.counts, f"{granule!r}: counts are wrong")
+            for i, (owner, mode) in enumerate(holders):
+                _check(owner.held.get(granule) == mode, f"{granule!r}: owner and entry disagree")
+                for _other, theirs in holders[:i]:
+                    _check(COMPATIBLE[mode][theirs], f"{granule!r}: {NAMES[mode]} beside {NAMES[theirs]}")
+            before: list[_Request] = []
+            for request in entry.queue or ():
+                _check(request.owner.waiting is request, f"{granule!r}: a waiter does not know it waits")
+                held = entry.holders.get(request.owner)
+                others = entry.counts - (0 if held is None else ONE[held])
+                served = not others & CONFLICTS[request.mode] and all(
+                    COMPATIBLE[b.mode][request.mode] for b in before
+                )
+                _check(not served, f"{granule!r}: {NAMES[request.mode]} could be granted but waits")
+                before.append(request)
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
