@@ -9,17 +9,19 @@ to memory (``mvcc`` apply), and at restart they come back from the log in order 
       WriteSet ts=101  shard 16390: [(row 2, replaces 88, deleted)]  + Register(shard 16400)
 
 Everything is idempotent by (timestamp, row id): applying a record twice is harmless (C27).
+
+These are ``msgspec.Struct`` values, which encode and decode without Python code per field (``txn.encode``).
+They are immutable; a changed copy is ``msgspec.structs.replace(x, ts=5)``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from txn.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
 
 
-@dataclass(slots=True, frozen=True)
-class RowOp:
+class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row's change. ``replaced`` is the begin of the version it ends (0: none); values None: delete.
 
     Names (row_id, replaced begin), never a position (DESIGN section 5).
@@ -30,17 +32,19 @@ class RowOp:
     values: Row | None
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class ShardWrites:
-    """Changes of one shard: row operations, and parts written before the append (bulk load)."""
+class ShardWrites(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Changes of one shard: row operations, and parts written before the append (bulk load).
+
+    Rows of ``parts`` begin at the write set's timestamp, whatever their ``s_begin`` column holds (it was
+    written before the timestamp was known): see ``PartRef.min_begin``.
+    """
 
     shard: ShardId
     ops: tuple[RowOp, ...] = ()
     parts: tuple[PartRef, ...] = ()
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class SchemaChange:
+class SchemaChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Register (new or changed spec), forget, or truncate (new generation, before ``ShardWrites``)."""
 
     shard: ShardId
@@ -49,8 +53,7 @@ class SchemaChange:
     truncate: bool = False
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class WriteSet:
+class WriteSet(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """All of one transaction. ``ts`` is 0 until the committer assigns it. Schema changes come first."""
 
     txn: TxnId
@@ -59,11 +62,11 @@ class WriteSet:
     schema: tuple[SchemaChange, ...] = ()
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class PartSwap:
+class PartSwap(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Flush or compaction of one shard: parts leave and enter the manifest; no visible change.
 
-    ``flushed``: (row id, begin) of hot versions that now live in ``added`` (empty for a compaction).
+    It passes through the committer's queue, so that memory changes over in one tick between two commits.
+    Recovery ignores it: the shard's manifest, written afterwards, is what counts (docs/storage.md).
     ``ends``: (row id, begin, end) of versions in ``added`` that are already superseded.
     """
 
@@ -73,8 +76,7 @@ class PartSwap:
     ends: tuple[tuple[RowId, Timestamp, Timestamp], ...] = ()
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """One durable append, refused unless ``epoch`` is the current one (A38, L10)."""
 
     epoch: int
