@@ -1,0 +1,528 @@
+"""Coercion: whether and how a value of one type becomes another (manual chapter 10, pg_cast).
+
+    WHERE id = '42'         unknown literal -> Const int4 42                  (read by the type's own codec)
+    numeric_column + 1      integer -> numeric by pg_cast function            FuncExpr numeric(int4), implicit
+    'x'::text -> varchar    binary coercible                                  RelabelType
+    text -> json            no pg_cast row, string source, explicit           CoerceViaIO
+    integer[] -> text[]     element by element                                ArrayCoerce
+    ... into varchar(3)     then the length                                   CoerceTypmod
+
+Three contexts, each allowing what the one before does: IMPLICIT (operators, function arguments), ASSIGNMENT
+(INSERT, UPDATE), EXPLICIT (``::``). The order of tests below is PostgreSQL's. Untyped ``$n`` take the type
+the first coercion asks for; ``ParamTypes`` remembers it.
+
+Promise: a bound tree never contains a value that its type's input function would refuse, and a literal that
+is refused is reported with its own span.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.settings import CodecSettings
+from planner.errors import Span, SqlError
+from planner.facts import (
+    ANY,
+    ANYARRAY,
+    ANYCOMPATIBLE,
+    ANYCOMPATIBLENONARRAY,
+    ANYELEMENT,
+    ANYNONARRAY,
+    BOOL,
+    DATE,
+    INT2VECTOR,
+    INT4,
+    INTERVAL,
+    OIDVECTOR,
+    REGCLASS,
+    REGNAMESPACE,
+    REGROLE,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UNKNOWN,
+    facts,
+)
+from planner.polymorphic import POLYMORPHIC, consistent
+from planner.query import (
+    ArrayCoerce,
+    CoerceTypmod,
+    CoerceViaIO,
+    Const,
+    Expr,
+    FuncExpr,
+    Param,
+    RelabelType,
+    Var,
+)
+from planner.typefacts import STRING, category, element_of, format_type, is_preferred
+from planner.types import SqlType
+
+RECORD_ARRAY = 2287
+# numbered parameters a statement may have: the wire's Bind message counts them in 16 bits
+MAX_PARAMS = 65535
+
+_TAKES_ANYTHING = frozenset((ANY, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY))
+_DATETIME = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL))
+_BY_CATALOG = frozenset((REGCLASS, REGNAMESPACE, REGROLE))
+_MOVING_WORDS = ("now", "today", "tomorrow", "yesterday")
+
+
+class CastContext(enum.IntEnum):
+    """How willingly a value is converted; a larger context allows all that a smaller one does."""
+
+    IMPLICIT = 0
+    ASSIGNMENT = 1
+    EXPLICIT = 2
+
+
+_ALLOWED_FROM = {"i": CastContext.IMPLICIT, "a": CastContext.ASSIGNMENT, "e": CastContext.EXPLICIT}
+
+
+class ParamTypes:
+    """The types of ``$1`` .. ``$n`` while one statement is bound.
+
+    Oid 0 (or unknown) is open until a coercion or ``finish`` settles it. With ``variable`` False only the
+    declared ones exist, and any other number is 42P02.
+    """
+
+    __slots__ = ("types", "variable")
+
+    def __init__(self, declared: Sequence[int] = (), *, variable: bool = True) -> None:
+        """Start with the client's declared types (0 = not declared)."""
+        self.types: list[int] = [UNKNOWN if oid == 0 else oid for oid in declared]
+        self.variable = variable
+
+    def reference(self, number: int, span: Span | None = None) -> Param:
+        """Return the Param for ``$number``, of unknown type while it is open. Raises 42P02."""
+        if number < 1 or number > MAX_PARAMS or (not self.variable and number > len(self.types)):
+            raise SqlError("42P02", f"there is no parameter ${number}", span=span)
+        while len(self.types) < number:
+            self.types.append(UNKNOWN)
+        return Param(type=SqlType(self.types[number - 1]), number=number, span=span)
+
+    def deduce(self, param: Param, target: int, span: Span | None = None) -> Param:
+        """Settle an open parameter as ``target``; 42P08 if it was settled differently before."""
+        known = self.types[param.number - 1]
+        if known == UNKNOWN:
+            self.types[param.number - 1] = target
+        elif known != target:
+            raise SqlError(
+                "42P08",
+                f"inconsistent types deduced for parameter ${param.number}",
+                detail=f"{format_type(known)} versus {format_type(target)}",
+                span=param.span or span,
+            )
+        return replace(param, type=SqlType(target))
+
+    def finish(self) -> tuple[int, ...]:
+        """Return all types; 42P18 when one is still open."""
+        for index, oid in enumerate(self.types):
+            if oid == UNKNOWN:
+                raise SqlError("42P18", f"could not determine data type of parameter ${index + 1}")
+        return tuple(self.types)
+
+
+@dataclass(slots=True)
+class CoerceEnv:
+    """What coercions of one statement share.
+
+    ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
+    intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
+    """
+
+    settings: CodecSettings
+    params: ParamTypes
+    folded: set[str] = field(default_factory=set)
+
+
+PathKind = Literal["relabel", "function", "io", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pathway:
+    """How a cast is done: ``proc`` is the pg_proc oid of kind "function", else 0."""
+
+    kind: PathKind
+    proc: int = 0
+
+
+_RELABEL, _IO, _ARRAY = Pathway("relabel"), Pathway("io"), Pathway("array")
+
+
+@functools.lru_cache(maxsize=65536)
+def find_pathway(source: int, target: int, context: CastContext) -> Pathway | None:
+    """Return the way from ``source`` to ``target`` that ``context`` allows, or None."""
+    if source == target:
+        return _RELABEL
+    cast = facts().casts.get((source, target))
+    if cast is not None:
+        if context < _ALLOWED_FROM[cast.context]:
+            return None
+        if cast.method == "f":
+            return Pathway("function", cast.func)
+        return _RELABEL if cast.method == "b" else _IO
+    if target not in (OIDVECTOR, INT2VECTOR):
+        source_element, target_element = element_of(source), element_of(target)
+        both = source_element and target_element
+        if both and find_pathway(source_element, target_element, context) is not None:
+            return _ARRAY
+    if context >= CastContext.ASSIGNMENT and category(target) == STRING:
+        return _IO
+    if context >= CastContext.EXPLICIT and category(source) == STRING:
+        return _IO
+    return None
+
+
+def is_binary_coercible(source: int, target: int) -> bool:
+    """Tell whether a ``source`` value is a ``target`` value as it stands."""
+    if source == target or target in (ANY, ANYELEMENT, ANYCOMPATIBLE):
+        return True
+    if target == ANYARRAY:
+        return element_of(source) != 0
+    if target in (ANYNONARRAY, ANYCOMPATIBLENONARRAY):
+        return element_of(source) == 0
+    cast = facts().casts.get((source, target))
+    return cast is not None and cast.method == "b" and cast.context == "i"
+
+
+@functools.lru_cache(maxsize=65536)
+def can_coerce(source: int, target: int, context: CastContext) -> bool:
+    """Tell whether one value can be coerced; polymorphic targets are judged alone."""
+    return can_coerce_all((source,), (target,), context)
+
+
+@functools.lru_cache(maxsize=65536)
+def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: CastContext) -> bool:
+    """Tell whether each source can become its target, polymorphic targets consistently."""
+    generic = False
+    for source, target in zip(sources, targets, strict=True):
+        if source == target or target == ANY:
+            continue
+        if target in POLYMORPHIC:
+            generic = True
+        elif source != UNKNOWN and find_pathway(source, target, context) is None:
+            return False
+    return not generic or consistent(sources, targets)
+
+
+# --- building coerced expressions -----------------------------------------------------------------
+
+
+def coerce(
+    expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, *, span: Span | None = None
+) -> Expr:
+    """Return ``expr`` as a value of ``target``, typmod included.
+
+    Raises SqlError 42846 when there is no such cast in ``context``, whatever the literal's input raises
+    when ``expr`` is an unknown literal, and 42P08 for parameters of conflicting types.
+    """
+    result = try_coerce(expr, target, context, env, span=span)
+    if result is None:
+        raise SqlError(
+            "42846",
+            f"cannot cast type {format_type(expr.type.oid)} to {format_type(target.oid)}",
+            span=span or expr.span,
+        )
+    return result
+
+
+def try_coerce(
+    expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, *, span: Span | None = None
+) -> Expr | None:
+    """As ``coerce``, but None where no cast exists, so that callers word their own error."""
+    if expr.type == target and target.oid != UNKNOWN:
+        return expr
+    if not can_coerce(expr.type.oid, target.oid, context):
+        return None
+    result = coerce_type(expr, target, context, env, span=span)
+    return coerce_typmod(result, target, context, span=span, hide=result is not expr)
+
+
+def coerce_type(
+    expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, *, span: Span | None = None
+) -> Expr:
+    """Convert to ``target.oid``; apply no length (``coerce_typmod`` does). ``can_coerce`` must hold."""
+    source, oid = expr.type.oid, target.oid
+    if source == oid or oid in _TAKES_ANYTHING:
+        return expr
+    if oid in POLYMORPHIC and source != UNKNOWN:
+        return expr
+    if source == UNKNOWN:
+        if isinstance(expr, Const):
+            return read_literal(expr, target, env, span=span)
+        if isinstance(expr, Param):
+            return env.params.deduce(expr, oid, span)
+    pathway = find_pathway(source, oid, context)
+    if pathway is None:
+        if source == UNKNOWN:
+            return CoerceViaIO(
+                arg=expr, type=SqlType(oid), explicit=context == CastContext.EXPLICIT, span=span or expr.span
+            )
+        raise SqlError("42846", f"cannot cast type {format_type(source)} to {format_type(oid)}", span=span)
+    explicit = context == CastContext.EXPLICIT
+    where = span or expr.span
+    if pathway.kind == "relabel":
+        return RelabelType(arg=expr, type=SqlType(oid), explicit=explicit, span=where)
+    if pathway.kind == "io":
+        return CoerceViaIO(arg=expr, type=SqlType(oid), explicit=explicit, span=where)
+    if pathway.kind == "array":
+        return _coerce_array(expr, target, context, env, where)
+    return _call_cast(pathway.proc, expr, target, explicit, where)
+
+
+def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Span | None) -> FuncExpr:
+    """Build the call of a cast function; those with more arguments take the typmod and explicitness."""
+    arity = len(facts().procs[proc].arg_types)
+    args: list[Expr] = [expr]
+    typmod = -1
+    if arity > 1:
+        args.append(Const(type=SqlType(INT4), value=target.typmod, span=span))
+        typmod = target.typmod
+    if arity > 2:
+        args.append(Const(type=SqlType(BOOL), value=explicit, span=span))
+    return FuncExpr(
+        proc=proc,
+        args=tuple(args),
+        type=SqlType(target.oid, typmod),
+        cast="explicit" if explicit else "implicit",
+        span=span,
+    )
+
+
+def _coerce_array(
+    expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, span: Span | None
+) -> Expr:
+    source_element = SqlType(element_of(expr.type.oid), expr.type.typmod)
+    placeholder = Var(type=source_element, range=-1, attnum=1, name="element")
+    element = try_coerce(placeholder, SqlType(element_of(target.oid), target.typmod), context, env, span=span)
+    if element is None:
+        raise SqlError(
+            "42846",
+            f"cannot cast type {format_type(expr.type.oid)} to {format_type(target.oid)}",
+            span=span,
+        )
+    return ArrayCoerce(
+        arg=expr,
+        element=element,
+        type=SqlType(target.oid, element.type.typmod),
+        explicit=context == CastContext.EXPLICIT,
+        span=span,
+    )
+
+
+@functools.cache
+def has_typmod_cast(oid: int) -> bool:
+    """Tell whether values of the type (or of an array of it) are cut or rounded to a typmod."""
+    oid = element_of(oid) or oid
+    return (oid, oid) in facts().casts
+
+
+def coerce_typmod(
+    expr: Expr, target: SqlType, context: CastContext, *, span: Span | None = None, hide: bool = False
+) -> Expr:
+    """Apply ``target.typmod`` to a value that already has type ``target.oid``.
+
+    ``hide``: the conversion just below is part of the same written cast, so it does not print on its own.
+    A target without typmod relabels a value that has one.
+    """
+    if expr.type.typmod == target.typmod:
+        return expr
+    explicit = context == CastContext.EXPLICIT
+    if hide:
+        expr = _hidden(expr)
+    where = span or expr.span
+    if target.typmod < 0:
+        return RelabelType(arg=expr, type=target, explicit=explicit, span=where)
+    if not has_typmod_cast(target.oid):
+        return expr
+    element = element_of(target.oid)
+    if not element:
+        return CoerceTypmod(arg=expr, type=target, explicit=explicit, span=where)
+    placeholder = Var(type=SqlType(element, expr.type.typmod), range=-1, attnum=1, name="element")
+    return ArrayCoerce(
+        arg=expr,
+        element=CoerceTypmod(arg=placeholder, type=SqlType(element, target.typmod), explicit=explicit),
+        type=target,
+        explicit=explicit,
+        span=where,
+    )
+
+
+def _hidden(expr: Expr) -> Expr:
+    """Return a conversion marked as implicit, which is how it prints: not at all."""
+    if isinstance(expr, FuncExpr) and expr.cast == "explicit":
+        return replace(expr, cast="implicit")
+    if isinstance(expr, RelabelType | CoerceViaIO) and expr.explicit:
+        return replace(expr, explicit=False)
+    if isinstance(expr, ArrayCoerce) and expr.explicit:
+        return replace(expr, explicit=False)
+    return expr
+
+
+def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | None = None) -> Expr:
+    """Read an unknown literal as ``target`` (its typmod only where input needs it: interval).
+
+    Names of relations, schemas and roles depend on the catalog, so those become a stable expression that
+    is evaluated with the statement. Raises what the type's input raises, at the literal's span.
+    """
+    oid = target.oid
+    typmod = target.typmod if oid == INTERVAL else -1
+    where = const.span or span
+    if const.value is None:
+        return Const(type=SqlType(oid, typmod), value=None, span=where)
+    text = str(const.value)
+    base = element_of(oid) or oid
+    if base in _BY_CATALOG and not _is_oid_text(text):
+        if base != oid:
+            return CoerceViaIO(
+                arg=Const(type=SqlType(TEXT), value=text, span=where), type=SqlType(oid), span=where
+            )
+        return _catalog_name(text, oid, where)
+    if base in _DATETIME:
+        _note_settings(text, base, env)
+    from pgwire.codecs.registry import text_input
+
+    try:
+        value = text_input(oid, text, typmod, env.settings)
+    except SqlError:
+        raise
+    except DataError as error:
+        raise SqlError(
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=where
+        ) from None
+    return Const(type=SqlType(oid, typmod), value=value, span=where)
+
+
+def _is_oid_text(text: str) -> bool:
+    stripped = text.strip()
+    return stripped == "-" or (stripped.isascii() and stripped.isdigit())
+
+
+def _catalog_name(text: str, oid: int, span: Span | None) -> Expr:
+    name = Const(type=SqlType(TEXT), value=text, span=span)
+    cast = facts().casts.get((TEXT, oid))
+    if cast is not None and cast.method == "f":
+        return FuncExpr(proc=cast.func, args=(name,), type=SqlType(oid), cast="implicit", span=span)
+    return CoerceViaIO(arg=name, type=SqlType(oid), span=span)
+
+
+def _note_settings(text: str, oid: int, env: CoerceEnv) -> None:
+    """Record which settings the meaning of a date/time literal depends on."""
+    if oid == INTERVAL:
+        env.folded.add("intervalstyle")
+        return
+    env.folded.add("datestyle")
+    if oid in (TIMESTAMPTZ, TIMETZ):
+        env.folded.add("timezone")
+    lowered = text.lower()
+    if any(word in lowered for word in _MOVING_WORDS):
+        env.folded.update(("now", "timezone"))
+
+
+# --- common types ---------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=16384)
+def common_type(types: tuple[int, ...]) -> int:
+    """Return the type that ``types`` resolve to (UNION, CASE, VALUES ...), or 0 across categories."""
+    return _common(types)[0]
+
+
+def _common(types: Iterable[int]) -> tuple[int, int]:
+    """Return (type, index of the offending entry or -1)."""
+    chosen = UNKNOWN
+    for index, oid in enumerate(types):
+        if oid in (UNKNOWN, chosen):
+            continue
+        if chosen == UNKNOWN:
+            chosen = oid
+        elif category(oid) != category(chosen):
+            return 0, index
+        elif (
+            not is_preferred(chosen)
+            and can_coerce(chosen, oid, CastContext.IMPLICIT)
+            and not can_coerce(oid, chosen, CastContext.IMPLICIT)
+        ):
+            chosen = oid
+    return (TEXT if chosen == UNKNOWN else chosen), -1
+
+
+def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
+    """Return the oid that all of ``exprs`` are to have.
+
+    ``construct`` is PostgreSQL's word for the place: CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST, IN,
+    JOIN/USING ... Raises 42804 ``<construct> types a and b cannot be matched`` at the offending one.
+    """
+    oid, offender = _common(expr.type.oid for expr in exprs)
+    if oid:
+        return oid
+    before = _common(expr.type.oid for expr in exprs[:offender])[0]
+    raise SqlError(
+        "42804",
+        f"{construct} types {format_type(before)} and {format_type(exprs[offender].type.oid)} "
+        "cannot be matched",
+        span=exprs[offender].span,
+    )
+
+
+def select_common_typmod(exprs: Sequence[Expr], oid: int) -> int:
+    """Return the typmod shared by all ``exprs`` that already are of type ``oid``, else -1."""
+    first = exprs[0].type
+    return first.typmod if all(e.type == (oid, first.typmod) for e in exprs) else -1
+
+
+def coerce_to_common(expr: Expr, oid: int, construct: str, env: CoerceEnv) -> Expr:
+    """Convert to a type found by ``select_common_type``; 42846 when the chosen type is out of reach."""
+    if expr.type.oid == oid:
+        return expr
+    if not can_coerce(expr.type.oid, oid, CastContext.IMPLICIT):
+        raise SqlError(
+            "42846",
+            f"{construct} could not convert type {format_type(expr.type.oid)} to {format_type(oid)}",
+            span=expr.span,
+        )
+    return coerce_type(expr, SqlType(oid), CastContext.IMPLICIT, env)
+
+
+def coerce_all_to_common(
+    exprs: Sequence[Expr], construct: str, env: CoerceEnv
+) -> tuple[tuple[Expr, ...], SqlType]:
+    """Convert ``exprs`` to their common type; returns them and the type (typmod kept if all share it)."""
+    oid = select_common_type(exprs, construct)
+    coerced = tuple(coerce_to_common(expr, oid, construct, env) for expr in exprs)
+    return coerced, SqlType(oid, select_common_typmod(coerced, oid))
+
+
+def coerce_to_boolean(expr: Expr, construct: str, env: CoerceEnv) -> Expr:
+    """Convert the argument of WHERE, AND, CASE/WHEN ... to boolean; 42804 in PostgreSQL's words."""
+    return coerce_to_specific(expr, BOOL, construct, env)
+
+
+def coerce_to_specific(expr: Expr, oid: int, construct: str, env: CoerceEnv) -> Expr:
+    """Convert to ``oid`` as an assignment; 42804 ``argument of <construct> must be type ...``."""
+    if expr.type.oid != oid:
+        coerced = try_coerce(expr, SqlType(oid), CastContext.ASSIGNMENT, env)
+        if coerced is None:
+            raise SqlError(
+                "42804",
+                f"argument of {construct} must be type {format_type(oid)}, "
+                f"not type {format_type(expr.type.oid)}",
+                span=expr.span,
+            )
+        expr = coerced
+    return expr
+
+
+def resolve_unknown(expr: Expr, env: CoerceEnv) -> Expr:
+    """Return an output expression whose type is settled: what is still unknown becomes text."""
+    if expr.type.oid != UNKNOWN:
+        return expr
+    return coerce_type(expr, SqlType(TEXT), CastContext.IMPLICIT, env)

@@ -1,0 +1,693 @@
+"""Which operator or function a call means (manual 10.2, 10.3), and building the call.
+
+    resolve:  name + argument types          -> one pg_operator / pg_proc row      (pure, cached)
+    make:     that row + argument expressions -> OpExpr / FuncExpr arguments        (coercions inserted)
+
+Candidates are thinned in PostgreSQL's order: exact match; can be coerced implicitly; most exact matches;
+most exact or preferred matches; the category unknown literals point to; all known arguments of one type.
+Whatever is left undecided is 42725, nothing left is 42883, both with the manual's hints.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planner.casts import (
+    CastContext,
+    CoerceEnv,
+    can_coerce_all,
+    coerce_type,
+    find_pathway,
+    is_binary_coercible,
+)
+from planner.errors import Span, SqlError
+from planner.facts import (
+    ANY,
+    BOOL,
+    FLOAT8,
+    INT4,
+    JSONB,
+    RECORD,
+    TEXT,
+    UNKNOWN,
+    OperatorFact,
+    ProcFact,
+    facts,
+    rows,
+)
+from planner.polymorphic import POLYMORPHIC, enforce
+from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp
+from planner.typefacts import STRING, array_of, category, element_of, format_type, is_preferred
+from planner.types import SqlType
+
+_NO_FUNCTION = (
+    "No function matches the given name and argument types. You might need to add explicit type casts."
+)
+_NO_AGGREGATE = (
+    "No aggregate function matches the given name and argument types. Perhaps you misplaced ORDER BY; "
+    "ORDER BY must appear after all regular arguments of the aggregate."
+)
+_NOT_UNIQUE_FUNCTION = (
+    "Could not choose a best candidate function. You might need to add explicit type casts."
+)
+
+
+# --- thinning candidates ------------------------------------------------------------------------
+
+_Types = tuple[int, ...]
+
+
+def _matching(inputs: _Types, candidates: Sequence[_Types]) -> list[int]:
+    """Return the indexes of candidates that the inputs can be coerced to implicitly."""
+    return [i for i, c in enumerate(candidates) if can_coerce_all(inputs, c, CastContext.IMPLICIT)]
+
+
+def _best(scores: Sequence[int], pool: Sequence[int]) -> list[int]:
+    top = max(scores)
+    return [index for score, index in zip(scores, pool, strict=True) if score == top]
+
+
+def _select(inputs: _Types, candidates: Sequence[_Types], pool: list[int]) -> int | None:
+    """Choose one of ``pool`` (indexes into candidates, two or more) by the rules, or None."""
+    known = [(slot, oid) for slot, oid in enumerate(inputs) if oid != UNKNOWN]
+    pool = _best([sum(candidates[i][s] == t for s, t in known) for i in pool], pool)
+    if len(pool) == 1:
+        return pool[0]
+    categories = [category(oid) for oid in inputs]
+    scores = [
+        sum(
+            candidates[i][s] == t
+            or (is_preferred(candidates[i][s]) and category(candidates[i][s]) == categories[s])
+            for s, t in known
+        )
+        for i in pool
+    ]
+    pool = _best(scores, pool)
+    if len(pool) == 1:
+        return pool[0]
+    unknown = [slot for slot, oid in enumerate(inputs) if oid == UNKNOWN]
+    if not unknown:
+        return None
+    kept = _by_unknown_category(unknown, candidates, pool)
+    if kept:
+        pool = kept
+        if len(pool) == 1:
+            return pool[0]
+    return _by_single_known_type(inputs, known, candidates, pool)
+
+
+def _by_unknown_category(
+    unknown: Sequence[int], candidates: Sequence[_Types], pool: Sequence[int]
+) -> list[int]:
+    """Keep candidates of the category that each unknown slot points to; [] when it points nowhere."""
+    wanted: dict[int, tuple[str, bool]] = {}
+    for slot in unknown:
+        chosen, preferred, conflict = "", False, False
+        for index in pool:
+            oid = candidates[index][slot]
+            this = category(oid)
+            if not chosen:
+                chosen, preferred = this, is_preferred(oid)
+            elif this == chosen:
+                preferred = preferred or is_preferred(oid)
+            elif this == STRING:
+                chosen, preferred = this, is_preferred(oid)
+            else:
+                conflict = True
+        if conflict and chosen != STRING:
+            return []
+        wanted[slot] = (chosen, preferred)
+    return [
+        index
+        for index in pool
+        if all(
+            category(candidates[index][slot]) == chosen
+            and (not preferred or is_preferred(candidates[index][slot]))
+            for slot, (chosen, preferred) in wanted.items()
+        )
+    ]
+
+
+def _by_single_known_type(
+    inputs: _Types, known: Sequence[tuple[int, int]], candidates: Sequence[_Types], pool: Sequence[int]
+) -> int | None:
+    types = {oid for _, oid in known}
+    if len(types) != 1:
+        return None
+    assumed = tuple(types) * len(inputs)
+    fits = [i for i in pool if can_coerce_all(assumed, candidates[i], CastContext.IMPLICIT)]
+    return fits[0] if len(fits) == 1 else None
+
+
+# --- operators ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedOperator:
+    """An operator with the types its arguments must be coerced to, and its concrete result type."""
+
+    op: OperatorFact
+    arg_types: tuple[int, ...]
+    result: int
+
+
+@functools.cache
+def _operators(name: str) -> dict[tuple[int, int], OperatorFact]:
+    return {(op.left, op.right): op for op in facts().operators_by_name.get(name, ()) if op.proc}
+
+
+@functools.lru_cache(maxsize=16384)
+def _find_operator(name: str, left: int, right: int) -> ResolvedOperator | str:
+    """Return the operator, or the word of the failure: "missing" or "ambiguous"."""
+    table = _operators(name)
+    exact_left, exact_right = left, right
+    if left:
+        if left == UNKNOWN:
+            exact_left = right
+        elif right == UNKNOWN:
+            exact_right = left
+    op = table.get((exact_left, exact_right))
+    if op is None:
+        pool = [o for o in table.values() if bool(o.left) == bool(left)]
+        inputs = (left, right) if left else (right,)
+        candidates = [(o.left, o.right) if left else (o.right,) for o in pool]
+        matching = _matching(inputs, candidates)
+        if not matching:
+            return "missing"
+        choice = matching[0] if len(matching) == 1 else _select(inputs, candidates, matching)
+        if choice is None:
+            return "ambiguous"
+        op = pool[choice]
+    inputs = (left, right) if left else (right,)
+    declared = (op.left, op.right) if left else (op.right,)
+    arg_types, result = enforce(inputs, declared, op.result)
+    return ResolvedOperator(op, arg_types, result)
+
+
+def resolve_operator(name: str, left: int, right: int, span: Span | None = None) -> ResolvedOperator:
+    """Return the operator ``left name right``; ``left`` 0 for a prefix operator.
+
+    Raises SqlError 42883 (none), 42725 (several), 42804 (polymorphic arguments disagree).
+    """
+    try:
+        found = _find_operator(name, left, right)
+    except SqlError as error:
+        raise _at(error, span) from None
+    if isinstance(found, ResolvedOperator):
+        return found
+    shown = f"{format_type(left)} {name} {format_type(right)}" if left else f"{name} {format_type(right)}"
+    if found == "ambiguous":
+        raise SqlError(
+            "42725",
+            f"operator is not unique: {shown}",
+            hint="Could not choose a best candidate operator. You might need to add explicit type casts.",
+            span=span,
+        )
+    raise SqlError(
+        "42883",
+        f"operator does not exist: {shown}",
+        hint="No operator matches the given name and argument types. "
+        "You might need to add explicit type casts."
+        if left
+        else "No operator matches the given name and argument type. "
+        "You might need to add an explicit type cast.",
+        span=span,
+    )
+
+
+def _at(error: SqlError, span: Span | None) -> SqlError:
+    return SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span)
+
+
+def _fit(expr: Expr, oid: int, env: CoerceEnv) -> Expr:
+    if expr.type.oid == oid:
+        return expr
+    return coerce_type(expr, SqlType(oid), CastContext.IMPLICIT, env)
+
+
+def make_operator(
+    name: str, left: Expr | None, right: Expr, env: CoerceEnv, span: Span | None = None
+) -> OpExpr:
+    """Build ``left name right`` with its arguments coerced (``left`` None: prefix operator)."""
+    found = resolve_operator(name, left.type.oid if left is not None else 0, right.type.oid, span)
+    if left is None:
+        args: tuple[Expr, ...] = (_fit(right, found.arg_types[0], env),)
+    else:
+        args = (_fit(left, found.arg_types[0], env), _fit(right, found.arg_types[1], env))
+    return OpExpr(op=found.op.oid, proc=found.op.proc, args=args, type=SqlType(found.result, -1), span=span)
+
+
+def make_scalar_array_op(
+    name: str, left: Expr, right: Expr, use_any: bool, env: CoerceEnv, span: Span | None = None
+) -> ScalarArrayOp:
+    """Build ``left name ANY|ALL (right)``; 42809 when ``right`` is no array or the operator not boolean."""
+    array_type = right.type.oid
+    if array_type == UNKNOWN:
+        member = UNKNOWN
+    else:
+        member = element_of(array_type)
+        if not member:
+            raise SqlError("42809", "op ANY/ALL (array) requires array on right side", span=span)
+    found = resolve_operator(name, left.type.oid, member, span)
+    if found.result != BOOL:
+        raise SqlError("42809", "op ANY/ALL (array) requires operator to yield boolean", span=span)
+    if facts().procs[found.op.proc].returns_set:
+        raise SqlError("42809", "op ANY/ALL (array) requires operator not to return a set", span=span)
+    wanted = array_of(found.arg_types[1])
+    if not wanted:
+        raise SqlError(
+            "42704", f"could not find array type for data type {format_type(found.arg_types[1])}", span=span
+        )
+    return ScalarArrayOp(
+        op=found.op.oid,
+        proc=found.op.proc,
+        use_any=use_any,
+        scalar=_fit(left, found.arg_types[0], env),
+        array=_fit(right, wanted, env),
+        type=SqlType(BOOL),
+        span=span,
+    )
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFunction:
+    """What a call means.
+
+    ``kind`` "call": ``proc`` with ``arg_types``, one per argument in the function's own order, defaults
+    included. ``sources[i]`` is the index of the written argument that fills position i, or -1 for a default.
+    ``expanded`` is the number of written arguments (at the end) gathered into the variadic array, or -1.
+    ``variadic``: the call ends in an array of the variadic arguments.
+    ``kind`` "cast": ``f(x)`` where f names a type; an explicit cast to ``result``.
+    """
+
+    kind: str
+    proc: ProcFact | None
+    arg_types: tuple[int, ...]
+    result: int
+    sources: tuple[int, ...] = ()
+    expanded: int = -1
+    variadic: bool = False
+
+    @property
+    def fact(self) -> ProcFact:
+        """The pg_proc row of a call."""
+        if self.proc is None:
+            raise ValueError("a cast has no function")
+        return self.proc
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    proc: ProcFact
+    types: tuple[int, ...]  # by written argument position
+    positions: tuple[int, ...]  # written argument -> parameter index
+    expanded: bool = False
+    defaulted: int = 0
+
+
+def _input_names(proc: ProcFact) -> tuple[str, ...]:
+    """Return the names of the input parameters, "" where unnamed."""
+    names = proc.arg_names or ()
+    if proc.arg_modes is None:
+        padded = tuple(names) + ("",) * (len(proc.arg_types) - len(names))
+        return padded[: len(proc.arg_types)]
+    return tuple(
+        names[i] if i < len(names) else "" for i, mode in enumerate(proc.arg_modes) if mode in ("i", "b", "v")
+    )
+
+
+def _named_candidate(proc: ProcFact, count: int, names: Sequence[str]) -> _Candidate | None:
+    total = len(proc.arg_types)
+    if count > total or count + proc.defaults < total:
+        return None
+    parameters = _input_names(proc)
+    positional = count - len(names)
+    positions = list(range(positional))
+    for name in names:
+        if name not in parameters:
+            return None
+        index = parameters.index(name)
+        if index in positions:
+            return None
+        positions.append(index)
+    missing = [i for i in range(total) if i not in positions]
+    if any(i < total - proc.defaults for i in missing):
+        return None
+    return _Candidate(
+        proc, tuple(proc.arg_types[i] for i in positions), tuple(positions), defaulted=len(missing)
+    )
+
+
+def _candidates(name: str, count: int, names: Sequence[str], variadic: bool) -> list[_Candidate]:
+    result: list[_Candidate] = []
+    for proc in facts().procs_by_name.get(name, ()):
+        total = len(proc.arg_types)
+        if names:
+            if proc.variadic and not variadic:
+                continue
+            candidate = _named_candidate(proc, count, names)
+            if candidate is not None:
+                result.append(candidate)
+            continue
+        if proc.variadic and not variadic and total <= count:
+            types = proc.arg_types[:-1] + (proc.variadic,) * (count - total + 1)
+            result.append(_Candidate(proc, types, tuple(range(count)), expanded=True))
+        elif total == count or (total > count and count + proc.defaults >= total):
+            result.append(
+                _Candidate(proc, proc.arg_types[:count], tuple(range(count)), defaulted=total - count)
+            )
+    if len(result) > 1:
+        result = _without_duplicates(result)
+    return result
+
+
+def _without_duplicates(candidates: list[_Candidate]) -> list[_Candidate]:
+    """Of candidates with equal argument types keep the plain one, then that with fewest defaults."""
+    kept: dict[tuple[int, ...], _Candidate] = {}
+    for candidate in candidates:
+        key = tuple(t for _, t in sorted(zip(candidate.positions, candidate.types, strict=True)))
+        rival = kept.get(key)
+        if rival is None or (candidate.expanded, candidate.defaulted) < (rival.expanded, rival.defaulted):
+            kept[key] = candidate
+    return list(kept.values())
+
+
+@functools.lru_cache(maxsize=16384)
+def _find_function(
+    name: str, inputs: tuple[int, ...], names: tuple[str, ...], variadic: bool
+) -> ResolvedFunction | str:
+    pool = _candidates(name, len(inputs), names, variadic)
+    chosen = next((c for c in pool if c.types == inputs), None)
+    if chosen is None:
+        if len(inputs) == 1 and not names and not variadic:
+            target = _cast_target(name, inputs[0])
+            if target:
+                return ResolvedFunction("cast", None, (target,), target)
+        types = [c.types for c in pool]
+        matching = _matching(inputs, types)
+        if not matching:
+            return "missing"
+        index = matching[0] if len(matching) == 1 else _select(inputs, types, matching)
+        if index is None:
+            return "ambiguous"
+        chosen = pool[index]
+    return _resolved(chosen, inputs, variadic)
+
+
+def _cast_target(name: str, source: int) -> int:
+    """Return the type that ``name(x)`` casts to, or 0 when it is not a cast written as a function."""
+    fact = facts().types_by_name.get(name)
+    if fact is None or fact.kind == "p":
+        return 0
+    if source == UNKNOWN:
+        return fact.oid
+    pathway = find_pathway(source, fact.oid, CastContext.EXPLICIT)
+    if pathway is None or pathway.kind not in ("relabel", "io"):
+        return 0
+    if pathway.kind == "io" and source == RECORD and fact.category == STRING:
+        return 0
+    return fact.oid
+
+
+def _resolved(chosen: _Candidate, inputs: tuple[int, ...], variadic: bool) -> ResolvedFunction:
+    proc = chosen.proc
+    order = sorted(range(len(inputs)), key=lambda i: chosen.positions[i])
+    actual = [inputs[i] for i in order]
+    declared = [chosen.types[i] for i in order]
+    sources = list(order)
+    if chosen.defaulted:
+        present = {chosen.positions[i] for i in order}
+        merged = sorted(
+            [(chosen.positions[i], inputs[i], chosen.types[i], i) for i in order]
+            + [
+                (p, proc.arg_types[p], proc.arg_types[p], -1)
+                for p in range(len(proc.arg_types))
+                if p not in present
+            ]
+        )
+        actual = [t for _, t, _, _ in merged]
+        declared = [t for _, _, t, _ in merged]
+        sources = [s for _, _, _, s in merged]
+    arg_types, result = enforce(tuple(actual), tuple(declared), proc.result)
+    expanded = -1
+    is_variadic = variadic and proc.variadic != 0
+    if chosen.expanded and proc.variadic != ANY:
+        expanded = len(inputs) - len(proc.arg_types) + 1
+        is_variadic = True
+    return ResolvedFunction("call", proc, arg_types, result, tuple(sources), expanded, is_variadic)
+
+
+def resolve_function(
+    name: str,
+    types: Sequence[int],
+    *,
+    names: Sequence[str] = (),
+    variadic: bool = False,
+    schema: str = "",
+    ordered: bool = False,
+    span: Span | None = None,
+) -> ResolvedFunction:
+    """Return what ``name(types...)`` means.
+
+    ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
+    ``ordered``: the call had ORDER BY (only the hint differs). Functions live in pg_catalog alone, so another
+    ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
+    """
+    inputs = tuple(types)
+    try:
+        found: ResolvedFunction | str = "missing"
+        if schema in ("", "pg_catalog"):
+            found = _find_function(name, inputs, tuple(names), variadic)
+    except SqlError as error:
+        raise _at(error, span) from None
+    if isinstance(found, ResolvedFunction):
+        return found
+    shown = signature_text(f"{schema}.{name}" if schema else name, inputs, names)
+    if found == "ambiguous":
+        raise SqlError("42725", f"function {shown} is not unique", hint=_NOT_UNIQUE_FUNCTION, span=span)
+    raise SqlError(
+        "42883",
+        f"function {shown} does not exist",
+        hint=_NO_AGGREGATE if ordered else _NO_FUNCTION,
+        span=span,
+    )
+
+
+def signature_text(name: str, types: Sequence[int], names: Sequence[str] = ()) -> str:
+    """Return ``name(integer, arg => text)`` as PostgreSQL's messages show a call."""
+    parts = [format_type(t) for t in types]
+    first = len(parts) - len(names)
+    for offset, label in enumerate(names):
+        parts[first + offset] = f"{label} => {parts[first + offset]}"
+    return f"{name}({', '.join(parts)})"
+
+
+def function_arguments(found: ResolvedFunction, args: Sequence[Expr], env: CoerceEnv) -> tuple[Expr, ...]:
+    """Return the arguments in the function's order: coerced, defaults filled in, variadic ones gathered."""
+    result: list[Expr] = []
+    for source, oid in zip(found.sources, found.arg_types, strict=True):
+        if source < 0:
+            result.append(_default_argument(found.fact, len(result)))
+        else:
+            result.append(_fit(args[source], oid, env))
+    if found.expanded > 0:
+        gathered = tuple(result[-found.expanded :])
+        element = found.arg_types[-1]
+        if element in POLYMORPHIC:
+            element = gathered[0].type.oid
+        result[-found.expanded :] = [
+            ArrayExpr(elements=gathered, type=SqlType(array_of(element)), span=gathered[0].span)
+        ]
+    return tuple(result)
+
+
+_FALSE = Const(type=SqlType(BOOL), value=False)
+_TRUE = Const(type=SqlType(BOOL), value=True)
+_EMPTY_OBJECT = Const(type=SqlType(JSONB), value="{}")
+_ZERO = Const(type=SqlType(INT4), value=0)
+_JSON_PATH = (_EMPTY_OBJECT, _FALSE)
+
+# values of pg_proc.proargdefaults, for the trailing parameters of functions that have any
+_DEFAULTS: dict[str, tuple[Expr, ...]] = {
+    "make_interval": (_ZERO,) * 6 + (Const(type=SqlType(FLOAT8), value=0.0),),
+    "jsonb_insert": (_FALSE,),
+    "jsonb_set": (_TRUE,),
+    "jsonb_set_lax": (_TRUE, Const(type=SqlType(TEXT), value="use_json_null")),
+    "parse_ident": (_TRUE,),
+    "normalize": (Const(type=SqlType(TEXT), value="NFC"),),
+    "is_normalized": (Const(type=SqlType(TEXT), value="NFC"),),
+    "json_populate_record": (_FALSE,),
+    "json_populate_recordset": (_FALSE,),
+    "pg_terminate_backend": (Const(type=SqlType(20), value=0),),
+    **{
+        f"jsonb_path_{what}{suffix}": _JSON_PATH
+        for what in ("query", "exists", "match", "query_array", "query_first")
+        for suffix in ("", "_tz")
+    },
+}
+
+
+def _default_argument(proc: ProcFact, position: int) -> Expr:
+    values = _DEFAULTS.get(proc.name)
+    if values is None:
+        raise SqlError("0A000", f"default arguments of function {proc.name} are not supported")
+    return values[position - len(proc.arg_types) + len(values)]
+
+
+def default_arguments(proc: ProcFact) -> tuple[Expr, ...]:
+    """Return the default values of the trailing parameters (as many as ``proc.defaults``)."""
+    return _DEFAULTS.get(proc.name, ()) if proc.defaults else ()
+
+
+# --- default ordering and equality of a type ------------------------------------------------------
+
+_BTREE, _HASH = 403, 405
+
+
+@dataclass(slots=True)
+class _Families:
+    default_class: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> family
+    class_input: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> opcintype
+    operators: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    procs: dict[tuple[int, int, int, int], str] = field(default_factory=dict)
+
+
+@functools.cache
+def _families() -> _Families:
+    families = _Families()
+    for row in rows("opclass"):
+        if row["opcdefault"] == "t" and int(row["opcmethod"]) in (_BTREE, _HASH):
+            key = (int(row["opcmethod"]), int(row["opcintype"]))
+            families.default_class[key] = int(row["opcfamily"])
+    for row in rows("amop"):
+        if row["amoppurpose"] == "s" and int(row["amopmethod"]) in (_BTREE, _HASH):
+            families.operators[
+                int(row["amopfamily"]), int(row["amoplefttype"]), int(row["amoprighttype"]),
+                int(row["amopstrategy"]),
+            ] = int(row["amopopr"])  # fmt: skip
+    for row in rows("amproc"):
+        families.procs[
+            int(row["amprocfamily"]), int(row["amproclefttype"]), int(row["amprocrighttype"]),
+            int(row["amprocnum"]),
+        ] = row["amproc"]  # fmt: skip
+    return families
+
+
+@functools.cache
+def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
+    """Return (operator family, its input type) of the type's default operator class, or None.
+
+    As GetDefaultOpClass: the type itself, else the only (or a preferred) one it is binary coercible to;
+    arrays use ``anyarray``'s, records ``record``'s.
+    """
+    table = _families().default_class
+    if (method, oid) in table:
+        return table[method, oid], oid
+    fits = [t for (m, t) in table if m == method and is_binary_coercible(oid, t)]
+    preferred = [t for t in fits if is_preferred(t) and category(t) == category(oid)]
+    for pool in (preferred, fits):
+        if len(pool) == 1:
+            return table[method, pool[0]], pool[0]
+    return None
+
+
+@functools.cache
+def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorFact | None:
+    """Return the operator of a btree (1 <, 3 =, 5 >) or hash (1 =) strategy for equal operand types."""
+    found = default_opclass(oid, method)
+    if found is None:
+        return None
+    element = element_of(oid)
+    if element and _family_operator(element, strategy, method) is None:
+        return None
+    family, input_type = found
+    op = _families().operators.get((family, input_type, input_type, strategy))
+    return facts().operators[op] if op else None
+
+
+def find_equality(oid: int) -> OperatorFact | None:
+    """Return the type's default ``=`` (btree class, else hash class), or None."""
+    return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)
+
+
+def default_equality(oid: int, span: Span | None = None) -> OperatorFact:
+    """Return the type's default ``=`` operator; 42883 where there is none (json, point ...)."""
+    op = find_equality(oid)
+    if op is None:
+        raise SqlError(
+            "42883", f"could not identify an equality operator for type {format_type(oid)}", span=span
+        )
+    return op
+
+
+def _ordering(oid: int, strategy: int, span: Span | None) -> OperatorFact:
+    op = _family_operator(oid, strategy)
+    if op is None:
+        raise SqlError(
+            "42883",
+            f"could not identify an ordering operator for type {format_type(oid)}",
+            hint="Use an explicit ordering operator or modify the query.",
+            span=span,
+        )
+    return op
+
+
+def default_less(oid: int, span: Span | None = None) -> OperatorFact:
+    """Return the type's default ``<`` operator; 42883 where there is none."""
+    return _ordering(oid, 1, span)
+
+
+def default_greater(oid: int, span: Span | None = None) -> OperatorFact:
+    """Return the type's default ``>`` operator; 42883 where there is none."""
+    return _ordering(oid, 5, span)
+
+
+def find_less(oid: int) -> OperatorFact | None:
+    """Return the type's default ``<`` operator or None."""
+    return _family_operator(oid, 1)
+
+
+def is_hashable(oid: int) -> bool:
+    """Tell whether equal values of the type can be found by hash."""
+    return _family_operator(oid, 1, _HASH) is not None
+
+
+def family_operator(family: int, left: int, right: int, strategy: int) -> OperatorFact | None:
+    """Return the member operator of a btree family, or None."""
+    op = _families().operators.get((family, left, right, strategy))
+    return facts().operators[op] if op else None
+
+
+@functools.cache
+def operator_strategies(op: int) -> tuple[tuple[int, int], ...]:
+    """Return the (btree family, strategy 1..5) pairs the operator is a member of, by family oid."""
+    btree = {int_family for (am, _), int_family in _families().default_class.items() if am == _BTREE}
+    return tuple(
+        sorted(
+            (family, strategy)
+            for (family, _, _, strategy), member in _families().operators.items()
+            if member == op and family in btree
+        )
+    )
+
+
+@functools.cache
+def in_range_proc(order_type: int, offset_type: int) -> int:
+    """Return the pg_proc oid of the in_range function for RANGE offset frames, or 0.
+
+    ``offset_type`` must be exact; callers try the types the written offset can become.
+    """
+    found = default_opclass(order_type)
+    if found is None:
+        return 0
+    family, input_type = found
+    name = _families().procs.get((family, input_type, offset_type, 3))
+    if name is None or not name.endswith("in_range"):
+        return 0
+    wanted = (input_type, input_type, offset_type, BOOL, BOOL)
+    return next((p.oid for p in facts().procs_by_name.get("in_range", ()) if p.arg_types == wanted), 0)

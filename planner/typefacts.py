@@ -1,0 +1,143 @@
+"""Small questions about built-in types: category, arrays and elements, and how a type prints.
+
+Everything here is a pure lookup in ``planner.facts``; oids that are not there answer as an opaque
+user-defined type would (category U, no array, prints as ``???``).
+"""
+
+from __future__ import annotations
+
+import functools
+
+from planner.facts import BPCHAR, INTERVAL, facts, rows
+
+# typcategory codes of pg_type
+STRING, NUMERIC_CATEGORY, BOOLEAN, DATETIME, TIMESPAN = "S", "N", "B", "D", "T"
+
+_SQL_NAMES = {
+    16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
+    1042: "character", 1043: "character varying", 1083: "time without time zone",
+    1114: "timestamp without time zone", 1184: "timestamp with time zone", 1186: "interval",
+    1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric",
+}  # fmt: skip
+# pg_type names that are also SQL keywords or type-name keywords and so print quoted
+_QUOTED = {18: '"char"'}
+
+
+@functools.cache
+def category(oid: int) -> str:
+    """Return the typcategory letter; ``U`` for an oid that is not a built-in type."""
+    fact = facts().types.get(oid)
+    return fact.category if fact else "U"
+
+
+@functools.cache
+def is_preferred(oid: int) -> bool:
+    """Tell whether the type is preferred within its category."""
+    fact = facts().types.get(oid)
+    return fact.preferred if fact else False
+
+
+@functools.cache
+def element_of(oid: int) -> int:
+    """Return the element type of a true array type, else 0 (vectors, name and point are not arrays)."""
+    types = facts().types
+    fact = types.get(oid)
+    if fact is None or not fact.element:
+        return 0
+    element = types.get(fact.element)
+    return fact.element if element is not None and element.array == oid else 0
+
+
+@functools.cache
+def subscript_element(oid: int) -> int:
+    """Return what subscripting a value of this type yields (arrays and int2vector, oidvector), else 0."""
+    fact = facts().types.get(oid)
+    return fact.element if fact is not None and fact.category == "A" else 0
+
+
+@functools.cache
+def array_of(oid: int) -> int:
+    """Return the array type over ``oid``, or 0."""
+    fact = facts().types.get(oid)
+    return fact.array if fact else 0
+
+
+@functools.cache
+def range_subtype(oid: int) -> int:
+    """Return a range type's subtype, or 0 if ``oid`` is no range type."""
+    return next((int(r["rngsubtype"]) for r in rows("range") if int(r["rngtypid"]) == oid), 0)
+
+
+@functools.cache
+def format_type(oid: int, typmod: int | None = None) -> str:
+    """Return a type's name as PostgreSQL's ``format_type`` prints it.
+
+    ``typmod`` None means "not given": the plain SQL name. -1 means "given, and none": then ``character``
+    and ``bit`` print as ``bpchar`` and ``"bit"``, whose bare spelling would mean length 1.
+    """
+    if oid == 0:
+        return "-"
+    element = element_of(oid)
+    if element:
+        return format_type(element, typmod) + "[]"
+    if typmod is not None:
+        if typmod >= 0:
+            shown = _with_typmod(oid, typmod)
+            if shown:
+                return shown
+        elif oid == BPCHAR:
+            return "bpchar"
+        elif oid == 1560:
+            return '"bit"'
+    name = _SQL_NAMES.get(oid) or _QUOTED.get(oid)
+    if name:
+        return name
+    fact = facts().types.get(oid)
+    return fact.name if fact else "???"
+
+
+def _with_typmod(oid: int, typmod: int) -> str:
+    if oid in (1042, 1043):
+        return f"{_SQL_NAMES[oid]}({typmod - 4})" if typmod > 4 else ""
+    if oid == 1700:
+        if typmod < 4:
+            return ""
+        precision, scale = ((typmod - 4) >> 16) & 0xFFFF, (typmod - 4) & 0x7FF
+        scale = scale - 2048 if scale >= 1024 else scale
+        return f"numeric({precision},{scale})"
+    if oid in (1560, 1562):
+        return f"{_SQL_NAMES[oid]}({typmod})"
+    if oid in (1083, 1114, 1184, 1266):
+        head, _, tail = _SQL_NAMES[oid].partition(" ")
+        return f"{head}({typmod}) {tail}"
+    if oid == INTERVAL:
+        return f"interval{interval_fields(typmod)}"
+    return ""
+
+
+# interval typmod: range mask << 16 | precision
+_MONTH, _YEAR, _DAY, _HOUR, _MINUTE, _SECOND = 1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12
+INTERVAL_FULL_RANGE, INTERVAL_FULL_PRECISION = 0x7FFF, 0xFFFF
+INTERVAL_FIELDS = {
+    "year": _YEAR,
+    "month": _MONTH,
+    "day": _DAY,
+    "hour": _HOUR,
+    "minute": _MINUTE,
+    "second": _SECOND,
+    "year to month": _YEAR | _MONTH,
+    "day to hour": _DAY | _HOUR,
+    "day to minute": _DAY | _HOUR | _MINUTE,
+    "day to second": _DAY | _HOUR | _MINUTE | _SECOND,
+    "hour to minute": _HOUR | _MINUTE,
+    "hour to second": _HOUR | _MINUTE | _SECOND,
+    "minute to second": _MINUTE | _SECOND,
+}
+_FIELD_NAMES = {mask: name for name, mask in INTERVAL_FIELDS.items()}
+
+
+def interval_fields(typmod: int) -> str:
+    """Return what follows the word ``interval`` for a typmod >= 0, e.g. `` day to second(3)``."""
+    mask, precision = (typmod >> 16) & 0x7FFF, typmod & 0xFFFF
+    fields = "" if mask == INTERVAL_FULL_RANGE else " " + _FIELD_NAMES.get(mask, "")
+    return fields.rstrip() + (f"({precision})" if precision != INTERVAL_FULL_PRECISION else "")
