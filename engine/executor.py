@@ -32,7 +32,7 @@ class Session(Protocol):
         """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
     def random(self) -> float:
-        """random(): uniform in [0, 1)."""
+        """Return what random() does: uniform in [0, 1)."""
 
     def set_seed(self, seed: float) -> None:
         """setseed(): -1 .. 1."""

@@ -1,0 +1,615 @@
+"""One connection's side of the wire: prepared statements, portals, simple queries.
+
+    Query    text ──> statements ──> each: plan, run, rows out; one implicit transaction unless BEGIN
+    Parse    text ──> plan (cached)          Bind     parameters ──> portal
+    Execute  portal ──> rows out             Sync     ends the implicit transaction
+
+Hot path: a portal whose statement is served by the row executor without waiting runs synchronously inside the
+message handler; everything else runs as a coroutine that a CancelRequest, statement_timeout or disconnect can
+interrupt (L39). After the durable point of a commit a cancel no longer reaches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engine import run
+from engine.cursors import Cursors
+from engine.eager import eager, settle
+from engine.errors import report_of
+from engine.output import encoder_of, field_descriptions, send_rows
+from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
+from engine.rows import ReadyRows
+from engine.session import Replan, Session
+from engine.txn_block import BlockState, status_byte
+from pgwire.backend import (
+    FieldDescription,
+    MaybeAwaitable,
+    Responder,
+    StatementDescription,
+    TransactionStatus,
+)
+from pgwire.codecs.registry import binary_decoder, text_decoder
+from pgwire.errors import BackendError, ErrorReport
+from planner import ast
+from planner.bind import bind_statement
+from planner.errors import SqlError
+from planner.parse import ParsedStatement, parse
+from planner.statements import StatementClass, Transaction
+from txn.errors import Deadlock, WriteConflict
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+T = TypeVar("T")
+
+MAX_PORTALS = 1000
+MAX_PREPARED = 10_000
+MAX_REPLANS = 10
+AUTOCOMMIT_RETRIES = 5
+PARSE_IN_THREAD_CHARS = 16 * 1024
+
+_IN_FAILED_BLOCK = (
+    "current transaction is aborted, commands ignored until end of transaction block"
+)
+
+
+class Connection:
+    """Implements ``pgwire.backend.Backend`` over one ``Session``."""
+
+    def __init__(self, database: Database, session: Session) -> None:
+        """Serve ``session``."""
+        self.db = database
+        self.session = session
+        self.prepared: dict[str, Prepared] = {}
+        self.portals: dict[str, Portal] = {}
+        self.cursors = Cursors(session)
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        session.on_block_end.append(self._block_ended)
+
+    # -- errors and interruption -------------------------------------------------------------------
+
+    def _backend_error(self, error: BaseException, offset: int = 0) -> BackendError | None:
+        report = report_of(error, self.session.catalog, offset)
+        return None if report is None else BackendError(report)
+
+    def _guard(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
+        """Run a statement's coroutine: at once if it can, else interruptibly."""
+        result = eager(coro)
+        if isinstance(result, Awaitable):
+            return self._interruptible(result)
+        return result
+
+    async def _interruptible(self, work: Awaitable[T]) -> T:
+        async def body() -> T:
+            return await work
+
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(body())
+        self._task = task
+        timeout_ms = self.session.settings.integer("statement_timeout")
+        if timeout_ms:
+            self._timer = loop.call_later(
+                timeout_ms / 1000, self._interrupt, "canceling statement due to statement timeout"
+            )
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self.session.cancel_requested:
+                raise self._cancelled() from None
+            if not task.done():
+                task.cancel()
+            raise
+        finally:
+            self._task = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    def _cancelled(self) -> SqlError:
+        reason = self.session.cancel_requested
+        self.session.cancel_requested = ""
+        return SqlError("57014", reason)
+
+    def _interrupt(self, reason: str) -> None:
+        if self._task is not None and not self._task.done():
+            self.session.cancel_requested = reason
+            self._task.cancel()
+
+    def cancel(self) -> None:
+        """CancelRequest: interrupts the running statement, if any."""
+        self._interrupt("canceling statement due to user request")
+
+    # -- planning ----------------------------------------------------------------------------------
+
+    def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """Plan a single statement given as text (extended protocol); None for an empty text."""
+        session = self.session
+        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
+        key = (text, param_oids, session.plan_key)
+        if cacheable and not session.in_own_ddl:
+            plan = self.db.plans.get(key, session.catalog)
+            if plan is not None:
+                return plan
+        statements = parse(text)
+        if not statements:
+            return None
+        if len(statements) > 1:
+            raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
+        plan = self._bind(statements[0], param_oids)
+        if cacheable and not session.in_own_ddl and plan.cacheable:
+            self.db.plans.put(key, plan)
+        return plan
+
+    def _bind(self, statement: ParsedStatement, param_oids: tuple[int, ...] = ()) -> Plan:
+        session = self.session
+        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.node):
+            raise SqlError("25P02", _IN_FAILED_BLOCK)
+        bound = bind_statement(
+            statement.node,
+            statement.text,
+            session.catalog,
+            session.search_path,
+            param_types=param_oids,
+            settings=session.bind_settings,
+        )
+        return Plan(bound, session.catalog)
+
+    # -- extended protocol -------------------------------------------------------------------------
+
+    def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
+        """Create a prepared statement."""
+        if name and name in self.prepared:
+            raise self._fail(SqlError("42P05", f'prepared statement "{name}" already exists'))
+        if len(self.prepared) >= MAX_PREPARED:
+            raise self._fail(SqlError("53400", f"more than {MAX_PREPARED} prepared statements"))
+        self._touch(sql)
+        oids = tuple(param_oids)
+        try:
+            self.prepare(name, sql, oids)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None
+
+    def prepare(self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False) -> Prepared:
+        """Plan ``sql`` and remember it as ``name``."""
+        plan = self.plan_text(sql, oids)
+        params = plan.bound.params if plan is not None else oids
+        prepared = Prepared(name, sql, plan, params, from_sql, self.db.clock_us())
+        self.prepared[name] = prepared
+        return prepared
+
+    def _fresh_plan(self, prepared: Prepared) -> Plan | None:
+        """Return the statement's plan, made anew if the catalog moved on."""
+        plan = prepared.plan
+        if plan is None or plan.fresh(self.session.catalog):
+            return plan
+        again = self.plan_text(prepared.text, prepared.param_oids)
+        if again is None or _shape(again) != _shape(plan):
+            raise SqlError("0A000", "cached plan must not change result type")
+        prepared.plan = again
+        return again
+
+    def bind(
+        self,
+        portal: str,
+        statement: str,
+        param_formats: Sequence[int],
+        params: Sequence[bytes | None],
+        result_formats: Sequence[int],
+    ) -> MaybeAwaitable[None]:
+        """Create a portal with its parameter values."""
+        try:
+            self._bind_portal(portal, statement, param_formats, params, result_formats)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None
+
+    def _bind_portal(
+        self,
+        name: str,
+        statement: str,
+        param_formats: Sequence[int],
+        raw: Sequence[bytes | None],
+        result_formats: Sequence[int],
+    ) -> None:
+        prepared = self.prepared.get(statement)
+        if prepared is None:
+            shown = f'prepared statement "{statement}"' if statement else "unnamed prepared statement"
+            raise SqlError("26000", f"{shown} does not exist")
+        if self.session.state is BlockState.FAILED and (
+            prepared.plan is None or not _runs_when_failed(prepared.plan)
+        ):
+            raise SqlError("25P02", _IN_FAILED_BLOCK)
+        oids = prepared.param_oids
+        if len(raw) != len(oids):
+            raise SqlError(
+                "08P01",
+                f"bind message supplies {len(raw)} parameters, but prepared statement "
+                f'"{statement}" requires {len(oids)}',
+            )
+        if len(param_formats) > 1 and len(param_formats) != len(raw):
+            raise SqlError(
+                "08P01",
+                f"bind message has {len(param_formats)} parameter formats but {len(raw)} parameters",
+            )
+        if name and name in self.portals:
+            raise SqlError("42P03", f'cursor "{name}" already exists')
+        if len(self.portals) >= MAX_PORTALS:
+            raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
+        plan = self._fresh_plan(prepared)
+        if oids:
+            if len(param_formats) == 1:
+                param_formats = (param_formats[0],) * len(raw)
+            settings = self.session.codec_settings
+            values = tuple(
+                None
+                if data is None
+                else self._decode(oid, data, param_formats[i] if param_formats else 0, settings)
+                for i, (oid, data) in enumerate(zip(oids, raw, strict=True))
+            )
+        else:
+            values = ()
+        old = self.portals.pop(name, None)
+        if old is not None:
+            _close(old)
+        columns = plan.columns if plan is not None else None
+        width = 0 if columns is None else len(columns)
+        if len(result_formats) > 1 and columns is not None and len(result_formats) != width:
+            raise SqlError(
+                "08P01",
+                f"bind message has {len(result_formats)} result formats but query has {width} columns",
+            )
+        self.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+
+    @staticmethod
+    def _decode(oid: int, data: bytes, format_: int, settings: Any) -> Any:
+        if format_ == 1:
+            return binary_decoder(oid, settings)(data)
+        if format_ == 0:
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                shown = f"0x{data[error.start]:02x}"
+                raise SqlError(
+                    "22021", f'invalid byte sequence for encoding "UTF8": {shown}'
+                ) from None
+            if "\0" in text:
+                raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+            return text_decoder(oid, settings)(text)
+        raise SqlError("22023", f"unsupported format code: {format_}")
+
+    def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
+        """Describe a prepared statement; runs nothing."""
+        prepared = self.prepared.get(name)
+        try:
+            if prepared is None:
+                shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+                raise SqlError("26000", f"{shown} does not exist")
+            if self.session.state is BlockState.FAILED and (
+                prepared.plan is not None and prepared.plan.columns is not None
+            ):
+                raise SqlError("25P02", _IN_FAILED_BLOCK)
+            plan = self._fresh_plan(prepared)
+        except Exception as error:
+            raise self._fail(error) from error
+        columns = None if plan is None else self._columns(plan)
+        fields = None if columns is None else field_descriptions(columns, ())
+        return StatementDescription(param_oids=prepared.param_oids, fields=fields)
+
+    def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
+        """Describe a portal with its result formats; runs nothing."""
+        portal = self.portals.get(name)
+        if portal is None:
+            raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
+        columns = None if portal.plan is None else self._columns(portal.plan)
+        return None if columns is None else field_descriptions(columns, portal.result_formats)
+
+    def _columns(self, plan: Plan) -> Any:
+        """Return a plan's result columns; FETCH and EXECUTE take theirs from what they name."""
+        return run.result_columns(self, plan)
+
+    def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
+        """Run or continue a portal."""
+        found = self.portals.get(portal)
+        if found is None:
+            raise self._fail(SqlError("34000", f'portal "{portal}" does not exist'))
+        plan = found.plan
+        if plan is None:
+            out.empty_query()
+            return None
+        session = self.session
+        try:
+            if session.state is BlockState.FAILED and not _runs_when_failed(plan):
+                raise SqlError("25P02", _IN_FAILED_BLOCK)
+            if found.outcome is None and not found.done:
+                self._touch(found.prepared.text)
+            result = self._guard(self._execute(found, max_rows, out))
+        except Exception as error:
+            raise self._fail(error) from error
+        if isinstance(result, Awaitable):
+            return self._reporting(result)
+        return None
+
+    async def _reporting(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except Exception as error:
+            raise self._fail(error) from error
+
+    async def _execute(self, portal: Portal, max_rows: int, out: Responder) -> None:
+        plan = portal.plan
+        assert plan is not None
+        if portal.done:
+            if isinstance(portal.outcome, Rows):
+                out.command_complete(portal.outcome.completion(0))
+                return
+            raise SqlError("55000", f'portal "{portal.name}" cannot be run')
+        outcome = portal.outcome
+        if outcome is None:
+            outcome, plan = await self._run_with_retries(plan, portal.params, out, portal.prepared)
+            portal.plan = plan
+            portal.outcome = outcome
+        if isinstance(outcome, Command):
+            portal.done = True
+            out.command_complete(outcome.tag)
+            return
+        encode = encoder_of(plan, outcome.columns, portal.result_formats, self.session)
+        result = outcome.result
+        if isinstance(result, ReadyRows) and portal.reader is None:
+            rows = result.rows
+            if max_rows == 0 or len(rows) < max_rows:
+                if rows:
+                    data, count = encode.rows(rows)
+                    out.data_rows(data, count)
+                portal.done = True
+                out.command_complete(outcome.completion(len(rows)))
+                return
+        if portal.reader is None:
+            portal.reader = RowReader(result)
+        sent = await send_rows(portal.reader, encode, out, max_rows)
+        portal.sent += sent
+        if max_rows and sent == max_rows:
+            out.portal_suspended()
+            return
+        portal.done = True
+        portal.reader.close()
+        out.command_complete(outcome.completion(sent))
+
+    async def _run_with_retries(
+        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | ParsedStatement
+    ) -> tuple[Outcome, Plan]:
+        """Run a plan; bind again when the catalog moved; retry serialization failures of autocommit.
+
+        A retry is possible only while the transaction holds nothing but this statement and not a byte was
+        sent for it (DESIGN section 7).
+        """
+        session = self.session
+        alone = session.txn is None and session.state is BlockState.IDLE
+        retries = replans = 0
+        while True:
+            try:
+                outcome = await settle(run.run(self, plan, params, out))
+                return outcome, plan
+            except Replan:
+                replans += 1
+                if replans > MAX_REPLANS:
+                    raise SqlError(
+                        "40001", "the tables of this statement keep changing their definition"
+                    ) from None
+                plan = self._plan_again(source)
+            except (WriteConflict, Deadlock):
+                if not alone or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+                    raise
+                retries += 1
+                session.restart()
+                if not plan.fresh(session.catalog):
+                    plan = self._plan_again(source)
+
+    def _plan_again(self, source: Prepared | ParsedStatement) -> Plan:
+        if isinstance(source, Prepared):
+            plan = self.plan_text(source.text, source.param_oids)
+            assert plan is not None
+            source.plan = plan
+            return plan
+        return self._bind(source)
+
+    def close_statement(self, name: str) -> MaybeAwaitable[None]:
+        """Close a prepared statement."""
+        self.prepared.pop(name, None)
+        return None
+
+    def close_portal(self, name: str) -> MaybeAwaitable[None]:
+        """Close a portal."""
+        portal = self.portals.pop(name, None)
+        if portal is not None:
+            _close(portal)
+        return None
+
+    def sync(self) -> MaybeAwaitable[None]:
+        """End the implicit transaction."""
+        session = self.session
+        if session.state is not BlockState.IMPLICIT:
+            if session.state is BlockState.IDLE and self.portals:
+                self._drop_portals()
+            self._idle()
+            return None
+        try:
+            result = eager(session.commit())
+        except Exception as error:
+            raise self._fail(error) from error
+        if isinstance(result, Awaitable):
+            return self._finish_sync(result)
+        self._idle()
+        return None
+
+    async def _finish_sync(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            raise self._fail(error) from error
+        self._idle()
+
+    def failed(self) -> MaybeAwaitable[None]:
+        """An error was sent: what the statement did is undone."""
+        self.session.fail()
+        return None
+
+    # -- simple protocol ---------------------------------------------------------------------------
+
+    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
+        """Run all statements of a Query message."""
+        self.prepared.pop("", None)
+        self.close_portal("")
+        self._touch(sql)
+        result = self._guard(self._query(sql, out))
+        if isinstance(result, Awaitable):
+            return self._end_query(result)
+        self._idle()
+        return None
+
+    async def _end_query(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except SqlError as error:  # a cancel between statements
+            self.session.fail()
+            report = report_of(error, self.session.catalog)
+            assert report is not None
+            self.session.out.error(report)
+        self._idle()
+
+    async def _query(self, sql: str, out: Responder) -> None:
+        session = self.session
+        offset = 0
+        try:
+            if len(sql) > PARSE_IN_THREAD_CHARS:
+                statements = await asyncio.to_thread(parse, sql)
+            else:
+                statements = parse(sql)
+            if not statements:
+                out.empty_query()
+                return
+            alone = len(statements) == 1
+            for statement in statements:
+                offset = statement.span.start
+                await self._simple(statement, out, alone=alone)
+            offset = 0
+            if session.state is BlockState.IMPLICIT:
+                await session.commit()
+        except Exception as error:
+            report = report_of(error, session.catalog, offset)
+            if report is None:
+                session.fail()
+                raise
+            out.error(report)
+            session.fail()
+
+    async def _simple(self, statement: ParsedStatement, out: Responder, *, alone: bool) -> None:
+        session = self.session
+        plan: Plan | None = None
+        key = (statement.text, (), session.plan_key)
+        cacheable = len(statement.text) <= PLAN_CACHE_MAX_TEXT and not session.in_own_ddl
+        if session.state is not BlockState.FAILED and cacheable:
+            plan = self.db.plans.get(key, session.catalog)
+        if plan is None:
+            plan = self._bind(statement)
+            if cacheable and plan.cacheable:
+                self.db.plans.put(key, plan)
+        outcome, plan = await self._run_with_retries(plan, (), out, statement)
+        if isinstance(outcome, Command):
+            if alone and session.state is BlockState.IMPLICIT:
+                await session.commit()
+            out.command_complete(outcome.tag)
+            return
+        out.row_description(field_descriptions(outcome.columns, ()))
+        encode = encoder_of(plan, outcome.columns, (), session)
+        result = outcome.result
+        if isinstance(result, ReadyRows):
+            count = len(result.rows)
+            if count:
+                data, _ = encode.rows(result.rows)
+                out.data_rows(data, count)
+        else:
+            reader = RowReader(result)
+            try:
+                count = await send_rows(reader, encode, out, 0)
+            finally:
+                reader.close()
+        if alone and session.state is BlockState.IMPLICIT:
+            await session.commit()
+        out.command_complete(outcome.completion(count))
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def status(self) -> TransactionStatus:
+        """Return the transaction status byte."""
+        return status_byte(self.session.state)
+
+    def close(self) -> MaybeAwaitable[None]:
+        """The connection ended: roll back and release everything."""
+        if self._task is not None:
+            self._task.cancel()
+        self._drop_portals()
+        self.cursors.close_all()
+        self.session.rollback()
+        return self.db.session_closed(self)
+
+    def _touch(self, text: str) -> None:
+        session = self.session
+        session.query_text = text
+        session.activity = "active"
+        session.statement_time_us = session.state_change_us = self.db.clock_us()
+        session.cancel_requested = ""
+
+    def _idle(self) -> None:
+        session = self.session
+        session.activity = {
+            BlockState.IDLE: "idle",
+            BlockState.IMPLICIT: "idle",
+            BlockState.BLOCK: "idle in transaction",
+            BlockState.FAILED: "idle in transaction (aborted)",
+        }[session.state]
+
+    def _fail(self, error: BaseException) -> BaseException:
+        """Return the error to raise towards the connection: a report, or the bug itself."""
+        reported = self._backend_error(error)
+        return error if reported is None else reported
+
+    def _drop_portals(self) -> None:
+        for portal in self.portals.values():
+            _close(portal)
+        self.portals.clear()
+
+    def _block_ended(self, committed: bool) -> None:
+        self._drop_portals()
+        self.cursors.block_ended(committed)
+
+
+def _close(portal: Portal) -> None:
+    if portal.reader is not None:
+        portal.reader.close()
+    elif isinstance(portal.outcome, Rows) and not isinstance(portal.outcome.result, ReadyRows):
+        portal.outcome.result.close()
+
+
+def _allowed_when_failed(node: ast.Node) -> bool:
+    return isinstance(node, ast.Transaction) and node.action in ("commit", "rollback", "rollback_to")
+
+
+def _runs_when_failed(plan: Plan) -> bool:
+    statement = plan.bound.statement
+    return isinstance(statement, Transaction) and statement.action in (
+        "commit", "rollback", "rollback_to",
+    )  # fmt: skip
+
+
+def _shape(plan: Plan) -> Any:
+    columns = plan.columns
+    return None if columns is None else [(c.name, c.type) for c in columns]
+
+
+__all__ = ["BackendError", "Connection", "ErrorReport", "StatementClass"]

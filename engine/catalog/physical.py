@@ -1,0 +1,118 @@
+"""SQL column types to the physical types of ``txn``: how a table's schema becomes a shard's."""
+
+from __future__ import annotations
+
+from planner.catalog import ColumnDef, RelationDef
+from planner.errors import not_supported
+from planner.facts import (
+    BOOL,
+    BPCHAR,
+    BYTEA,
+    CHAR,
+    CID,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    JSON,
+    JSONB,
+    NAME,
+    NUMERIC,
+    OID,
+    REGCLASS,
+    REGNAMESPACE,
+    REGOPER,
+    REGOPERATOR,
+    REGPROC,
+    REGPROCEDURE,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UUID,
+    VARBIT,
+    VARCHAR,
+    XID,
+    facts,
+)
+from planner.facts import BIT as BIT_OID
+from planner.types import SqlType
+from txn.types import IndexId, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+
+_KINDS: dict[int, Kind] = {
+    BOOL: "bool", INT2: "int16", INT4: "int32", INT8: "int64", FLOAT4: "float32", FLOAT8: "float64",
+    TEXT: "text", VARCHAR: "text", BPCHAR: "text", NAME: "text", CHAR: "text", JSON: "text", JSONB: "text",
+    BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
+    TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
+}  # fmt: skip
+# unsigned 32-bit identifiers need 64 bits
+_KINDS.update(
+    dict.fromkeys(
+        (OID, XID, CID, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR),
+        "int64",
+    )
+)
+MAX_DECIMAL_PRECISION = 38
+
+
+def numeric_precision_scale(typmod: int) -> tuple[int, int] | None:
+    """Return (precision, scale) of a numeric typmod, None when unconstrained. Scale may be negative."""
+    if typmod < 4:
+        return None
+    packed = typmod - 4
+    scale = packed & 0x7FF
+    return packed >> 16, scale - 0x800 if scale > 1000 else scale
+
+
+def physical_type(type_: SqlType) -> PhysicalType:
+    """Return the physical type of a column type; 0A000 when it cannot be stored yet."""
+    if type_.oid == NUMERIC:
+        declared = numeric_precision_scale(type_.typmod)
+        # NaN is legal in numeric(p,s) and decimal128 has none: only the struct form can hold it,
+        # so constrained columns refuse NaN with 22003 when stored (docs/values.md).
+        if declared is not None and declared[0] <= MAX_DECIMAL_PRECISION and 0 <= declared[1] <= declared[0]:
+            return PhysicalType(kind="decimal", precision=declared[0], scale=declared[1])
+        return PhysicalType(kind="numeric")
+    kind = _KINDS.get(type_.oid)
+    if kind is not None:
+        return PhysicalType(kind=kind)
+    fact = facts().types.get(type_.oid)
+    if fact is not None and fact.category == "A" and fact.element and fact.length == -1:
+        return PhysicalType(kind="list", element=physical_type(SqlType(fact.element, type_.typmod)))
+    name = fact.name if fact is not None else str(type_.oid)
+    raise not_supported(f"a table column of type {name}")
+
+
+def shard_column(column: ColumnDef) -> ShardColumn:
+    """Return the shard's side of a column."""
+    if column.dropped:
+        return ShardColumn(attnum=column.attnum, type=PhysicalType(kind="bool"), dropped=True)
+    return ShardColumn(
+        attnum=column.attnum, type=physical_type(column.type), missing_value=column.missing_value
+    )
+
+
+def shard_spec(relation: RelationDef) -> ShardSpec:
+    """Return the shard of a table."""
+    return ShardSpec(
+        shard=ShardId(relation.oid),
+        version=relation.version,
+        columns=tuple(shard_column(c) for c in relation.columns),
+        indexes=tuple(
+            ShardIndex(
+                index=IndexId(index.oid),
+                attnums=index.attnums,
+                unique=index.unique,
+                kind="hash" if index.method == "hash" else "sorted",
+                primary=index.primary,
+                nulls_distinct=not index.nulls_not_distinct,
+            )
+            for index in relation.indexes
+        ),
+    )

@@ -1,0 +1,283 @@
+"""The catalog at one moment: an immutable snapshot with indexes by name and oid.
+
+    CatalogSnapshot  ──with_changes(puts, deletes)──>  CatalogSnapshot'
+
+A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema) are
+part of every snapshot: their columns come from the catalog facts. Objects are stored as rows of the catalog
+shard (``engine.catalog.store``), so a change is a list of puts and deletes of stored objects.
+
+Oids: built-in ones lie below 16384. A table takes three consecutive ones: itself, its row type, and the
+array type of that (``row_type_oid``, ``row_array_oid``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from planner.catalog import ColumnDef, IndexDef, RelationDef, RoleDef, SchemaDef
+from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
+from planner.types import SqlType
+
+FIRST_USER_OID = 16384
+SUPERUSER_OID = 10
+DATABASE_OID = 5
+CATALOG_SHARD = 1  # the shard that stores the catalog itself
+
+PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
+PG_AUTHID_OID, PG_DATABASE_OID = 1260, 1262
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentDef:
+    """A comment on an object (COMMENT ON)."""
+
+    class_oid: int
+    object_oid: int
+    sub_id: int
+    text: str
+
+
+Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef
+# kind and oid name a stored object; a comment's oid packs its sub id
+StoredKey: TypeAlias = tuple[str, int, int]
+
+
+def key_of(item: Stored) -> StoredKey:
+    """Return the key under which an object is stored."""
+    match item:
+        case SchemaDef():
+            return ("schema", item.oid, 0)
+        case RelationDef():
+            return ("relation", item.oid, 0)
+        case RoleDef():
+            return ("role", item.oid, 0)
+        case CommentDef():
+            return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
+
+
+def row_type_oid(relation_oid: int) -> int:
+    """Return the oid of a table's row type."""
+    return relation_oid + 1
+
+
+def row_array_oid(relation_oid: int) -> int:
+    """Return the oid of the array type over a table's row type."""
+    return relation_oid + 2
+
+
+@functools.cache
+def virtual_relations() -> tuple[RelationDef, ...]:
+    """Return pg_catalog's and information_schema's relations, from the facts."""
+    columns: dict[int, list[ColumnDef]] = {}
+    head: dict[int, tuple[str, str, str]] = {}
+    for row in rows("catalog_columns"):
+        oid = int(row["reloid"])
+        attnum = int(row["attnum"])
+        head[oid] = (row["schema"], row["relation"], row["relkind"])
+        if attnum > 0:
+            columns.setdefault(oid, []).append(
+                ColumnDef(
+                    attnum=attnum,
+                    name=row["attname"],
+                    type=SqlType(int(row["atttypid"]), int(row["atttypmod"])),
+                    not_null=row["attnotnull"] == "t",
+                    collation=int(row["attcollation"]),
+                )
+            )
+    schema_oids = {"pg_catalog": PG_CATALOG_OID, "information_schema": INFORMATION_SCHEMA_OID}
+    return tuple(
+        RelationDef(
+            oid=oid,
+            schema_oid=schema_oids[schema],
+            schema=schema,
+            name=name,
+            kind="v" if kind == "v" else "r",
+            columns=tuple(sorted(columns.get(oid, ()), key=lambda c: c.attnum)),
+            virtual=True,
+        )
+        for oid, (schema, name, kind) in head.items()
+    )
+
+
+def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
+    """Return an index as the relation it also is (kind i), columns included."""
+    by_attnum = {c.attnum: c for c in table.columns}
+    keys = index.attnums + index.include
+    return RelationDef(
+        oid=index.oid,
+        schema_oid=table.schema_oid,
+        schema=table.schema,
+        name=index.name,
+        kind="i",
+        columns=tuple(
+            ColumnDef(attnum=i + 1, name=by_attnum[a].name, type=by_attnum[a].type)
+            for i, a in enumerate(keys)
+        ),
+        version=table.version,
+        owner=table.owner,
+        persistence=table.persistence,
+        table_oid=table.oid,
+    )
+
+
+class CatalogSnapshot:
+    """An immutable catalog; implements ``planner.catalog.Catalog``.
+
+    ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
+    resolve differently (create, drop, rename).
+    """
+
+    __slots__ = ("_by_name", "_by_oid", "_schemas", "items", "namespace_version", "roles", "version")
+
+    def __init__(
+        self, items: Mapping[StoredKey, Stored], version: int = 0, namespace_version: int = 0
+    ) -> None:
+        """Build the indexes over ``items``."""
+        self.items = items
+        self.version = version
+        self.namespace_version = namespace_version
+        self._schemas: dict[str, SchemaDef] = {
+            "pg_catalog": SchemaDef(oid=PG_CATALOG_OID, name="pg_catalog"),
+            "information_schema": SchemaDef(oid=INFORMATION_SCHEMA_OID, name="information_schema"),
+        }
+        self._by_name: dict[tuple[str, str], RelationDef] = {}
+        self._by_oid: dict[int, RelationDef] = {}
+        self.roles: dict[str, RoleDef] = {}
+        for relation in virtual_relations():
+            self._add(relation)
+        for item in items.values():
+            match item:
+                case SchemaDef():
+                    self._schemas[item.name] = item
+                case RelationDef():
+                    self._add(item)
+                    for index in item.indexes:
+                        self._add(index_relation(item, index))
+                case RoleDef():
+                    self.roles[item.name] = item
+                case CommentDef():
+                    pass
+
+    def _add(self, relation: RelationDef) -> None:
+        self._by_name[relation.schema, relation.name] = relation
+        self._by_oid[relation.oid] = relation
+
+    # -- planner.catalog.Catalog -------------------------------------------------------------------
+
+    def schema(self, name: str) -> SchemaDef | None:
+        """Return the schema called ``name``."""
+        return self._schemas.get(name)
+
+    def relation(self, schema: str, name: str) -> RelationDef | None:
+        """Return relation ``schema.name`` of any kind."""
+        return self._by_name.get((schema, name))
+
+    def relation_by_oid(self, oid: int) -> RelationDef | None:
+        """Return the relation with this oid."""
+        return self._by_oid.get(oid)
+
+    def relations(self, schema: str) -> Iterable[RelationDef]:
+        """Yield the relations of a schema."""
+        return (r for r in self._by_oid.values() if r.schema == schema)
+
+    def role(self, name: str) -> RoleDef | None:
+        """Return the role called ``name``."""
+        return self.roles.get(name)
+
+    # -- the engine's own view ---------------------------------------------------------------------
+
+    def schemas(self) -> Iterable[SchemaDef]:
+        """Yield all schemas, virtual ones included."""
+        return self._schemas.values()
+
+    def all_relations(self) -> Iterable[RelationDef]:
+        """Yield all relations: virtual ones, tables, views and indexes."""
+        return self._by_oid.values()
+
+    def user_relations(self) -> Iterable[RelationDef]:
+        """Yield stored tables and views (not indexes)."""
+        return (item for item in self.items.values() if isinstance(item, RelationDef))
+
+    def role_by_oid(self, oid: int) -> RoleDef | None:
+        """Return the role with this oid."""
+        found = self.items.get(("role", oid, 0))
+        return found if isinstance(found, RoleDef) else None
+
+    def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
+        """Return the comment on an object, or None."""
+        found = self.items.get((f"comment/{class_oid}", object_oid, sub_id))
+        return found.text if isinstance(found, CommentDef) else None
+
+    def comments(self) -> Iterable[CommentDef]:
+        """Yield all comments."""
+        return (item for item in self.items.values() if isinstance(item, CommentDef))
+
+    def with_changes(
+        self, puts: Iterable[Stored], deletes: Iterable[StoredKey], version: int
+    ) -> CatalogSnapshot:
+        """Return a new snapshot with objects put and deleted; deletes of absent keys are ignored."""
+        items = dict(self.items)
+        renamed = False
+        for key in deletes:
+            renamed |= items.pop(key, None) is not None
+        for item in puts:
+            old = items.get(key_of(item))
+            items[key_of(item)] = item
+            renamed |= not _same_names(old, item)
+        return CatalogSnapshot(items, version, version if renamed else self.namespace_version)
+
+    def highest_oid(self) -> int:
+        """Return the highest oid in use by stored objects (at least the last built-in one)."""
+        highest = FIRST_USER_OID - 1
+        for item in self.items.values():
+            match item:
+                case RelationDef():
+                    highest = max(
+                        highest,
+                        row_array_oid(item.oid),
+                        *(i.oid for i in item.indexes),
+                        *(c.oid for c in item.constraints),
+                    )
+                case SchemaDef() | RoleDef():
+                    highest = max(highest, item.oid)
+                case CommentDef():
+                    pass
+        return highest
+
+
+def _same_names(old: Stored | None, new: Stored) -> bool:
+    """Tell whether replacing ``old`` by ``new`` leaves every name resolving as before."""
+    match old, new:
+        case RelationDef(), RelationDef():
+            return (old.schema, old.name) == (new.schema, new.name) and {
+                i.name for i in old.indexes
+            } == {i.name for i in new.indexes}
+        case SchemaDef(), SchemaDef():
+            return old.name == new.name
+        case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
+            return True
+    return False
+
+
+def initial_items() -> dict[StoredKey, Stored]:
+    """Return the objects of a new data directory: schema public and the superuser postgres."""
+    items: list[Stored] = [
+        SchemaDef(oid=PUBLIC_OID, name="public"),
+        RoleDef(
+            oid=SUPERUSER_OID,
+            name="postgres",
+            superuser=True,
+            create_role=True,
+            create_db=True,
+            can_login=True,
+            replication=True,
+            bypass_rls=True,
+        ),
+        CommentDef(
+            class_oid=PG_NAMESPACE_OID, object_oid=PUBLIC_OID, sub_id=0, text="standard public schema"
+        ),
+    ]
+    return {key_of(item): item for item in items}

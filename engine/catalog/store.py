@@ -1,0 +1,125 @@
+"""The catalog shard: how catalog objects are stored as rows of an ordinary shard.
+
+    (kind text, oid int8, sub int8, body bytea)   primary key (kind, oid, sub)
+
+``body`` is one format byte and the object in msgpack. Because they are rows, catalog changes commit in the
+same log entry as data and schema registrations (U10), and recover the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from engine.catalog.state import (
+    CATALOG_SHARD,
+    CatalogSnapshot,
+    CommentDef,
+    Stored,
+    StoredKey,
+    key_of,
+)
+from engine.eager import settle
+from pgwire.codecs.registry import CodecSettings, text_input, text_output
+from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef
+from txn.api import Transaction
+from txn.errors import UnknownFormat
+from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+
+FORMAT = 1
+INDEX = IndexId(2)
+
+SPEC = ShardSpec(
+    shard=ShardId(CATALOG_SHARD),
+    version=1,
+    columns=(
+        ShardColumn(attnum=1, type=PhysicalType(kind="text")),
+        ShardColumn(attnum=2, type=PhysicalType(kind="int64")),
+        ShardColumn(attnum=3, type=PhysicalType(kind="int64")),
+        ShardColumn(attnum=4, type=PhysicalType(kind="bytes")),
+    ),
+    indexes=(ShardIndex(index=INDEX, attnums=(1, 2, 3), unique=True, primary=True),),
+)
+
+_TYPES: dict[str, type[Any]] = {"schema": SchemaDef, "relation": RelationDef, "role": RoleDef}
+
+
+# Missing values are stored in the canonical text form, so that settings never change what they mean.
+_CANONICAL = CodecSettings()
+
+
+def _portable(column: ColumnDef) -> ColumnDef:
+    if column.missing_value is None:
+        return column
+    text = text_output(column.type.oid, column.missing_value, _CANONICAL)
+    return replace(column, missing_value=text)
+
+
+def _restored(column: ColumnDef) -> ColumnDef:
+    if column.missing_value is None:
+        return column
+    value = text_input(column.type.oid, str(column.missing_value), column.type.typmod, _CANONICAL)
+    return replace(column, missing_value=value)
+
+
+def encode(item: Stored) -> bytes:
+    """Return an object's body."""
+    if isinstance(item, RelationDef):
+        item = replace(item, columns=tuple(_portable(c) for c in item.columns))
+    return bytes([FORMAT]) + msgspec.msgpack.encode(item)
+
+
+def decode(kind: str, body: bytes) -> Stored:
+    """Read a body; UnknownFormat for a newer format."""
+    if body[0] != FORMAT:
+        raise UnknownFormat(f"catalog object of format {body[0]}; this server knows {FORMAT}")
+    target = CommentDef if kind.startswith("comment/") else _TYPES[kind]
+    item: Stored = msgspec.msgpack.decode(body[1:], type=target)
+    if isinstance(item, RelationDef):
+        item = replace(item, columns=tuple(_restored(c) for c in item.columns))
+    return item
+
+
+async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
+    """Read the whole catalog as of the transaction."""
+    items: dict[StoredKey, Stored] = {}
+    async for chunk in txn.scan(ShardId(CATALOG_SHARD)):
+        for row in chunk:
+            kind, oid, sub, body = row.values
+            items[kind, oid, sub] = decode(kind, body)
+    return items
+
+
+async def write_changes(
+    txn: Transaction, base: CatalogSnapshot, puts: Iterable[Stored], deletes: Iterable[StoredKey]
+) -> None:
+    """Stage catalog changes as row changes. ``base`` tells which keys exist."""
+    shard = ShardId(CATALOG_SHARD)
+    inserts, updates, removed = [], [], []
+    for item in puts:
+        key = key_of(item)
+        row = (*key, encode(item))
+        if key in base.items:
+            found = await _lookup(txn, key)
+            updates.append((found, row))
+        else:
+            inserts.append(row)
+    for key in deletes:
+        if key in base.items:
+            removed.append(await _lookup(txn, key))
+    if inserts:
+        await settle(txn.insert(shard, inserts))
+    if updates:
+        await settle(txn.update(shard, updates))
+    if removed:
+        await settle(txn.delete(shard, removed))
+
+
+async def _lookup(txn: Transaction, key: StoredKey) -> Any:
+    rows = await settle(txn.lookup(ShardId(CATALOG_SHARD), INDEX, [key], for_update=True))
+    if len(rows) != 1:
+        raise RuntimeError(f"catalog row {key} is in the snapshot but not in the catalog shard")
+    return rows[0].row_id

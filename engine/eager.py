@@ -1,0 +1,56 @@
+"""Run a coroutine until it has to wait; hand out its result at once if it never does.
+
+The hot paths of the server are written as plain ``async def`` code whose awaits are nearly always satisfied
+already (hot rows, free locks). Making a task for each would cost more than the work. ``eager(coro)`` starts
+the coroutine on the spot:
+
+    finished without suspending  ->  its result, synchronously
+    suspended on a future        ->  an awaitable that continues it inside the awaiting task
+
+The part that runs eagerly has no current task of its own, so it must not use ``asyncio.timeout`` or
+``asyncio.current_task`` before its first suspension.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Awaitable, Coroutine, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def eager(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
+    """Run ``coro`` to its first suspension; return its result, or an awaitable of it."""
+    try:
+        first = coro.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    return _resume(coro, first)
+
+
+async def settle(value: T | Awaitable[T]) -> T:
+    """Await ``value`` if it is awaitable, else return it."""
+    if isinstance(value, Awaitable):
+        return await value
+    return value
+
+
+@types.coroutine
+def _resume(coro: Coroutine[Any, Any, T], pending: Any) -> Generator[Any, Any, T]:
+    """Continue a started coroutine: hand on what it waits for, send back what the loop answers."""
+    try:
+        while True:
+            try:
+                sent = yield pending
+            except GeneratorExit:
+                coro.close()
+                raise
+            except BaseException as error:
+                pending = coro.throw(error)
+            else:
+                pending = coro.send(sent)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result

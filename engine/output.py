@@ -1,0 +1,93 @@
+"""Rows to the wire: field descriptions and encoders, cached with the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.plans import Plan
+from engine.portal import RowReader
+from engine.rows import RowBatch, RowTuple
+from engine.session import Session
+from pgwire.backend import FieldDescription, Responder
+from pgwire.codecs.columnar import batch_encoder
+from pgwire.codecs.registry import type_size
+from pgwire.codecs.rows import row_encoder
+from planner.query import OutputColumn
+
+
+class Encoder:
+    """Encodes batches of one result shape in one set of formats."""
+
+    __slots__ = ("_columnar", "_make_columnar", "rows")
+
+    def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
+        """Prepare for ``oids`` in ``formats`` under the session's settings."""
+        settings = session.codec_settings
+        self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
+            oids, formats, settings
+        )
+        self._columnar: Callable[[Any], tuple[bytes, int]] | None = None
+        self._make_columnar = lambda: batch_encoder(oids, formats, settings)
+
+    def batch(self, batch: RowBatch) -> tuple[Any, int]:
+        """Return framed DataRow messages of a batch and their number."""
+        if batch.rows is not None:
+            return self.rows(batch.rows)
+        if self._columnar is None:
+            self._columnar = self._make_columnar()
+        return self._columnar(batch.arrow)
+
+
+def expand_formats(formats: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """Return one format code per column (manual 55.2.3: none = all text, one = all the same)."""
+    if not formats:
+        return (0,) * width
+    if len(formats) == 1:
+        return formats * width
+    return formats
+
+
+def field_descriptions(
+    columns: tuple[OutputColumn, ...], formats: tuple[int, ...]
+) -> tuple[FieldDescription, ...]:
+    """Return what RowDescription says of ``columns``."""
+    each = expand_formats(formats, len(columns))
+    return tuple(
+        FieldDescription(
+            name=column.name,
+            type_oid=column.type.oid,
+            type_size=type_size(column.type.oid),
+            typmod=column.type.typmod,
+            table_oid=column.table_oid,
+            attnum=column.attnum,
+            format=format_,
+        )
+        for column, format_ in zip(columns, each, strict=True)
+    )
+
+
+def encoder_of(
+    plan: Plan, columns: tuple[OutputColumn, ...], formats: tuple[int, ...], session: Session
+) -> Encoder:
+    """Return the encoder of a plan's result, cached with the plan per formats and settings."""
+    key = (columns, formats, session.codec_settings.output_key)
+    encoder = plan.encoders.get(key)
+    if encoder is None:
+        oids = tuple(column.type.oid for column in columns)
+        encoder = Encoder(oids, expand_formats(formats, len(oids)), session)
+        if len(plan.encoders) > 8:
+            plan.encoders.clear()
+        plan.encoders[key] = encoder
+    return encoder
+
+
+async def send_rows(reader: RowReader, encode: Encoder, out: Responder, limit: int) -> int:
+    """Send up to ``limit`` rows (0: all), waiting for the client where it is slow; returns their number."""
+    sent = 0
+    async for batch in reader.take(limit):
+        data, count = encode.batch(batch)
+        out.data_rows(data, count)
+        sent += count
+        await out.drain()
+    return sent

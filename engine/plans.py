@@ -1,0 +1,83 @@
+"""Plans: a bound statement with its compiled forms, cached by text and by what its meaning depends on.
+
+The cache key is (text, parameter oids, session key); the session key holds every setting and name that binding
+folds in: search path, role, DateStyle, IntervalStyle, TimeZone ... A plan is thrown away when a relation it
+was bound against has another version, or when names may resolve differently (``namespace_version``).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from engine.catalog.state import CatalogSnapshot
+from planner.query import OutputColumn
+from planner.statements import BoundStatement
+
+PLAN_CACHE_ENTRIES = 2000
+PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
+
+
+class Plan:
+    """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
+
+    __slots__ = ("bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version", "refused")
+
+    def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
+        """Make a plan bound against ``catalog``."""
+        self.bound = bound
+        self.catalog_version = catalog.version
+        self.namespace_version = catalog.namespace_version
+        self.compiled: dict[str, Any] = {}
+        self.refused: dict[str, Exception] = {}
+        self.dml: Any = None
+        self.encoders: dict[Any, Any] = {}
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...] | None:
+        """Result columns, None when the statement returns no rows."""
+        return self.bound.columns
+
+    def fresh(self, catalog: CatalogSnapshot) -> bool:
+        """Tell whether the plan still means the same under ``catalog``."""
+        if catalog.version == self.catalog_version:
+            return True
+        if catalog.namespace_version != self.namespace_version:
+            return False
+        for oid, version in self.bound.versions:
+            relation = catalog.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                return False
+        self.catalog_version = catalog.version
+        return True
+
+
+class PlanCache:
+    """A bounded cache, least recently used first out."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: OrderedDict[Any, Plan] = OrderedDict()
+
+    def get(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
+        """Return a plan that is still fresh under ``catalog``."""
+        plan = self._entries.get(key)
+        if plan is None:
+            return None
+        if not plan.fresh(catalog):
+            del self._entries[key]
+            return None
+        self._entries.move_to_end(key)
+        return plan
+
+    def put(self, key: Any, plan: Plan) -> None:
+        """Remember a plan."""
+        self._entries[key] = plan
+        if len(self._entries) > PLAN_CACHE_ENTRIES:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all plans (DISCARD PLANS)."""
+        self._entries.clear()

@@ -1,0 +1,150 @@
+"""Running a query: choose the route, compile once per route, start it on the transaction's snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.eager import settle
+from engine.executor import ExecContext, Result
+from engine.plans import Plan
+from engine.rows import ReadyRows, RowStream
+from planner.errors import SqlError
+from planner.query import QueryExpr, RelationRange
+from planner.route import Route, RouteFacts, choose
+from planner.walk import ranges_of
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+MAX_ROUTE_ATTEMPTS = 4
+
+
+class CompiledQuery:
+    """A query with what each executor made of it; lives in its Plan."""
+
+    __slots__ = ("compiled", "query", "refused", "tables", "virtual")
+
+    def __init__(self, query: QueryExpr) -> None:
+        """Collect what the query reads."""
+        self.query = query
+        self.compiled: dict[str, Any] = {}
+        self.refused: dict[str, SqlError] = {}
+        ranges = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
+        self.virtual = any(r.virtual for r in ranges)
+        self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
+
+
+def compiled_query(plan: Plan, slot: str, query: QueryExpr) -> CompiledQuery:
+    """Return the compiled form of ``query``, kept in ``plan`` under ``slot``."""
+    found: CompiledQuery | None = plan.compiled.get(slot)
+    if found is None:
+        found = plan.compiled[slot] = CompiledQuery(query)
+    return found
+
+
+def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
+    """Return the executor's plan, or raise its refusal (0A000), both remembered."""
+    plan = query.compiled.get(name)
+    if plan is not None:
+        return plan
+    refusal = query.refused.get(name)
+    if refusal is not None:
+        raise refusal
+    try:
+        plan = session.db.executors[name].prepare(query.query, session.catalog)
+    except SqlError as error:
+        if error.sqlstate == "0A000":
+            query.refused[name] = error
+        raise
+    query.compiled[name] = plan
+    return plan
+
+
+def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
+    """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query."""
+    pinned = session.settings.get("executor")
+    txn = session.ensure_txn()
+    for _ in range(MAX_ROUTE_ATTEMPTS):
+        by_key = False
+        if pinned == "auto" and "index" not in query.refused:
+            try:
+                index_plan = _compile(session, query, "index")
+                by_key = index_plan.access.is_small
+            except SqlError as error:
+                if error.sqlstate != "0A000":
+                    raise
+        rows = size = 0
+        if pinned == "auto" and not by_key and not query.virtual:
+            for shard in query.tables:
+                stats = txn.stats(shard)
+                rows += stats.rows
+                size += stats.bytes
+        route = choose(
+            RouteFacts(
+                pinned=pinned,
+                uses_virtual=query.virtual,
+                tables=len(query.tables),
+                by_key=by_key,
+                rows=rows,
+                bytes=size,
+                local_max_bytes=session.settings.integer("local_executor_max_bytes"),
+                spark_available=session.db.spark_available,
+                refusals={name: error.message for name, error in query.refused.items()},
+            )
+        )
+        already_refused = route.executor in query.refused
+        try:
+            return route, _compile(session, query, route.executor)
+        except SqlError as error:
+            if error.sqlstate != "0A000" or already_refused:
+                raise
+            if pinned not in ("auto",) and (query.tables or route.executor == "spark"):
+                raise
+    raise RuntimeError("routing did not settle")
+
+
+def context(
+    session: Session, plan: Plan, params: tuple[Any, ...], *, for_update: bool = False
+) -> ExecContext:
+    """Return what an execution needs: the transaction, parameters and the statement's stable values."""
+    stable = plan.bound.stable
+    if stable:
+        params = params + plan.stable_values(session, params)
+    return ExecContext(
+        txn=session.ensure_txn(),
+        session=session,
+        virtual=session.db.virtual,
+        params=params,
+        for_update=for_update,
+        cancelled=session.cancel_flag,
+    )
+
+
+async def run_query(
+    session: Session,
+    plan: Plan,
+    slot: str,
+    query: QueryExpr,
+    ctx: ExecContext,
+) -> Result:
+    """Start a query on the route of choice."""
+    compiled = compiled_query(plan, slot, query)
+    route, executable = choose_route(session, compiled)
+    return await settle(session.db.executors[route.executor].run(executable, ctx))
+
+
+async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple[Any, ...]]:
+    """Return all rows of a result as tuples (DML sources, CREATE TABLE AS, cursors WITH HOLD)."""
+    if isinstance(result, ReadyRows):
+        return list(result.rows)
+    rows: list[tuple[Any, ...]] = []
+    try:
+        async for batch in result.batches:
+            if batch.rows is not None:
+                rows.extend(batch.rows)
+            else:
+                rows.extend(session.db.arrow_rows(batch.arrow, result.columns))
+    finally:
+        result.close()
+    return rows

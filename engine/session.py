@@ -1,0 +1,502 @@
+"""One connection's state: user, settings, transaction block, catalog as it sees it.
+
+A transaction sees one catalog: the one current when it began (its read timestamp is the latest applied commit, so
+they belong together), replaced when the transaction starts to write and so moves to the latest state, and
+extended by its own DDL. Whoever writes holds table locks, so what it was bound against cannot change under it;
+``Replan`` says that it changed just before.
+
+``Session`` is also what functions see of the session (``engine.executor.Session``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey
+from engine.catalog.store import write_changes
+from engine.eager import settle
+from engine.plans import Plan
+from engine.settings import Settings
+from engine.txn_block import BlockEvent, BlockState, next_state
+from pgwire.backend import Responder
+from pgwire.codecs.registry import CodecSettings
+from pgwire.errors import ErrorReport
+from planner.catalog import RoleDef
+from planner.errors import SqlError
+from planner.statements import Transaction as TransactionStatement
+from txn.api import MaybeAwaitable, Transaction
+from txn.errors import SchemaChanged
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+ISOLATION_LEVELS = ("serializable", "repeatable read", "read committed", "read uncommitted")
+
+_NOTICE_RANK = {
+    "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
+    "error": 8,
+}  # fmt: skip
+
+
+class Replan(Exception):  # noqa: N818 - a signal, not a failure
+    """The statement's plan no longer fits the catalog: bind it again and run that."""
+
+
+class Savepoint:
+    """One SAVEPOINT: what to go back to."""
+
+    __slots__ = ("catalog", "handle", "name", "settings")
+
+    def __init__(self, name: str, handle: int, settings: int, catalog: CatalogSnapshot) -> None:
+        """Remember the marks of txn, settings and catalog."""
+        self.name, self.handle, self.settings, self.catalog = name, handle, settings, catalog
+
+
+class Session:
+    """State of one connection; see the module's prologue.
+
+    Attributes:
+        database: the server this session belongs to.
+        txn: the running transaction, or None.
+        state: where the transaction block stands.
+        catalog: the catalog the current statement sees.
+        timestamp_hold: none; holds live in the transaction.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        pid: int,
+        user: RoleDef,
+        database_name: str,
+        settings: Settings,
+        out: Responder,
+        peer: str = "",
+    ) -> None:
+        """Open a session for an authenticated user."""
+        self.db = database
+        self.pid = pid
+        self.peer = peer
+        self.settings = settings
+        self.out = out
+        self.database = database_name
+        self._session_user = user
+        self.txn: Transaction | None = None
+        self.state = BlockState.IDLE
+        self._catalog = database.catalog
+        self._base_catalog = database.catalog
+        self.savepoints: list[Savepoint] = []
+        self._used: dict[int, int] = {}
+        self._ddl_staged = False
+        self._after_commit: list[Callable[[], None]] = []
+        self.transaction_time_us = 0
+        self.statement_time_us = 0
+        self.backend_start_us = database.clock_us()
+        self.state_change_us = self.backend_start_us
+        self.query_text = ""
+        self.activity = "idle"
+        self.cancel_requested = ""
+        self._key_generation = -1
+        self._plan_key: tuple[object, ...] = ()
+        self._codec: CodecSettings | None = None
+        self._path: tuple[str, ...] | None = None
+        self._path_key: tuple[int, int] = (-1, -1)
+        self.on_block_end: list[Callable[[bool], None]] = []
+        self._random: Callable[[], float] = database.random
+
+    # -- what functions see ------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> CatalogSnapshot:
+        """The catalog the current transaction sees, or the latest outside one."""
+        return self._catalog if self.txn is not None else self.db.catalog
+
+    def setting(self, name: str) -> str:
+        """Return a setting as SHOW prints it."""
+        return self.settings.show(name)
+
+    def set_setting(self, name: str, value: str, *, local: bool) -> str:
+        """set_config(): change a setting and return what SHOW prints."""
+        self.settings.set(name, value, local=local)
+        return self.settings.show(name)
+
+    @property
+    def user(self) -> str:
+        """current_user."""
+        role = self.settings.get("role")
+        return self._session_user.name if role == "none" else role
+
+    @property
+    def session_user(self) -> str:
+        """session_user."""
+        return self._session_user.name
+
+    @property
+    def is_superuser(self) -> bool:
+        """True when the current user is a superuser."""
+        role = self.catalog.role(self.user)
+        return role is not None and role.superuser
+
+    @property
+    def temp_schema(self) -> str:
+        """Name of this session's schema for temporary tables."""
+        return f"pg_temp_{self.pid}"
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """Existing schemas in resolution order; pg_temp and pg_catalog first unless listed."""
+        catalog = self.catalog
+        key = (self.settings.generation, catalog.namespace_version)
+        if self._path is None or self._path_key != key:
+            self._path = self._resolve_path(catalog)
+            self._path_key = key
+        return self._path
+
+    def _resolve_path(self, catalog: CatalogSnapshot) -> tuple[str, ...]:
+        names: list[str] = []
+        for entry in split_identifiers(self.settings.get("search_path")):
+            name = self.user if entry == "$user" else entry
+            if name == "pg_temp":
+                name = self.temp_schema
+            if name not in names and catalog.schema(name) is not None:
+                names.append(name)
+        if "pg_catalog" not in names:
+            names.insert(0, "pg_catalog")
+        if self.temp_schema not in names and catalog.schema(self.temp_schema) is not None:
+            names.insert(0, self.temp_schema)
+        return tuple(names)
+
+    @property
+    def explicit_search_path(self) -> tuple[str, ...]:
+        """Existing schemas that the setting names: what current_schemas(false) shows."""
+        catalog = self.catalog
+        names: list[str] = []
+        for entry in split_identifiers(self.settings.get("search_path")):
+            name = self.user if entry == "$user" else entry
+            if name not in names and catalog.schema(name) is not None:
+                names.append(name)
+        return tuple(names)
+
+    def clock_time_us(self) -> int:
+        """clock_timestamp()."""
+        return self.db.clock_us()
+
+    def random(self) -> float:
+        """random(): uniform in [0, 1), from the server's injected source or setseed()'s sequence."""
+        return self._random()
+
+    def set_seed(self, seed: float) -> None:
+        """setseed(): from now on random() yields a sequence that ``seed`` (-1 .. 1) determines."""
+        self._random = self.db.seeded_random(seed)
+
+    def random_bytes(self, count: int) -> bytes:
+        """Random bytes for gen_random_uuid()."""
+        return self.db.random_bytes(count)
+
+    @property
+    def codec_settings(self) -> CodecSettings:
+        """Settings that decide how values read and print."""
+        self._refresh()
+        assert self._codec is not None
+        return self._codec
+
+    @property
+    def plan_key(self) -> tuple[object, ...]:
+        """Everything binding folds in besides the text."""
+        self._refresh()
+        return self._plan_key
+
+    def _refresh(self) -> None:
+        if self._key_generation == self.settings.generation and self._codec is not None:
+            return
+        get = self.settings.get
+        style, order = get("datestyle").split(", ")
+        self._codec = CodecSettings(
+            date_style=style,
+            date_order=order,
+            interval_style=get("intervalstyle"),
+            time_zone=get("timezone"),
+            bytea_output=get("bytea_output"),
+            extra_float_digits=int(get("extra_float_digits")),
+            now_us=self.transaction_time_us,
+        )
+        self._plan_key = (
+            get("search_path"),
+            self.user,
+            self.pid if self.catalog.schema(self.temp_schema) is not None else 0,
+            style,
+            order,
+            get("intervalstyle"),
+            get("timezone"),
+        )
+        self._key_generation = self.settings.generation
+
+    # -- notices -----------------------------------------------------------------------------------
+
+    def notice(
+        self,
+        message: str,
+        *,
+        severity: str = "NOTICE",
+        sqlstate: str = "00000",
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Send a notice unless client_min_messages hides it."""
+        rank = _NOTICE_RANK.get(severity.lower(), 6)
+        if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
+            self.out.notice(
+                ErrorReport(
+                    severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint
+                )
+            )
+
+    def warning(self, message: str, sqlstate: str = "01000") -> None:
+        """Send a WARNING."""
+        self.notice(message, severity="WARNING", sqlstate=sqlstate)
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def ensure_txn(self) -> Transaction:
+        """Return the running transaction, starting an implicit one if there is none."""
+        if self.txn is None:
+            self._start(read_only=self.settings.get("default_transaction_read_only") == "on")
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
+        assert self.txn is not None
+        return self.txn
+
+    def _start(self, *, read_only: bool) -> None:
+        timeout_ms = self.settings.integer("transaction_timeout")
+        self.txn = self.db.store.begin(
+            read_only=read_only, session=self.pid, deadline_ms=timeout_ms or None
+        )
+        self._catalog = self._base_catalog = self.db.catalog
+        self.transaction_time_us = self.statement_time_us or self.db.clock_us()
+        self._codec = None
+
+    def begin_block(self, statement: TransactionStatement) -> None:
+        """BEGIN / START TRANSACTION."""
+        if self.state in (BlockState.BLOCK, BlockState.FAILED):
+            self.warning("there is already a transaction in progress", "25001")
+            return
+        defaults = self.settings
+        read_only = statement.read_only
+        if read_only is None:
+            read_only = defaults.get("default_transaction_read_only") == "on"
+        if self.txn is None:
+            self._start(read_only=read_only)
+        elif statement.read_only is not None:
+            self.txn.read_only = read_only
+        self.state = next_state(self.state, BlockEvent.BEGIN)
+        isolation = statement.isolation or defaults.get("default_transaction_isolation")
+        self.set_transaction(
+            isolation=isolation, read_only=read_only, deferrable=statement.deferrable, check=False
+        )
+
+    def set_transaction(
+        self,
+        *,
+        isolation: str | None,
+        read_only: bool | None,
+        deferrable: bool | None,
+        check: bool = True,
+    ) -> None:
+        """SET TRANSACTION: all four isolation names are taken and echoed; all run strict serializable."""
+        if isolation is not None:
+            self.settings.override("transaction_isolation", isolation)
+        if read_only is not None:
+            txn = self.txn
+            if txn is not None:
+                if check and not read_only and txn.read_only:
+                    raise SqlError("25001", "transaction read-write mode must be set before any query")
+                if read_only and txn.writing:
+                    raise SqlError("25001", "cannot set transaction read-only mode after a write")
+                txn.read_only = read_only
+            self.settings.override("transaction_read_only", "on" if read_only else "off")
+        if deferrable is not None:
+            self.settings.override("transaction_deferrable", "on" if deferrable else "off")
+
+    async def commit(self) -> None:
+        """Commit the running transaction, durable and applied on return; on failure it is rolled back.
+
+        The block is left in either case (manual, COMMIT).
+        """
+        txn = self.txn
+        if txn is None:
+            self._leave(committed=True)
+            return
+        try:
+            await settle(txn.commit())
+        except BaseException:
+            self.rollback()
+            raise
+        self.txn = None
+        self._leave(committed=True)
+
+    def rollback(self) -> None:
+        """Roll the running transaction back and leave the block."""
+        if self.txn is not None:
+            self.txn.rollback()
+            self.txn = None
+        self._leave(committed=False)
+
+    def _leave(self, *, committed: bool) -> None:
+        if committed:
+            self.settings.commit()
+        else:
+            self.settings.rollback()
+        if self.state is not BlockState.IDLE or not committed:
+            for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
+                self.settings.override(name, None)
+        self.state = next_state(self.state, BlockEvent.END)
+        self.savepoints.clear()
+        self._used.clear()
+        self._ddl_staged = False
+        for callback in tuple(self.on_block_end):
+            callback(committed)
+
+    def fail(self) -> None:
+        """An error happened in the running statement: end the implicit transaction or fail the block."""
+        if self.state in (BlockState.IDLE, BlockState.IMPLICIT):
+            self.rollback()
+            return
+        if not self.savepoints and self.txn is not None:
+            self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
+        self.state = next_state(self.state, BlockEvent.ERROR)
+
+    # -- savepoints --------------------------------------------------------------------------------
+
+    def savepoint(self, name: str) -> None:
+        """SAVEPOINT name."""
+        txn = self.ensure_txn()
+        self.savepoints.append(Savepoint(name, txn.savepoint(), self.settings.mark(), self._catalog))
+
+    def _find_savepoint(self, name: str) -> int:
+        for position in range(len(self.savepoints) - 1, -1, -1):
+            if self.savepoints[position].name == name:
+                return position
+        raise SqlError("3B001", f'savepoint "{name}" does not exist')
+
+    def release(self, name: str) -> None:
+        """RELEASE: forget the savepoint and all after it; their changes stay."""
+        del self.savepoints[self._find_savepoint(name) :]
+
+    def rollback_to(self, name: str) -> int:
+        """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""
+        position = self._find_savepoint(name)
+        point = self.savepoints[position]
+        del self.savepoints[position + 1 :]
+        assert self.txn is not None
+        self.txn.rollback_to(point.handle)
+        self.settings.undo_to(point.settings)
+        self._catalog = point.catalog
+        self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
+        return position
+
+    # -- catalog -----------------------------------------------------------------------------------
+
+    def use(self, plan: Plan) -> None:
+        """Remember what the transaction relied on, for ``start_write``."""
+        for oid, version in plan.bound.versions:
+            self._used[oid] = version
+
+    async def start_write(
+        self, plan: Plan, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()
+    ) -> None:
+        """Promote and lock for a writing statement. Raises Replan when its plan went stale."""
+        txn = self.ensure_txn()
+        if txn.read_only:
+            raise SqlError(
+                "25006", f"cannot execute {plan.bound.tag} in a read-only transaction"
+            )
+        await settle(txn.begin_write(writes, scans))
+        self._adopt_catalog()
+        if not plan.fresh(self._catalog):
+            raise Replan
+
+    def _adopt_catalog(self) -> None:
+        """Move to the latest catalog, where the transaction's reads now are (after promotion)."""
+        latest = self.db.catalog
+        if self._base_catalog is latest:
+            return
+        if self._catalog is not self._base_catalog:
+            # own DDL holds the catalog lock, so nobody else can have published
+            raise RuntimeError("the catalog changed under a transaction that holds its lock")
+        for oid, version in self._used.items():
+            relation = latest.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                raise SchemaChanged(f"relation {oid} changed since this transaction used it")
+        self._catalog = self._base_catalog = latest
+
+    async def start_ddl(self, plan: Plan) -> None:
+        """Take the catalog lock, which serialises DDL (coarse; DESIGN section 7), and the latest catalog."""
+        txn = self.ensure_txn()
+        if txn.read_only:
+            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        shard = ShardId(CATALOG_SHARD)
+        await settle(txn.begin_write([shard]))
+        await settle(txn.lock_table(shard, "X"))
+        self._adopt_catalog()
+        if not plan.fresh(self._catalog):
+            raise Replan
+
+    async def change_catalog(
+        self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()
+    ) -> None:
+        """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
+        txn = self.ensure_txn()
+        await write_changes(txn, self._catalog, puts, deletes)
+        self._catalog = self._catalog.with_changes(puts, deletes, self.db.next_catalog_version())
+        self._codec = None
+        if not self._ddl_staged:
+            self._ddl_staged = True
+            txn.on_applied(lambda _ts: self.db.publish(self._catalog))
+
+
+def split_identifiers(text: str) -> list[str]:
+    """Split a comma-separated identifier list as search_path holds it; unquoted names fold to lower case.
+
+    Raises SqlError 22023 for a malformed list.
+    """
+    names: list[str] = []
+    position, end = 0, len(text)
+    while True:
+        while position < end and text[position].isspace():
+            position += 1
+        if position >= end:
+            if names:
+                raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+            return names
+        if text[position] == '"':
+            close = position + 1
+            parts = []
+            while True:
+                quote = text.find('"', close)
+                if quote < 0:
+                    raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+                parts.append(text[close:quote])
+                if text[quote + 1 : quote + 2] == '"':
+                    parts.append('"')
+                    close = quote + 2
+                    continue
+                position = quote + 1
+                break
+            names.append("".join(parts))
+        else:
+            comma = text.find(",", position)
+            stop = end if comma < 0 else comma
+            names.append(text[position:stop].strip().lower())
+            position = stop
+        while position < end and text[position].isspace():
+            position += 1
+        if position >= end:
+            return names
+        if text[position] != ",":
+            raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+        position += 1
+
+
+MaybeNone = MaybeAwaitable[None]

@@ -1,0 +1,78 @@
+"""Which executor runs a query, and why (DESIGN section 8, step 3).
+
+A pure decision over figures the engine gathers. Compilation of a route may fail with 0A000; the engine then
+records the refusal and asks again, so an empty cell of the builtins table steers instead of failing.
+
+    pinned (SET executor)           that one, or its refusal
+    catalog relations, no tables    index
+    reached by key or short range   index
+    few rows in all                 index   (a Python pass is cheaper than an engine's set-up)
+    more bytes than local may read  spark, if it is there
+    else                            local
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+ExecutorName: TypeAlias = Literal["index", "local", "spark"]
+
+# Below these the row executor beats DuckDB's fixed cost of one to four milliseconds (bench/routes.py).
+ROW_EXECUTOR_MAX_ROWS = 1000
+ROW_EXECUTOR_MAX_RANGES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteFacts:
+    """What the choice depends on. ``refusals``: route -> message, for routes known not to work."""
+
+    pinned: str = "auto"
+    uses_virtual: bool = False
+    tables: int = 0
+    by_key: bool = False
+    rows: int = 0
+    bytes: int = 0
+    local_max_bytes: int = 0
+    spark_available: bool = False
+    refusals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The choice and its reason, as EXPLAIN prints it."""
+
+    executor: ExecutorName
+    reason: str
+
+
+def choose(facts: RouteFacts) -> Route:
+    """Choose a route among those that were not refused; the last resort is the row executor."""
+    if facts.pinned in ("index", "local", "spark"):
+        name: ExecutorName = facts.pinned  # type: ignore[assignment]
+        if facts.uses_virtual and name != "index":
+            return Route("index", "catalog relations are answered by the row executor whatever is pinned")
+        if facts.tables == 0 and name != "spark" and name in facts.refusals:
+            return Route("index", f"no table is read, and {name} cannot run it: {facts.refusals[name]}")
+        return Route(name, f"pinned by SET executor = {name}")
+    refused = facts.refusals
+    if facts.uses_virtual:
+        return Route("index", "reads catalog relations")
+    if facts.tables == 0 and "index" not in refused:
+        return Route("index", "reads no table")
+    if facts.by_key and "index" not in refused:
+        return Route("index", "every table is reached by key")
+    small = facts.rows <= ROW_EXECUTOR_MAX_ROWS and facts.tables <= ROW_EXECUTOR_MAX_RANGES
+    if small and "index" not in refused:
+        return Route("index", f"{facts.rows} rows in {facts.tables} tables: a row-wise pass is cheapest")
+    if facts.bytes > facts.local_max_bytes and facts.spark_available and "spark" not in refused:
+        return Route(
+            "spark",
+            f"reads about {facts.bytes} bytes, more than local_executor_max_bytes = {facts.local_max_bytes}",
+        )
+    if "local" not in refused:
+        return Route("local", f"reads about {facts.bytes} bytes ({facts.rows} rows)")
+    if "index" not in refused:
+        return Route("index", f"local cannot run it: {refused['local']}")
+    return Route("spark", f"only Spark can run it: {refused['index']}")
