@@ -39,18 +39,10 @@ def is_preferred(oid: int) -> bool:
 
 @functools.cache
 def element_of(oid: int) -> int:
-    """Return the element type of a true array type, else 0 (vectors, name and point are not arrays)."""
-    types = facts().types
-    fact = types.get(oid)
-    if fact is None or not fact.element:
-        return 0
-    element = types.get(fact.element)
-    return fact.element if element is not None and element.array == oid else 0
+    """Return the element type of an array type, else 0.
 
-
-@functools.cache
-def subscript_element(oid: int) -> int:
-    """Return what subscripting a value of this type yields (arrays and int2vector, oidvector), else 0."""
+    int2vector and oidvector are arrays of their elements; name and point, though subscriptable, are not.
+    """
     fact = facts().types.get(oid)
     return fact.element if fact is not None and fact.category == "A" else 0
 
@@ -78,7 +70,7 @@ def format_type(oid: int, typmod: int | None = None) -> str:
     if oid == 0:
         return "-"
     element = element_of(oid)
-    if element:
+    if element and array_of(element) == oid:
         return format_type(element, typmod) + "[]"
     if typmod is not None:
         if typmod >= 0:
