@@ -85,7 +85,7 @@ class SystemRng:
 
     def __init__(self, seed: int | None = None) -> None:
         """``seed`` None: from the operating system."""
-        self._random = random.Random(seed)  # noqa: TID251 - the system implementation of Rng
+        self._random = random.Random(seed)
 
     def random(self) -> float:
         """Return a float, uniform in [0, 1)."""

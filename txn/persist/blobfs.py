@@ -1,0 +1,163 @@
+"""Blobs as files of a local directory, durable when a call returns.
+
+    write  tmp/<n>   ->  fsync file  ->  rename to its name  ->  fsync the directory
+
+A crash leaves at most files in ``tmp``, which the next opening removes. System calls go through a ``Files``
+object, so that tests can make each of them fail (no space, I/O error). Names are never overwritten.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from typing import BinaryIO
+
+from txn.errors import OutOfSpace
+from txn.persist.location import Indeterminate, Offload, in_thread
+
+_NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Files:
+    """The system calls that a blob store makes; a test replaces them."""
+
+    def open_new(self, path: str) -> BinaryIO:
+        """Create a file for writing; it must not exist."""
+        return open(path, "xb", buffering=1 << 20)
+
+    def sync(self, file: BinaryIO) -> None:
+        """Flush Python's buffer and fsync."""
+        file.flush()
+        os.fsync(file.fileno())
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename within a file system."""
+        os.rename(source, target)
+
+    def sync_directory(self, path: str) -> None:
+        """Fsync a directory, which makes names in it durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class LocalBlob:
+    """Blob over the directory ``root``, which is created if need be. One owner at a time (see leadership)."""
+
+    def __init__(self, root: str, *, files: Files | None = None, offload: Offload = in_thread) -> None:
+        """Removes what an earlier owner left in ``tmp``."""
+        self._root = os.path.abspath(root)
+        self._files = files or Files()
+        self._offload = offload
+        self._tmp = os.path.join(self._root, "tmp")
+        self._counter = 0
+        self._known_directories = {self._root}
+        os.makedirs(self._tmp, exist_ok=True)
+        for name in os.listdir(self._tmp):
+            os.unlink(os.path.join(self._tmp, name))
+        self._files.sync_directory(self._root)
+        self._files.sync_directory(os.path.dirname(self._root))
+
+    async def put(self, name: str, data: bytes) -> None:
+        """See Blob."""
+        await self.publish(name, lambda file: _write_all(file, data))
+
+    async def publish(self, name: str, write: Callable[[BinaryIO], None]) -> int:
+        """See Blob."""
+        path = self.local_path(name)
+        self._counter += 1
+        tmp = os.path.join(self._tmp, str(self._counter))
+        return await self._offload(lambda: self._publish(tmp, path, write))
+
+    def _publish(self, tmp: str, path: str, write: Callable[[BinaryIO], None]) -> int:
+        if os.path.exists(path):
+            raise FileExistsError(path)
+        renamed = False
+        try:
+            with self._files.open_new(tmp) as file:
+                write(file)
+                self._files.sync(file)
+                size = file.tell()
+            self._make_directory(os.path.dirname(path))
+            self._files.rename(tmp, path)
+            renamed = True
+            self._files.sync_directory(os.path.dirname(path))
+        except OSError as error:
+            if not renamed:
+                _unlink_quietly(tmp)
+                if error.errno in _NO_SPACE:
+                    raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
+            # Under its name it may or may not outlast a power failure: nobody may refer to it.
+            raise Indeterminate(f"could not write a data file: {error}") from error
+        except BaseException:
+            if not renamed:
+                _unlink_quietly(tmp)
+            raise
+        return size
+
+    def _make_directory(self, path: str) -> None:
+        """Create a directory and its parents up to the root, each name durable in its parent."""
+        if path in self._known_directories:
+            return
+        parent = os.path.dirname(path)
+        self._make_directory(parent)
+        os.makedirs(path, exist_ok=True)
+        self._files.sync_directory(parent)
+        self._known_directories.add(path)
+
+    async def get(self, name: str) -> bytes | None:
+        """See Blob."""
+        path = self.local_path(name)
+
+        def read() -> bytes | None:
+            try:
+                with open(path, "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                return None
+
+        return await self._offload(read)
+
+    async def list(self, prefix: str) -> list[str]:
+        """See Blob."""
+        return await self._offload(lambda: _walk(self._root, self._tmp, prefix))
+
+    async def delete(self, name: str) -> None:
+        """See Blob."""
+        path = self.local_path(name)
+        await self._offload(lambda: _unlink_quietly(path))
+
+    def local_path(self, name: str) -> str:
+        """See Blob."""
+        if not _NAME.match(name) or ".." in name or name.startswith("tmp/"):
+            raise ValueError(f"not a blob name: {name!r}")
+        return os.path.join(self._root, name)
+
+
+def _walk(root: str, skip: str, prefix: str) -> list[str]:
+    found: list[str] = []
+    for folder, _, names in os.walk(root):
+        if folder == skip:
+            continue
+        relative = os.path.relpath(folder, root)
+        for name in names:
+            full = name if relative == "." else f"{relative}/{name}"
+            if full.startswith(prefix):
+                found.append(full)
+    return sorted(found)
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+
+
+def _unlink_quietly(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,142 @@
+"""The two durable stores everything rests on, as interfaces: Consensus (small, ordered) and Blob (large).
+
+    Consensus   registers   key -> (seq, bytes), changed by compare-and-set only
+                log         1, 2, 3 ... appended at the next sequence number, trimmed from the front
+                epoch       leadership number; every append and every compare-and-set carries and checks it (L10)
+    Blob        name -> bytes, written once, atomically, durable before ``put``/``publish`` return
+
+Every implementation passes ``tests/conformance`` and is named there. Outcomes are three, not two:
+
+    returns                it is durable
+    OutOfSpace, Fenced,    it did not happen
+    SequenceConflict
+    Indeterminate          nobody knows; an append is repeated with the *same* sequence number and payload and
+                           then either succeeds or meets itself (``txn.wal.txns``)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol, TypeVar
+
+from txn.errors import TxnError
+
+T = TypeVar("T")
+
+
+class SequenceConflict(TxnError):
+    """An append named a sequence number that is not the next one; nothing was written."""
+
+    def __init__(self, wanted: int, next_seq: int) -> None:
+        """``next_seq`` is what the next append has to name."""
+        super().__init__(f"append at {wanted}, but the log's next sequence number is {next_seq}")
+        self.wanted, self.next_seq = wanted, next_seq
+
+
+class Indeterminate(TxnError):
+    """The operation may or may not have happened, or may yet happen (I/O error, timeout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A register's value and its sequence number (>= 1, grows with every change)."""
+
+    seq: int
+    data: bytes
+
+
+class Consensus(Protocol):
+    """Linearizable registers and one append log. Used from the event loop."""
+
+    async def acquire_epoch(self) -> int:
+        """Increment the epoch durably and return it (A38, A40). From then on lower epochs are refused."""
+
+    async def head(self, key: str) -> Versioned | None:
+        """Return a register's value, None if it was never set or was deleted."""
+
+    async def keys(self, prefix: str) -> list[str]:
+        """Return the names of the existing registers that start with ``prefix``, sorted."""
+
+    async def compare_and_set(
+        self, key: str, expected: int | None, data: bytes | None, *, epoch: int
+    ) -> int | None:
+        """Set a register whose sequence number is ``expected`` (None: it does not exist); return the new one.
+
+        ``data`` None deletes it (and returns 0). Returns None if ``expected`` is not current: nothing happened.
+
+        Raises:
+            Fenced: ``epoch`` is not the current one.
+            OutOfSpace: nothing happened.
+            Indeterminate: read ``head`` to find out.
+        """
+
+    def append(self, epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
+        """Append ``payload`` at ``seq``, which must be the next sequence number; durable on return.
+
+        Raises:
+            Fenced: ``epoch`` is not the current one; nothing happened.
+            SequenceConflict: ``seq`` is not the next; nothing happened.
+            OutOfSpace: nothing happened; later appends succeed when there is space again.
+            Indeterminate: unknown; repeat with the same arguments, or read ``seq`` back.
+        """
+
+    async def log_bounds(self) -> tuple[int, int]:
+        """Return (first, next): entries ``first .. next - 1`` exist. An empty new log is (1, 1)."""
+
+    async def read_log(self, start: int, max_bytes: int = 8 << 20) -> list[tuple[int, bytes]]:
+        """Return entries from ``start`` on in order, at least one if there is one, up to about ``max_bytes``."""
+
+    async def truncate(self, before: int, *, epoch: int) -> None:
+        """Forget entries below ``before`` (at most the log's next). Idempotent; Fenced as for append."""
+
+    async def close(self) -> None:
+        """Release files and threads. Idempotent. Operations afterwards raise Indeterminate."""
+
+
+class Blob(Protocol):
+    """Immutable named byte strings. Names match ``[0-9a-z._/-]+`` and are never reused."""
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Write a blob; durable on return. FileExistsError if it exists; OutOfSpace: nothing is left behind."""
+
+    async def publish(self, name: str, write: Callable[[BinaryIO], None]) -> int:
+        """As ``put``, the bytes coming from ``write(file)``, which runs in a thread. Returns the size."""
+
+    async def get(self, name: str) -> bytes | None:
+        """Return a blob, None if it does not exist."""
+
+    async def list(self, prefix: str) -> list[str]:
+        """Return the names that start with ``prefix``, sorted."""
+
+    async def delete(self, name: str) -> None:
+        """Delete a blob. Idempotent."""
+
+    def local_path(self, name: str) -> str:
+        """Return the path (or URL) under which engines read the blob; stable, whether or not it exists."""
+
+
+class Offload(Protocol):
+    """Runs work that would hold up the event loop: in a thread, or at once where runs must repeat."""
+
+    def __call__(self, work: Callable[[], T]) -> Awaitable[T]:
+        """Run ``work`` and return its result; exceptions come through."""
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in the loop's default thread pool."""
+    return await asyncio.to_thread(work)
+
+
+async def inline(work: Callable[[], T]) -> T:
+    """Run ``work`` on the loop, between two suspension points: for simulation and small tests."""
+    await asyncio.sleep(0)
+    result = work()
+    await asyncio.sleep(0)
+    return result
+
+
+def strictly_next(entries: Sequence[tuple[int, bytes]], start: int) -> bool:
+    """Return whether ``entries`` are start, start + 1, ... (a paired check of readers)."""
+    return all(seq == start + i for i, (seq, _) in enumerate(entries))

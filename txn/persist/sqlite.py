@@ -1,0 +1,311 @@
+"""Consensus in one SQLite file, ``journal_mode=WAL`` and ``synchronous=FULL``: the embedded default.
+
+    loop thread                         writer thread (owns the connection)
+    append(epoch, seq, payload) --q-->  INSERT ... WHERE epoch and seq are current; commit = fdatasync
+        awaits a future         <-----  loop.call_soon_threadsafe(resolve)
+
+One statement checks epoch and sequence number and inserts, so the check is inside the durable append (L10, L11).
+A statement refused for lack of space has not happened, and SQLite accepts the next one when space is back. Any
+other I/O error leaves the outcome open (Indeterminate). Checkpoints of SQLite's own write-ahead file are made
+when the thread is idle, and by SQLite itself past ``_AUTOCHECKPOINT_PAGES``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from txn.errors import Fenced, OutOfSpace, TxnError, UnknownFormat
+from txn.persist.location import Indeterminate, SequenceConflict, Versioned
+
+T = TypeVar("T")
+
+_APPLICATION_ID = 0x484F4C44  # "HOLD"
+_FORMAT = 1
+_AUTOCHECKPOINT_PAGES = 8192  # 32 MB of write-ahead file
+_IDLE_CHECKPOINT_WRITES = 512  # after so many writes an idle moment is used for a checkpoint
+_IDLE_S = 0.05
+_BUSY_TIMEOUT_S = 10.0
+_TRUNCATE_CHUNK = 2000  # entries per transaction, so that appends get in between
+
+_NEXT = "coalesce((SELECT max(seq) FROM log), (SELECT value FROM meta WHERE name = 'log_first') - 1) + 1"
+_APPEND = (
+    "INSERT INTO log (seq, data) SELECT ?1, ?2 WHERE (SELECT value FROM meta WHERE name = 'epoch') = ?3 "
+    f"AND {_NEXT} = ?1"
+)
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE register (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
+INSERT INTO meta VALUES ('epoch', 0), ('log_first', 1), ('register_seq', 0);
+"""
+
+
+class SqliteConsensus:
+    """Consensus over the SQLite file ``path``; made by ``open``, used from one event loop."""
+
+    def __init__(self, path: str) -> None:
+        """Use ``open``."""
+        self._path = path
+        self._queue: queue.SimpleQueue[tuple[Callable[[], object], asyncio.Future[object]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="holdfast-log", daemon=True)
+        self._closed = False
+        self._writes = 0
+        self._db: sqlite3.Connection
+
+    @classmethod
+    async def open(cls, path: str) -> SqliteConsensus:
+        """Open or create. Raises UnknownFormat for a file of another program or a newer format."""
+        self = cls(path)
+        self._thread.start()
+        try:
+            await self._call(self._connect)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        get = self._queue.get
+        while True:
+            try:
+                job = get(timeout=_IDLE_S) if self._writes >= _IDLE_CHECKPOINT_WRITES else get()
+            except queue.Empty:
+                self._writes = 0
+                try:
+                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                except sqlite3.Error:
+                    pass  # harmless: the file stays longer, and a real fault shows at the next append
+                continue
+            if job is None:
+                break
+            work, future = job
+            try:
+                result = work()
+            except BaseException as error:
+                self._post(future, None, error)
+            else:
+                self._post(future, result, None)
+        if hasattr(self, "_db"):
+            self._db.close()
+
+    def _post(self, future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(_resolve, future, result, error)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits any more
+
+    def _call(self, work: Callable[[], T]) -> Awaitable[T]:
+        future: asyncio.Future[object] = self._loop.create_future()
+        if self._closed:
+            future.set_exception(Indeterminate("the log is closed"))
+        else:
+            self._queue.put((work, future))
+        return future  # type: ignore[return-value]
+
+    def _connect(self) -> None:
+        new = not os.path.exists(self._path)
+        db = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
+        self._db = db
+        try:
+            application = db.execute("PRAGMA application_id").fetchone()[0]
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        except sqlite3.DatabaseError as error:
+            raise UnknownFormat(f"{self._path} is not a log file: {error}") from error
+        if not empty and (application != _APPLICATION_ID or version != _FORMAT):
+            raise UnknownFormat(
+                f"{self._path} has format {version} (application {application:#x}); "
+                f"this server knows format {_FORMAT}"
+            )
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT_PAGES}").fetchall()
+        if empty:
+            script = f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID};"
+            db.executescript(f"{script} PRAGMA user_version = {_FORMAT}; COMMIT;")
+        if new:
+            fd = os.open(os.path.dirname(os.path.abspath(self._path)), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def _translate(self, error: sqlite3.Error) -> TxnError:
+        """Undo what is open and say what the error means for the caller."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # SQLite had rolled back by itself
+        if code == sqlite3.SQLITE_FULL:
+            return OutOfSpace("could not write the log: the device is full")
+        return Indeterminate(f"could not write the log: {error}")
+
+    def _meta(self, name: str) -> int:
+        return int(self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
+
+    def _check_epoch(self, epoch: int) -> None:
+        current = self._meta("epoch")
+        if epoch != current:
+            raise Fenced(f"epoch {epoch} has been superseded by {current}")
+
+    def _transaction(self, work: Callable[[], T]) -> T:
+        """Run ``work`` in one durable transaction."""
+        try:
+            self._writes += 1
+            self._db.execute("BEGIN IMMEDIATE")
+            result = work()
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._translate(error) from error
+        except TxnError:
+            self._db.execute("ROLLBACK")
+            raise
+        return result
+
+    def _read(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except sqlite3.Error as error:
+            raise Indeterminate(f"could not read the log: {error}") from error
+
+    # -- Consensus ---------------------------------------------------------------------------------
+
+    def append(self, epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
+        """See Consensus."""
+
+        def work() -> None:
+            self._writes += 1
+            try:
+                done = self._db.execute(_APPEND, (seq, payload, epoch)).rowcount == 1
+            except sqlite3.Error as error:
+                raise self._translate(error) from error
+            if not done:
+                self._check_epoch(epoch)
+                raise SequenceConflict(seq, self._next())
+
+        return self._call(work)
+
+    def _next(self) -> int:
+        return int(self._db.execute(f"SELECT {_NEXT}").fetchone()[0])
+
+    async def acquire_epoch(self) -> int:
+        """See Consensus."""
+
+        def work() -> int:
+            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
+            return self._meta("epoch")
+
+        return await self._call(lambda: self._transaction(work))
+
+    async def head(self, key: str) -> Versioned | None:
+        """See Consensus."""
+
+        def work() -> Versioned | None:
+            row = self._db.execute("SELECT seq, data FROM register WHERE name = ?", (key,)).fetchone()
+            return None if row is None else Versioned(row[0], row[1])
+
+        return await self._call(lambda: self._read(work))
+
+    async def keys(self, prefix: str) -> list[str]:
+        """See Consensus."""
+
+        def work() -> list[str]:
+            rows = self._db.execute(
+                "SELECT name FROM register WHERE substr(name, 1, ?) = ? ORDER BY name", (len(prefix), prefix)
+            )
+            return [name for (name,) in rows]
+
+        return await self._call(lambda: self._read(work))
+
+    async def compare_and_set(
+        self, key: str, expected: int | None, data: bytes | None, *, epoch: int
+    ) -> int | None:
+        """See Consensus."""
+
+        def work() -> int | None:
+            self._check_epoch(epoch)
+            row = self._db.execute("SELECT seq FROM register WHERE name = ?", (key,)).fetchone()
+            if (None if row is None else row[0]) != expected:
+                return None
+            if data is None:
+                self._db.execute("DELETE FROM register WHERE name = ?", (key,))
+                return 0
+            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'register_seq'")
+            seq = self._meta("register_seq")
+            self._db.execute("INSERT OR REPLACE INTO register VALUES (?, ?, ?)", (key, seq, data))
+            return seq
+
+        return await self._call(lambda: self._transaction(work))
+
+    async def log_bounds(self) -> tuple[int, int]:
+        """See Consensus."""
+
+        def work() -> tuple[int, int]:
+            first = self._db.execute("SELECT min(seq) FROM log").fetchone()[0]
+            return (first if first is not None else self._next()), self._next()
+
+        return await self._call(lambda: self._read(work))
+
+    async def read_log(self, start: int, max_bytes: int = 8 << 20) -> list[tuple[int, bytes]]:
+        """See Consensus."""
+
+        def work() -> list[tuple[int, bytes]]:
+            entries: list[tuple[int, bytes]] = []
+            size = 0
+            for seq, data in self._db.execute(
+                "SELECT seq, data FROM log WHERE seq >= ? ORDER BY seq", (start,)
+            ):
+                entries.append((seq, data))
+                size += len(data)
+                if size >= max_bytes:
+                    break
+            return entries
+
+        return await self._call(lambda: self._read(work))
+
+    async def truncate(self, before: int, *, epoch: int) -> None:
+        """See Consensus."""
+        done = False
+        while not done:
+            done = await self._call(lambda: self._transaction(lambda: self._truncate_some(before, epoch)))
+
+    def _truncate_some(self, before: int, epoch: int) -> bool:
+        self._check_epoch(epoch)
+        before = min(before, self._next())
+        first = self._db.execute("SELECT min(seq) FROM log").fetchone()[0]
+        upto = before if first is None else min(before, first + _TRUNCATE_CHUNK)
+        # The bound first: an emptied log must not start again at 1.
+        self._db.execute("UPDATE meta SET value = max(value, ?) WHERE name = 'log_first'", (upto,))
+        self._db.execute("DELETE FROM log WHERE seq < ?", (upto,))
+        return upto >= before
+
+    async def close(self) -> None:
+        """See Consensus."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+
+def _resolve(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+    if future.cancelled():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
