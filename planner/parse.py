@@ -1,0 +1,182 @@
+"""SQL text -> AST: the only module that knows the parser library.
+
+    parse("select 1; select 2")  ->  [Parsed(Select, "select 1", 0..8), Parsed(Select, "select 2", 10..18)]
+
+PostgreSQL's own grammar does the work (as a C library, of version 18; newer constructs than 15 are refused
+by the readers). Its tree comes as JSON with byte offsets, ``planner.raw_query`` and ``planner.raw_statement``
+turn it into ``planner.ast``. All spans count characters of the whole text given, so the error position of the
+second statement of a string is right as it stands.
+
+Promises: pure, no state, usable in any thread; every failure is a SqlError: 42601 with PostgreSQL's wording
+and position, 0A000 for refused constructs, 54001 for nesting that is too deep, 54000 for texts over
+``MAX_TEXT_CHARS``, 22021 for text that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec.json
+from pglast import parser as _pg
+
+from planner import ast
+from planner.errors import Span, SqlError
+from planner.raw_query import Raw
+from planner.raw_statement import StatementReader
+
+MAX_TEXT_CHARS = 256 * 1024 * 1024
+
+_decode = msgspec.json.Decoder().decode
+
+_TOO_DEEP_HINT = "Split the statement, or write it with less nesting."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """One statement: its tree, its text without the semicolon, and where that stands in the whole text."""
+
+    statement: ast.Node
+    text: str
+    span: Span
+
+
+def too_deep() -> SqlError:
+    """Return the error for a statement nested deeper than the server follows."""
+    return SqlError("54001", "stack depth limit exceeded", hint=_TOO_DEEP_HINT)
+
+
+def parse(text: str) -> list[Parsed]:
+    """Parse all statements of ``text``, in order; empty ones vanish.
+
+    Raises:
+        SqlError: 42601, 0A000, 54000, 54001, 22021 (see the module).
+    """
+    try:
+        raw_statements: list[Raw] = _decode(_raw_json(text)).get("stmts", [])
+        ascii_only = text.isascii()
+        encoded = b"" if ascii_only else text.encode("utf-8")
+        found = []
+        for raw in raw_statements:
+            start = raw.get("stmt_location", 0)
+            length = raw.get("stmt_len", 0)
+            end = start + length if length else -1
+            if not ascii_only:
+                start_char = len(encoded[:start].decode("utf-8"))
+                end = -1 if end < 0 else start_char + len(encoded[start:end].decode("utf-8"))
+                start = start_char
+            if end < 0:
+                end = len(text)
+            # the parser's statement begins after the last semicolon, blanks and comments included
+            piece = text[start:end]
+            stripped = piece.lstrip()
+            start += len(piece) - len(stripped)
+            body = stripped.rstrip()
+            reader = StatementReader(text, lambda word, body=body: _after(body, word))  # type: ignore[misc]
+            found.append(
+                Parsed(
+                    statement=reader.statement(raw["stmt"]),
+                    text=body,
+                    span=Span(start, start + len(body)),
+                )
+            )
+        return found
+    except RecursionError:
+        raise too_deep() from None
+
+
+def parse_one(text: str) -> Parsed | None:
+    """Parse a text that may hold one statement (extended protocol, view bodies); None when it is empty.
+
+    Raises:
+        SqlError: as ``parse``; 42601 when there are several.
+    """
+    found = parse(text)
+    if len(found) > 1:
+        raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
+    return found[0] if found else None
+
+
+def parse_expression(text: str) -> ast.Expression:
+    """Parse a scalar expression: a stored default or check. Spans count from the start of ``text``.
+
+    Raises:
+        SqlError: as ``parse``; 42601 when the text is more than one expression.
+    """
+    prefix = "SELECT ("
+    parsed = parse_one(f"{prefix}{text}\n)")
+    statement = parsed.statement if parsed is not None else None
+    if (
+        not isinstance(statement, ast.Select)
+        or len(statement.targets) != 1
+        or statement.from_
+        or statement.targets[0].name
+    ):
+        raise SqlError("42601", "syntax error in a stored expression")
+    return statement.targets[0].expr
+
+
+def _raw_json(text: str) -> str:
+    if len(text) > MAX_TEXT_CHARS:
+        raise SqlError("54000", f"statement text is longer than {MAX_TEXT_CHARS} characters")
+    if "\0" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+    try:
+        return str(_pg.parse_sql_json(text))
+    except UnicodeEncodeError as error:
+        raise SqlError("22021", "the statement text is not valid UTF-8") from error
+    except _pg.ParseError as error:
+        raise _syntax_error(text, error) from None
+
+
+def _syntax_error(text: str, error: Exception) -> SqlError:
+    message = str(error.args[0])
+    reported = error.args[1] if len(error.args) > 1 else None
+    if message.startswith(("stack depth limit exceeded", "memory exhausted")):
+        return too_deep()
+    if reported is None:
+        return SqlError("42601", message)
+    if message.endswith("at end of input"):
+        return SqlError("42601", message, span=Span(len(text), len(text)))
+    near = ""
+    marker = ' at or near "'
+    if marker in message:
+        near = message[message.index(marker) + len(marker) : -1]
+    start = _true_offset(text, reported, near)
+    return SqlError(_SYNTAX_STATES.get(message.split('"')[0].strip(), "42601"), message, span=Span(start, start + len(near)))  # fmt: skip
+
+
+# The scanner and the grammar's own checks raise a few errors that are not syntax errors.
+_SYNTAX_STATES = {
+    "WITH TIES cannot be specified without ORDER BY clause": "42601",
+    "unsafe use of string constant with Unicode escapes": "0A000",
+    "invalid byte sequence for encoding": "22021",
+    "invalid Unicode escape": "22025",
+    "invalid escape sequence": "22025",
+    "nonstandard use of escape character": "22P06",
+}
+
+
+def _true_offset(text: str, reported: int, near: str) -> int:
+    """Undo the library's drift: it takes the error's character offset for a byte offset.
+
+    So ``reported`` is the number of the character that contains byte ``offset``; every byte of that character is
+    a candidate, and the token named in the message decides.
+    """
+    if text.isascii() or not 0 <= reported < len(text):
+        return reported
+    first = len(text[:reported].encode("utf-8"))
+    candidates = [c for c in range(first, first + len(text[reported].encode("utf-8"))) if c <= len(text)]
+    for candidate in candidates:
+        if near and text.startswith(near, candidate):
+            return candidate
+    return candidates[0] if candidates else len(text)
+
+
+def _after(text: str, word: str) -> str:
+    """Return the text after the first token ``word`` (the inner statement of PREPARE and DECLARE)."""
+    for token in _pg.scan(text):
+        if token.name == word or (
+            token.name == "IDENT" and text[token.start : token.end + 1].upper() == word
+        ):
+            return text[token.end + 1 :].strip()
+    return text

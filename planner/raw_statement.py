@@ -1,0 +1,782 @@
+"""Raw parse tree -> AST, for statements other than queries (see ``planner.raw_query``).
+
+``StatementReader.statement`` looks the raw node's kind up in one table. Kinds that PostgreSQL has and this
+server refuses altogether stand in ``REFUSED`` with the name the error gives them; anything else unknown is
+refused by its raw name, so nothing slips through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from planner import ast
+from planner.errors import not_supported
+from planner.raw_query import Raw, RawReader, strings
+
+REFUSED = {
+    "MergeStmt": "MERGE",
+    "CreateFunctionStmt": "CREATE FUNCTION",
+    "AlterFunctionStmt": "ALTER FUNCTION",
+    "CallStmt": "CALL",
+    "DoStmt": "DO",
+    "GrantStmt": "GRANT or REVOKE",
+    "GrantRoleStmt": "GRANT or REVOKE of roles",
+    "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",
+    "CreateSeqStmt": "CREATE SEQUENCE",
+    "AlterSeqStmt": "ALTER SEQUENCE",
+    "CreateEnumStmt": "CREATE TYPE",
+    "CompositeTypeStmt": "CREATE TYPE",
+    "CreateRangeStmt": "CREATE TYPE",
+    "AlterEnumStmt": "ALTER TYPE",
+    "AlterTypeStmt": "ALTER TYPE",
+    "AlterCompositeTypeStmt": "ALTER TYPE",
+    "CreateDomainStmt": "CREATE DOMAIN",
+    "AlterDomainStmt": "ALTER DOMAIN",
+    "CreateTrigStmt": "CREATE TRIGGER",
+    "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
+    "AlterEventTrigStmt": "ALTER EVENT TRIGGER",
+    "RuleStmt": "CREATE RULE",
+    "CreatePolicyStmt": "CREATE POLICY",
+    "AlterPolicyStmt": "ALTER POLICY",
+    "CreateExtensionStmt": "CREATE EXTENSION",
+    "AlterExtensionStmt": "ALTER EXTENSION",
+    "AlterExtensionContentsStmt": "ALTER EXTENSION",
+    "CreatedbStmt": "CREATE DATABASE",
+    "DropdbStmt": "DROP DATABASE",
+    "AlterDatabaseStmt": "ALTER DATABASE",
+    "AlterDatabaseSetStmt": "ALTER DATABASE",
+    "AlterDatabaseRefreshCollStmt": "ALTER DATABASE",
+    "CreateTableSpaceStmt": "CREATE TABLESPACE",
+    "DropTableSpaceStmt": "DROP TABLESPACE",
+    "AlterTableSpaceOptionsStmt": "ALTER TABLESPACE",
+    "AlterTableMoveAllStmt": "ALTER TABLE ALL IN TABLESPACE",
+    "CreateForeignTableStmt": "CREATE FOREIGN TABLE",
+    "CreateForeignServerStmt": "CREATE SERVER",
+    "AlterForeignServerStmt": "ALTER SERVER",
+    "CreateFdwStmt": "CREATE FOREIGN DATA WRAPPER",
+    "AlterFdwStmt": "ALTER FOREIGN DATA WRAPPER",
+    "CreateUserMappingStmt": "CREATE USER MAPPING",
+    "AlterUserMappingStmt": "ALTER USER MAPPING",
+    "DropUserMappingStmt": "DROP USER MAPPING",
+    "ImportForeignSchemaStmt": "IMPORT FOREIGN SCHEMA",
+    "CreatePublicationStmt": "CREATE PUBLICATION",
+    "AlterPublicationStmt": "ALTER PUBLICATION",
+    "CreateSubscriptionStmt": "CREATE SUBSCRIPTION",
+    "AlterSubscriptionStmt": "ALTER SUBSCRIPTION",
+    "DropSubscriptionStmt": "DROP SUBSCRIPTION",
+    "CreateStatsStmt": "CREATE STATISTICS",
+    "AlterStatsStmt": "ALTER STATISTICS",
+    "CreateCastStmt": "CREATE CAST",
+    "CreateConversionStmt": "CREATE CONVERSION",
+    "CreateTransformStmt": "CREATE TRANSFORM",
+    "CreatePLangStmt": "CREATE LANGUAGE",
+    "CreateAmStmt": "CREATE ACCESS METHOD",
+    "CreateOpClassStmt": "CREATE OPERATOR CLASS",
+    "CreateOpFamilyStmt": "CREATE OPERATOR FAMILY",
+    "AlterOpFamilyStmt": "ALTER OPERATOR FAMILY",
+    "AlterOperatorStmt": "ALTER OPERATOR",
+    "AlterTSConfigurationStmt": "ALTER TEXT SEARCH CONFIGURATION",
+    "AlterTSDictionaryStmt": "ALTER TEXT SEARCH DICTIONARY",
+    "AlterCollationStmt": "ALTER COLLATION",
+    "AlterObjectDependsStmt": "ALTER ... DEPENDS ON EXTENSION",
+    "AlterSystemStmt": "ALTER SYSTEM",
+    "AlterRoleSetStmt": "ALTER ROLE ... SET",
+    "ReassignOwnedStmt": "REASSIGN OWNED",
+    "DropOwnedStmt": "DROP OWNED",
+    "SecLabelStmt": "SECURITY LABEL",
+    "LoadStmt": "LOAD",
+    "ConstraintsSetStmt": "SET CONSTRAINTS",
+    "RefreshMatViewStmt": "REFRESH MATERIALIZED VIEW",
+    "ReplicaIdentityStmt": "REPLICA IDENTITY",
+}
+
+_DEFINE = {
+    "OBJECT_AGGREGATE": "CREATE AGGREGATE",
+    "OBJECT_OPERATOR": "CREATE OPERATOR",
+    "OBJECT_TYPE": "CREATE TYPE",
+    "OBJECT_COLLATION": "CREATE COLLATION",
+}
+
+_CONSTRAINT_KINDS = {
+    "CONSTR_NULL": "null",
+    "CONSTR_NOTNULL": "not null",
+    "CONSTR_DEFAULT": "default",
+    "CONSTR_CHECK": "check",
+    "CONSTR_PRIMARY": "primary key",
+    "CONSTR_UNIQUE": "unique",
+    "CONSTR_FOREIGN": "foreign key",
+    "CONSTR_EXCLUSION": "exclude",
+    "CONSTR_GENERATED": "generated",
+    "CONSTR_IDENTITY": "identity",
+    "CONSTR_ATTR_DEFERRABLE": "deferrable",
+    "CONSTR_ATTR_NOT_DEFERRABLE": "not deferrable",
+    "CONSTR_ATTR_DEFERRED": "deferred",
+    "CONSTR_ATTR_IMMEDIATE": "immediate",
+}
+
+# Bits of TableLikeClause.options.
+_LIKE_OPTIONS = (
+    "comments", "compression", "constraints", "defaults", "generated", "identity", "indexes",
+    "statistics", "storage",
+)  # fmt: skip
+
+_ON_COMMIT = {
+    "ONCOMMIT_PRESERVE_ROWS": "preserve",
+    "ONCOMMIT_DELETE_ROWS": "delete",
+    "ONCOMMIT_DROP": "drop",
+}
+
+_TRANSACTION = {
+    "TRANS_STMT_BEGIN": "begin",
+    "TRANS_STMT_START": "start",
+    "TRANS_STMT_COMMIT": "commit",
+    "TRANS_STMT_ROLLBACK": "rollback",
+    "TRANS_STMT_SAVEPOINT": "savepoint",
+    "TRANS_STMT_RELEASE": "release",
+    "TRANS_STMT_ROLLBACK_TO": "rollback to",
+    "TRANS_STMT_PREPARE": "prepare transaction",
+    "TRANS_STMT_COMMIT_PREPARED": "commit prepared",
+    "TRANS_STMT_ROLLBACK_PREPARED": "rollback prepared",
+}
+
+_CURSOR_BINARY, _CURSOR_SCROLL, _CURSOR_NO_SCROLL = 0x1, 0x2, 0x4
+_CURSOR_INSENSITIVE, _CURSOR_ASENSITIVE, _CURSOR_HOLD = 0x8, 0x10, 0x20
+FETCH_ALL = 2**63 - 1
+
+
+def _words(kind: str, prefix: str) -> str:
+    return kind.removeprefix(prefix).replace("_", " ").lower()
+
+
+def _object_word(kind: str) -> str:
+    return {
+        "OBJECT_MATVIEW": "materialized view",
+        "OBJECT_TABCONSTRAINT": "table constraint",
+        "OBJECT_DOMCONSTRAINT": "domain constraint",
+        "OBJECT_FOREIGN_TABLE": "foreign table",
+    }.get(kind, _words(kind, "OBJECT_"))
+
+
+class StatementReader(RawReader):
+    """Reads statements. ``inner_text`` is asked for the text of a statement inside PREPARE and DECLARE."""
+
+    def __init__(self, text: str, inner_text: Callable[[str], str]) -> None:
+        """``inner_text(keyword)``: the statement's text after that keyword (AS or FOR)."""
+        super().__init__(text)
+        self._inner_text = inner_text
+
+    def statement(self, node: Raw) -> ast.Node:
+        """Read any statement; 0A000 for those the server refuses."""
+        for kind, body in node.items():
+            if kind == "SelectStmt":
+                query = self.query(body)
+                if isinstance(query, ast.Select) and query.into is not None:
+                    return self._select_into(query, body)
+                return query
+            reader = _STATEMENTS.get(kind)
+            if reader is not None:
+                return reader(self, body)
+            if kind == "DefineStmt":
+                what = _DEFINE.get(body["kind"], "CREATE " + _object_word(body["kind"]).upper())
+                raise not_supported(what)
+            raise not_supported(REFUSED.get(kind, kind.removesuffix("Stmt")))
+        raise AssertionError("empty statement")
+
+    # --- options and names ----------------------------------------------------------------------
+
+    def _option_value(self, node: Raw | None) -> ast.OptionValue:
+        if node is None:
+            return None
+        for kind, body in node.items():
+            if kind == "String":
+                return str(body.get("sval", ""))
+            if kind == "Integer":
+                return int(body.get("ival", 0))
+            if kind == "Float":
+                return ast.NumberText(text=body["fval"])
+            if kind == "Boolean":
+                return bool(body.get("boolval", False))
+            if kind == "List":
+                return tuple(
+                    [
+                        item["String"].get("sval", "") if "String" in item else self._role(next(iter(item.values()))).name
+                        for item in body.get("items", ())
+                    ]
+                )  # fmt: skip
+            if kind == "A_Star":
+                return "*"
+            if kind == "TypeName":
+                return self.type_name(body)
+            if kind == "RoleSpec":
+                return self._role(body).name
+            return self.expr(node)
+        raise AssertionError("empty option value")
+
+    def options(self, nodes: list[Raw] | None) -> tuple[ast.Option, ...]:
+        """Read a list of DefElem."""
+        return tuple(
+            [
+                ast.Option(
+                    name=body["defname"],
+                    value=self._option_value(body.get("arg")),
+                    namespace=body.get("defnamespace", ""),
+                    span=self.span(body),
+                )
+                for body in [node["DefElem"] for node in nodes or ()]
+            ]
+        )
+
+    def _role(self, body: Raw) -> ast.Role:
+        special = body["roletype"].removeprefix("ROLESPEC_").lower()
+        return ast.Role(
+            name=body.get("rolename", ""),
+            special="" if special == "cstring" else special,
+            span=self.span(body),
+        )
+
+    def _name(self, node: Raw) -> ast.Name:
+        for kind, body in node.items():
+            if kind == "String":
+                return (body.get("sval", ""),)
+            if kind == "List":
+                return strings([item for item in body["items"] if "String" in item])
+            if kind == "TypeName":
+                return strings(body.get("names", ()))
+            if kind == "ObjectWithArgs":
+                return strings(body["objname"])
+        return ()
+
+    # --- data-modifying -------------------------------------------------------------------------
+
+    def _target_column(self, body: Raw) -> ast.TargetColumn:
+        return ast.TargetColumn(
+            name=body["name"], steps=self.steps(body.get("indirection", ())), span=self.span(body)
+        )
+
+    def _assignments(self, nodes: list[Raw]) -> tuple[ast.Assignment, ...]:
+        found: list[ast.Assignment] = []
+        pending: list[ast.TargetColumn] = []
+        for node in nodes:
+            body = node["ResTarget"]
+            column = self._target_column(body)
+            multi = body["val"].get("MultiAssignRef")
+            if multi is None:
+                value = self.expr(body["val"])
+                found.append(ast.Assignment(columns=(column,), value=value, span=column.span))
+                continue
+            pending.append(column)
+            if multi.get("colno", 0) == multi["ncolumns"]:
+                found.append(
+                    ast.Assignment(
+                        columns=tuple(pending),
+                        value=self.expr(multi["source"]),
+                        multiple=True,
+                        span=pending[0].span,
+                    )
+                )
+                pending = []
+        return tuple(found)
+
+    def index_element(self, node: Raw) -> ast.IndexElement:
+        """Read an IndexElem."""
+        body = node["IndexElem"]
+        direction = body.get("ordering", "").removeprefix("SORTBY_").lower()
+        nulls = body.get("nulls_ordering", "").removeprefix("SORTBY_NULLS_").lower()
+        expr = self.optional(body.get("expr"))
+        return ast.IndexElement(
+            name=body.get("name", ""),
+            expr=expr,
+            collation=strings(body.get("collation", ())),
+            opclass=strings(body.get("opclass", ())),
+            opclass_options=self.options(body.get("opclassopts")),
+            direction="" if direction == "default" else direction,
+            nulls="" if nulls == "default" else nulls,
+            span=expr.span if expr is not None else None,
+        )
+
+    def _insert(self, body: Raw) -> ast.Node:
+        conflict = body.get("onConflictClause")
+        overriding = {"OVERRIDING_USER_VALUE": "user", "OVERRIDING_SYSTEM_VALUE": "system"}.get(
+            body.get("override", ""), ""
+        )
+        query = body.get("selectStmt")
+        return ast.Insert(
+            relation=self.table(body["relation"]),
+            columns=tuple([self._target_column(n["ResTarget"]) for n in body.get("cols", ())]),
+            query=None if query is None else self.query_node(query),
+            on_conflict=None if conflict is None else self._on_conflict(conflict),
+            returning=self.returning(body.get("returningClause")),
+            with_=self.with_clause(body.get("withClause")),
+            overriding=overriding,  # type: ignore[arg-type]
+        )
+
+    def _on_conflict(self, body: Raw) -> ast.OnConflict:
+        infer = body.get("infer", {})
+        return ast.OnConflict(
+            action="update" if body["action"] == "ONCONFLICT_UPDATE" else "nothing",
+            elements=tuple([self.index_element(n) for n in infer.get("indexElems", ())]),
+            element_where=self.optional(infer.get("whereClause")),
+            constraint=infer.get("conname", ""),
+            infer_span=self.span(infer) if infer else None,
+            assignments=self._assignments(body.get("targetList", [])),
+            where=self.optional(body.get("whereClause")),
+            span=self.span(body),
+        )
+
+    def _update(self, body: Raw) -> ast.Node:
+        return ast.Update(
+            relation=self.table(body["relation"]),
+            assignments=self._assignments(body["targetList"]),
+            from_=tuple([self.from_item(node) for node in body.get("fromClause", ())]),
+            where=self.optional(body.get("whereClause")),
+            returning=self.returning(body.get("returningClause")),
+            with_=self.with_clause(body.get("withClause")),
+        )
+
+    def _delete(self, body: Raw) -> ast.Node:
+        return ast.Delete(
+            relation=self.table(body["relation"]),
+            using=tuple([self.from_item(node) for node in body.get("usingClause", ())]),
+            where=self.optional(body.get("whereClause")),
+            returning=self.returning(body.get("returningClause")),
+            with_=self.with_clause(body.get("withClause")),
+        )
+
+    def _copy(self, body: Raw) -> ast.Node:
+        relation, query = body.get("relation"), body.get("query")
+        return ast.Copy(
+            relation=None if relation is None else self.table(relation),
+            query=None if query is None else self.statement(query),
+            columns=strings(body.get("attlist", ())),
+            is_from=body.get("is_from", False),
+            program=body.get("is_program", False),
+            filename=body.get("filename"),
+            options=self.options(body.get("options")),
+            where=self.optional(body.get("whereClause")),
+        )
+
+    # --- definitions ----------------------------------------------------------------------------
+
+    def constraint(self, body: Raw) -> ast.Constraint:
+        """Read a Constraint (its body)."""
+        raw_kind = body["contype"]
+        kind = _CONSTRAINT_KINDS.get(raw_kind)
+        span = self.span(body)
+        if kind is None:  # attributes newer than version 15: NOT ENFORCED ...
+            raise self.syntax_error(span)
+        if kind == "generated" and body.get("generated_kind") == "v":
+            raise self.syntax_error(span)
+        if kind in ("check", "foreign key") and not body.get("is_enforced", False):
+            raise self.syntax_error(span)
+        if body.get("without_overlaps") or body.get("fk_with_period"):
+            raise self.syntax_error(span)
+        if kind == "not null" and "keys" in body:
+            raise self.syntax_error(span)
+        references = body.get("pktable")
+        return ast.Constraint(
+            kind=kind,
+            name=body.get("conname", ""),
+            expr=self.optional(body.get("raw_expr")),
+            columns=strings(body.get("keys") or body.get("fk_attrs") or ()),
+            include=strings(body.get("including", ())),
+            options=self.options(body.get("options")) if kind != "identity" else (),
+            nulls_not_distinct=body.get("nulls_not_distinct", False),
+            no_inherit=body.get("is_no_inherit", False),
+            deferrable=body.get("deferrable", False),
+            initially_deferred=body.get("initdeferred", False),
+            not_valid=body.get("skip_validation", False),
+            using_index=body.get("indexname", ""),
+            tablespace=body.get("indexspace", ""),
+            references=None if references is None else self.table(references),
+            span=span,
+        )
+
+    def column_def(self, body: Raw) -> ast.ColumnDef:
+        """Read a ColumnDef (its body)."""
+        collation = body.get("collClause")
+        type_name = body.get("typeName")
+        if "fdwoptions" in body:
+            raise self.refuse("OPTIONS of a column", body)
+        return ast.ColumnDef(
+            name=body.get("colname", ""),
+            type=None if type_name is None else self.type_name(type_name),
+            constraints=tuple([self.constraint(n["Constraint"]) for n in body.get("constraints", ())]),
+            collation=strings(collation["collname"]) if collation else (),
+            compression=body.get("compression", ""),
+            storage=body.get("storage_name", ""),
+            using=self.optional(body.get("raw_default")),
+            span=self.span(body),
+        )
+
+    def _table_element(self, node: Raw) -> ast.ColumnDef | ast.Constraint | ast.TableLike:
+        for kind, body in node.items():
+            if kind == "ColumnDef":
+                return self.column_def(body)
+            if kind == "Constraint":
+                return self.constraint(body)
+            if kind == "TableLikeClause":
+                bits = body.get("options", 0)
+                words = [word for i, word in enumerate(_LIKE_OPTIONS) if bits >> i & 1]
+                relation = self.table(body["relation"])
+                return ast.TableLike(relation=relation, including=frozenset(words), span=relation.span)
+            raise self.refuse(kind, body)
+        raise AssertionError("empty table element")
+
+    def _create_table(self, body: Raw) -> ast.Node:
+        refused = (
+            ("partbound", "PARTITION OF"),
+            ("inhRelations", "INHERITS"),
+            ("partspec", "PARTITION BY"),
+            ("ofTypename", "OF type"),
+        )
+        return ast.CreateTable(
+            relation=self.table(body["relation"]),
+            elements=tuple([self._table_element(node) for node in body.get("tableElts", ())]),
+            if_not_exists=body.get("if_not_exists", False),
+            on_commit=_ON_COMMIT.get(body.get("oncommit", ""), ""),  # type: ignore[arg-type]
+            options=self.options(body.get("options")),
+            tablespace=body.get("tablespacename", ""),
+            access_method=body.get("accessMethod", ""),
+            unsupported=tuple([what for key, what in refused if key in body]),
+        )
+
+    def _create_table_as(self, body: Raw) -> ast.Node:
+        into = body["into"]
+        return ast.CreateTableAs(
+            relation=self.table(into["rel"]),
+            query=self.statement(body["query"]),
+            columns=strings(into.get("colNames", ())),
+            if_not_exists=body.get("if_not_exists", False),
+            with_data=not into.get("skipData", False),
+            on_commit=_ON_COMMIT.get(into.get("onCommit", ""), ""),  # type: ignore[arg-type]
+            options=self.options(into.get("options")),
+            tablespace=into.get("tableSpaceName", ""),
+            access_method=into.get("accessMethod", ""),
+            materialized=body.get("objtype") == "OBJECT_MATVIEW",
+            select_into=body.get("is_select_into", False),
+        )
+
+    def _select_into(self, query: ast.Select, body: Raw) -> ast.Node:
+        into = query.into
+        assert into is not None
+        raw = {key: value for key, value in body.items() if key != "intoClause"}
+        return ast.CreateTableAs(relation=into, query=self.query(raw), select_into=True)
+
+    def _create_schema(self, body: Raw) -> ast.Node:
+        owner = body.get("authrole")
+        return ast.CreateSchema(
+            name=body.get("schemaname", ""),
+            owner=None if owner is None else self._role(owner),
+            elements=tuple([self.statement(node) for node in body.get("schemaElts", ())]),
+            if_not_exists=body.get("if_not_exists", False),
+        )
+
+    def _create_view(self, body: Raw) -> ast.Node:
+        check = body.get("withCheckOption", "NO_CHECK_OPTION")
+        return ast.CreateView(
+            relation=self.table(body["view"]),
+            query=self.query_node(body["query"]),
+            columns=strings(body.get("aliases", ())),
+            replace=body.get("replace", False),
+            options=self.options(body.get("options")),
+            check_option={"LOCAL_CHECK_OPTION": "local", "CASCADED_CHECK_OPTION": "cascaded"}.get(check, ""),  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _create_index(self, body: Raw) -> ast.Node:
+        return ast.CreateIndex(
+            name=body.get("idxname", ""),
+            relation=self.table(body["relation"]),
+            method=body.get("accessMethod", "btree"),
+            elements=tuple([self.index_element(n) for n in body["indexParams"]]),
+            include=tuple([self.index_element(n) for n in body.get("indexIncludingParams", ())]),
+            where=self.optional(body.get("whereClause")),
+            unique=body.get("unique", False),
+            concurrently=body.get("concurrent", False),
+            if_not_exists=body.get("if_not_exists", False),
+            nulls_not_distinct=body.get("nulls_not_distinct", False),
+            options=self.options(body.get("options")),
+            tablespace=body.get("tableSpace", ""),
+        )
+
+    def _alter_action(self, node: Raw) -> ast.AlterAction:
+        body = node["AlterTableCmd"]
+        subtype = body["subtype"].removeprefix("AT_")
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", subtype).lower()
+        definition: ast.Node | None = None
+        options: tuple[ast.Option, ...] = ()
+        raw = body.get("def")
+        if raw is not None:
+            for key, inner in raw.items():
+                if key == "ColumnDef":
+                    definition = self.column_def(inner)
+                elif key == "Constraint":
+                    definition = self.constraint(inner)
+                elif key == "List":
+                    items = inner.get("items", [])
+                    if items and all("DefElem" in item for item in items):
+                        options = self.options(items)
+                elif kind in ("column default", "cooked column default"):
+                    definition = self.expr(raw)
+        role = body.get("newowner")
+        return ast.AlterAction(
+            kind=kind,
+            name=body.get("name", ""),
+            definition=definition,
+            options=options,
+            role=None if role is None else self._role(role),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+            missing_ok=body.get("missing_ok", False),
+        )
+
+    def _alter_table(self, body: Raw) -> ast.Node:
+        return ast.AlterTable(
+            what=_object_word(body["objtype"]),
+            relation=self.table(body["relation"]),
+            actions=tuple([self._alter_action(node) for node in body["cmds"]]),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _rename(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        what = _object_word(body["renameType"])
+        old = body.get("subname", "")
+        if relation is None and not old and "object" in body:
+            old = ".".join(self._name(body["object"]))
+        return ast.Rename(
+            what=what,
+            relation=None if relation is None else self.table(relation),
+            old=old,
+            new=body["newname"],
+            relation_what=_object_word(body.get("relationType", "OBJECT_TABLE")),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _set_schema(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        return ast.SetSchema(
+            what=_object_word(body["objectType"]),
+            relation=None if relation is None else self.table(relation),
+            new=body["newschema"],
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _alter_owner(self, body: Raw) -> ast.Node:
+        return ast.AlterOwner(
+            what=_object_word(body["objectType"]),
+            name=self._name(body["object"]),
+            role=self._role(body["newowner"]),
+        )
+
+    def _drop(self, body: Raw) -> ast.Node:
+        return ast.Drop(
+            what=_object_word(body["removeType"]),
+            names=tuple([self._name(node) for node in body["objects"]]),
+            if_exists=body.get("missing_ok", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+            concurrently=body.get("concurrent", False),
+        )
+
+    def _truncate(self, body: Raw) -> ast.Node:
+        return ast.Truncate(
+            relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
+            restart_identity=body.get("restart_seqs", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
+    def _comment(self, body: Raw) -> ast.Node:
+        return ast.Comment(
+            what=_object_word(body["objtype"]),
+            name=self._name(body["object"]),
+            text=body.get("comment"),
+        )
+
+    # --- roles ----------------------------------------------------------------------------------
+
+    def _create_role(self, body: Raw) -> ast.Node:
+        return ast.CreateRole(
+            kind=body["stmt_type"].removeprefix("ROLESTMT_").lower(),
+            name=body["role"],
+            options=self.options(body.get("options")),
+        )
+
+    def _alter_role(self, body: Raw) -> ast.Node:
+        return ast.AlterRole(role=self._role(body["role"]), options=self.options(body.get("options")))
+
+    def _drop_role(self, body: Raw) -> ast.Node:
+        return ast.DropRole(
+            roles=tuple([self._role(node["RoleSpec"]) for node in body["roles"]]),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    # --- session --------------------------------------------------------------------------------
+
+    def _transaction(self, body: Raw) -> ast.Node:
+        return ast.Transaction(
+            action=_TRANSACTION[body["kind"]],  # type: ignore[arg-type]
+            name=body.get("savepoint_name") or body.get("gid") or "",
+            options=self.options(body.get("options")),
+            chain=body.get("chain", False),
+        )
+
+    def _set(self, body: Raw) -> ast.Node:
+        kind = {
+            "VAR_SET_VALUE": "value",
+            "VAR_SET_DEFAULT": "default",
+            "VAR_SET_CURRENT": "current",
+            "VAR_SET_MULTI": "multi",
+            "VAR_RESET": "reset",
+            "VAR_RESET_ALL": "reset all",
+        }[body["kind"]]
+        raw = body.get("args", [])
+        modes = bool(raw) and "DefElem" in raw[0]
+        args = () if modes else self.exprs(raw)
+        options = self.options(raw) if modes else ()
+        return ast.SetVariable(
+            kind=kind,  # type: ignore[arg-type]
+            name=body.get("name", ""),
+            args=args,
+            options=options,
+            local=body.get("is_local", False),
+            span=args[0].span if args else None,
+        )
+
+    def _show(self, body: Raw) -> ast.Node:
+        return ast.Show(name=body["name"])
+
+    def _prepare(self, body: Raw) -> ast.Node:
+        return ast.Prepare(
+            name=body["name"],
+            types=tuple([self.type_name(node["TypeName"]) for node in body.get("argtypes", ())]),
+            query=self.statement(body["query"]),
+            text=self._inner_text("AS"),
+        )
+
+    def _execute(self, body: Raw) -> ast.Node:
+        return ast.Execute(name=body["name"], args=self.exprs(body.get("params")))
+
+    def _deallocate(self, body: Raw) -> ast.Node:
+        return ast.Deallocate(name=body.get("name"))
+
+    def _declare(self, body: Raw) -> ast.Node:
+        bits = body.get("options", 0)
+        return ast.DeclareCursor(
+            name=body["portalname"],
+            query=self.query_node(body["query"]),
+            text=self._inner_text("FOR"),
+            scroll=True if bits & _CURSOR_SCROLL else False if bits & _CURSOR_NO_SCROLL else None,
+            hold=bool(bits & _CURSOR_HOLD),
+            binary=bool(bits & _CURSOR_BINARY),
+            insensitive=bool(bits & _CURSOR_INSENSITIVE),
+            asensitive=bool(bits & _CURSOR_ASENSITIVE),
+        )
+
+    def _fetch(self, body: Raw) -> ast.Node:
+        count = int(body.get("howMany", 0))
+        return ast.Fetch(
+            cursor=body["portalname"],
+            direction=body["direction"].removeprefix("FETCH_").lower(),
+            count=None if count == FETCH_ALL else count,
+            move=body.get("ismove", False),
+        )
+
+    def _close(self, body: Raw) -> ast.Node:
+        return ast.ClosePortal(name=body.get("portalname"))
+
+    def _explain(self, body: Raw) -> ast.Node:
+        return ast.Explain(statement=self.statement(body["query"]), options=self.options(body.get("options")))
+
+    def _vacuum(self, body: Raw) -> ast.Node:
+        relations = []
+        for node in body.get("rels", ()):
+            raw = node["VacuumRelation"]
+            relations.append((self.table(raw["relation"]), strings(raw.get("va_cols", ()))))
+        return ast.Maintenance(
+            what="vacuum" if body.get("is_vacuumcmd") else "analyze",
+            options=self.options(body.get("options")),
+            relations=tuple(relations),
+        )
+
+    def _checkpoint(self, body: Raw) -> ast.Node:
+        return ast.Maintenance(what="checkpoint")
+
+    def _reindex(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        return ast.Maintenance(
+            what="reindex",
+            options=self.options(body.get("params")),
+            relations=() if relation is None else ((self.table(relation), ()),),
+            object=body["kind"].removeprefix("REINDEX_OBJECT_").lower(),
+            name=body.get("name", ""),
+        )
+
+    def _cluster(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        return ast.Maintenance(
+            what="cluster",
+            options=self.options(body.get("params")),
+            relations=() if relation is None else ((self.table(relation), ()),),
+            name=body.get("indexname", ""),
+        )
+
+    def _discard(self, body: Raw) -> ast.Node:
+        return ast.Discard(what=body["target"].removeprefix("DISCARD_").lower())
+
+    def _listen(self, body: Raw) -> ast.Node:
+        return ast.Notify(action="listen", channel=body["conditionname"])
+
+    def _unlisten(self, body: Raw) -> ast.Node:
+        return ast.Notify(action="unlisten", channel=body.get("conditionname", ""))
+
+    def _notify(self, body: Raw) -> ast.Node:
+        return ast.Notify(action="notify", channel=body["conditionname"], payload=body.get("payload", ""))
+
+    def _lock(self, body: Raw) -> ast.Node:
+        return ast.LockTable(
+            relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
+            mode=body["mode"],
+            nowait=body.get("nowait", False),
+        )
+
+
+_STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
+    "InsertStmt": StatementReader._insert,
+    "UpdateStmt": StatementReader._update,
+    "DeleteStmt": StatementReader._delete,
+    "CopyStmt": StatementReader._copy,
+    "CreateStmt": StatementReader._create_table,
+    "CreateTableAsStmt": StatementReader._create_table_as,
+    "CreateSchemaStmt": StatementReader._create_schema,
+    "ViewStmt": StatementReader._create_view,
+    "IndexStmt": StatementReader._create_index,
+    "AlterTableStmt": StatementReader._alter_table,
+    "RenameStmt": StatementReader._rename,
+    "AlterObjectSchemaStmt": StatementReader._set_schema,
+    "AlterOwnerStmt": StatementReader._alter_owner,
+    "DropStmt": StatementReader._drop,
+    "TruncateStmt": StatementReader._truncate,
+    "CommentStmt": StatementReader._comment,
+    "CreateRoleStmt": StatementReader._create_role,
+    "AlterRoleStmt": StatementReader._alter_role,
+    "DropRoleStmt": StatementReader._drop_role,
+    "TransactionStmt": StatementReader._transaction,
+    "VariableSetStmt": StatementReader._set,
+    "VariableShowStmt": StatementReader._show,
+    "PrepareStmt": StatementReader._prepare,
+    "ExecuteStmt": StatementReader._execute,
+    "DeallocateStmt": StatementReader._deallocate,
+    "DeclareCursorStmt": StatementReader._declare,
+    "FetchStmt": StatementReader._fetch,
+    "ClosePortalStmt": StatementReader._close,
+    "ExplainStmt": StatementReader._explain,
+    "VacuumStmt": StatementReader._vacuum,
+    "CheckPointStmt": StatementReader._checkpoint,
+    "ReindexStmt": StatementReader._reindex,
+    "ClusterStmt": StatementReader._cluster,
+    "DiscardStmt": StatementReader._discard,
+    "ListenStmt": StatementReader._listen,
+    "UnlistenStmt": StatementReader._unlisten,
+    "NotifyStmt": StatementReader._notify,
+    "LockStmt": StatementReader._lock,
+}
