@@ -1,0 +1,499 @@
+"""One generation of a shard: hot rows above parts, and the rules that make them one multi-version table.
+
+Each committed version is in one of two places, and found there alone:
+
+    hot     in a chain of ``rows``; entered in every hot index under its key; visible at ts if it is the newest
+            of its chain with begin <= ts
+    part    a row of a part; found by sidecar; visible at ts if begin <= ts < end (``PartState``)
+
+A version that replaces a part's row starts a chain and ends the part's row in the same tick. Between a flush and
+the eviction of what it wrote, a version is in both places; results are keyed by row id, so it counts once.
+
+Apply order is commit order; applying an operation twice is harmless (C27); a retraction that does not name the
+current version is refused (L7). TRUNCATE and rewrites start a new generation; older readers keep the old one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
+from txn.mvcc.index import HotIndex, bounds_of
+from txn.mvcc.keys import KeyMaker
+from txn.mvcc.parts import PartState
+from txn.mvcc.version import Version, at
+from txn.records import RowOp
+from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
+
+Cold: TypeAlias = tuple[PartState, int]
+Garbage: TypeAlias = "deque[tuple[int, Generation, RowId]]"
+
+
+class StoreCorrupted(AssertionError):
+    """A broken invariant of the store: the server must not go on."""
+
+
+class Padding:
+    """Fills rows written before ADD COLUMN with the columns' missing values."""
+
+    __slots__ = ("_missing", "width")
+
+    def __init__(self, columns: Sequence[ShardColumn]) -> None:
+        self.width = max((c.attnum for c in columns), default=0)
+        missing: list[Any] = [None] * self.width
+        for column in columns:
+            missing[column.attnum - 1] = column.missing_value
+        self._missing = tuple(missing)
+
+    def pad(self, values: Row) -> Row:
+        """Return ``values`` in full width."""
+        return values + self._missing[len(values) :]
+
+
+class Generation:
+    """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
+
+    ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
+    ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
+    """
+
+    __slots__ = (
+        "flush_cut", "flush_ended", "flushing", "garbage", "indexes", "key_makers", "last_change", "log",
+        "next_row_id", "number", "padding", "parts", "resident", "rows", "shard", "spec",
+    )  # fmt: skip
+
+    def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
+        """``garbage``: the queue vacuum works through, shared by all generations."""
+        self.shard: ShardId = spec.shard
+        self.number = number
+        self.garbage = garbage
+        self.rows: dict[int, Version] = {}
+        self.indexes: dict[IndexId, HotIndex] = {}
+        self.parts: tuple[PartState, ...] = ()
+        self.log = HotLog()
+        self.next_row_id = next_row_id
+        self.last_change = 0
+        self.resident = 0
+        self.flushing = False
+        self.flush_cut = 0
+        self.flush_ended: list[tuple[RowId, int]] = []
+        self.spec = spec
+        self.padding = Padding(spec.columns)
+        for index in spec.indexes:
+            self.indexes[index.index] = HotIndex(KeyMaker(spec.columns, index), index)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def find(
+        self, index_id: IndexId, key: Key, ts: int, found: dict[RowId, Version], cold: dict[RowId, Cold]
+    ) -> None:
+        """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full, no NULLs)."""
+        index = self.indexes[index_id]
+        ikey = index.make.of_key(key)
+        ids = index.entries.get(ikey)
+        hit = False
+        if ids is not None:
+            padding = self.padding
+            width = padding.width
+            of_row = index.make.of_row
+            for row_id in (ids,) if type(ids) is int else ids:  # type: ignore[union-attr]
+                version = self.rows.get(row_id)
+                while version is not None and version.begin > ts:
+                    version = version.older
+                if version is None:
+                    continue
+                values = version.values
+                if values is None:
+                    continue
+                if of_row(values if len(values) >= width else padding.pad(values)) == ikey:
+                    found[row_id] = version  # type: ignore[index]
+                    hit = True
+        if self.parts and not (hit and index.definition.unique):
+            for part in self.parts:
+                for position in part.file.lookup(index_id, key):
+                    if part.visible(position, ts):
+                        row_id = part.file.row_id(position)
+                        if row_id not in found:
+                            cold[row_id] = (part, position)
+
+    def identities(self, index_id: IndexId, key: Key, ts: int) -> list[tuple[RowId, int]]:
+        """Return (row id, begin) of the versions ``find`` would collect, sorted; never touches row values."""
+        found: dict[RowId, Version] = {}
+        cold: dict[RowId, Cold] = {}
+        self.find(index_id, key, ts, found, cold)
+        out = [(row_id, version.begin) for row_id, version in found.items()]
+        out.extend((row_id, part.begin(position)) for row_id, (part, position) in cold.items())
+        out.sort()
+        return out
+
+    def find_range(
+        self,
+        index_id: IndexId,
+        wanted: KeyRange,
+        ts: int,
+        reverse: bool,
+        limit: int | None,
+        skip: frozenset[RowId] | Any,
+    ) -> tuple[dict[RowId, Version], dict[RowId, Cold]]:
+        """Collect the versions visible at ``ts`` within a range, without rows in ``skip``.
+
+        With ``limit``, at least the first ``limit`` of the range in the order asked for are among them: each
+        source gives its own first ``limit``.
+        """
+        index = self.indexes[index_id]
+        make = index.make
+        bounds = bounds_of(make, wanted)
+        found: dict[RowId, Version] = {}
+        cold: dict[RowId, Cold] = {}
+        if bounds.empty:
+            return found, cold
+        padding = self.padding
+        width = padding.width
+        rows = self.rows
+        for ikey in index.keys_between(bounds, reverse):
+            for row_id in index.ids(ikey):
+                if row_id in skip:
+                    continue
+                version = at(rows.get(row_id), ts)
+                if version is None or version.values is None:
+                    continue
+                values = version.values
+                if make.of_row(values if len(values) >= width else padding.pad(values)) == ikey:
+                    found[RowId(row_id)] = version
+            if limit is not None and len(found) >= limit:
+                break
+        for part in self.parts:
+            count = 0
+            for _key, position in part.file.range(index_id, wanted, reverse=reverse):
+                if not part.visible(position, ts):
+                    continue
+                row_id = part.file.row_id(position)
+                if row_id in skip:
+                    continue
+                count += 1
+                if row_id not in found:
+                    cold[row_id] = (part, position)
+                if limit is not None and count >= limit:
+                    break
+        return found, cold
+
+    def find_row(self, row_id: RowId, ts: int) -> Version | Cold | None:
+        """Return one row's version visible at ``ts``: hot, cold, or None if there is none."""
+        version = self.rows.get(row_id)
+        if version is not None:
+            version = at(version, ts)
+            if version is not None:
+                return None if version.values is None else version
+        for part in self.parts:
+            position = part.find(row_id, ts)
+            if position is not None:
+                return part, position
+        return None
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return (rows, hot rows, bytes), roughly."""
+        live = sum(p.ref.rows - p.ended for p in self.parts)
+        in_both = self.resident > 0
+        hot = len(self.rows)
+        return live + (0 if in_both else hot), hot, sum(p.ref.bytes for p in self.parts) + hot * 100
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def take_row_ids(self, count: int) -> RowId:
+        """Give out ``count`` consecutive new row ids and return the first."""
+        first = self.next_row_id
+        self.next_row_id = first + count
+        return RowId(first)
+
+    def apply(self, ops: Iterable[RowOp], ts: int) -> None:
+        """Make one transaction's operations committed versions that begin at ``ts``.
+
+        Raises StoreCorrupted when an operation does not replace the current version (L7).
+        """
+        rows = self.rows
+        log = self.log
+        padding = self.padding
+        width = padding.width
+        indexes = list(self.indexes.values())
+        for op in ops:
+            row_id = op.row_id
+            values = op.values
+            head = rows.get(row_id)
+            if values is not None and len(values) < width:
+                values = padding.pad(values)
+            if head is None:
+                if op.replaced and not self._end_part_row(row_id, op.replaced, ts):
+                    raise StoreCorrupted(f"row {row_id} of shard {self.shard} has no version {op.replaced}")
+                if row_id >= self.next_row_id:
+                    self.next_row_id = row_id + 1
+                version = Version(ts, values, None)
+                rows[row_id] = version
+                if values is None:
+                    self.garbage.append((ts, self, row_id))
+                    continue
+                for index in indexes:
+                    index.add(index.make.of_row(values), row_id)
+                log.append(version, row_id)
+                continue
+            begin = head.begin
+            if begin >= ts:
+                continue
+            if begin != op.replaced and (head.values is not None or op.replaced):
+                raise StoreCorrupted(f"row {row_id} of shard {self.shard}: {begin}, not {op.replaced}")
+            version = Version(ts, values, head)
+            rows[row_id] = version
+            pos = head.pos
+            if pos >= 0:
+                log.end(head, ts)
+            if pos == IN_PART or begin <= self.resident:
+                self._end_part_row(row_id, begin, ts)
+            if begin <= self.flush_cut:
+                self.flush_ended.append((row_id, ts))
+            self.garbage.append((ts, self, row_id))
+            if values is None:
+                continue
+            log.append(version, row_id)
+            old = head.values
+            if old is not None:
+                if len(old) < width:
+                    old = padding.pad(old)
+                for index in indexes:
+                    of_row = index.make.of_row
+                    key = of_row(values)
+                    if key != of_row(old):
+                        index.add(key, row_id)
+            else:
+                for index in indexes:
+                    index.add(index.make.of_row(values), row_id)
+        self.last_change = ts
+
+    def _end_part_row(self, row_id: RowId, begin: int, ts: int) -> bool:
+        for part in self.parts:
+            for position in part.file.positions(row_id):
+                if part.begin(position) == begin:
+                    part.end(position, ts)
+                    return True
+        return False
+
+    def add_parts(self, parts: Iterable[PartState], ts: int) -> None:
+        """Add a bulk load's parts; their rows begin at ``ts``. Idempotent by name."""
+        known = {p.ref.name for p in self.parts}
+        new = [p for p in parts if p.ref.name not in known]
+        self.parts += tuple(new)
+        self.last_change = max(self.last_change, ts)
+
+    # -- garbage (L34, D62, D71) -------------------------------------------------------------------
+
+    def vacuum_row(self, row_id: RowId, watermark: int) -> None:
+        """Drop the versions of a row that nobody at or above ``watermark`` can see, with their index entries."""
+        head = self.rows.get(row_id)
+        keep = at(head, watermark)
+        if keep is None:
+            return
+        older = keep.older
+        keep.older = None
+        if older is not None:
+            self._drop_versions(row_id, head, older)
+        if keep is head and (keep.values is None or keep.pos == IN_PART):
+            del self.rows[row_id]
+            if keep.values is not None:
+                for index in self.indexes.values():
+                    index.discard(index.make.of_row(self._padded(keep.values)), row_id)
+        elif keep.values is None and head is not None:
+            # A tombstone at the bottom of a chain says no more than the chain's end does.
+            newer = head
+            while newer.older is not keep:
+                assert newer.older is not None
+                newer = newer.older
+            newer.older = None
+
+    def _padded(self, values: Row) -> Row:
+        return values if len(values) >= self.padding.width else self.padding.pad(values)
+
+    def _drop_versions(self, row_id: RowId, head: Version | None, dropped: Version | None) -> None:
+        """Remove index entries of ``dropped`` and older, unless a version still in the chain has the key."""
+        kept: list[Row] = []
+        version = head
+        while version is not None:
+            if version.values is not None:
+                kept.append(self._padded(version.values))
+            version = version.older
+        for index in self.indexes.values():
+            of_row = index.make.of_row
+            keys = [of_row(values) for values in kept]
+            version = dropped
+            while version is not None:
+                if version.values is not None:
+                    key = of_row(self._padded(version.values))
+                    if key not in keys:
+                        index.discard(key, row_id)
+                        keys.append(key)
+                version = version.older
+        while dropped is not None:
+            self.log.drop(dropped)
+            dropped = dropped.older
+
+    # -- flush -------------------------------------------------------------------------------------
+
+    def begin_flush(self, cut: int) -> tuple[tuple[Segment, int], ...]:
+        """Start a flush of what is visible at ``cut`` (now); returns the segments that hold it."""
+        self.flushing = True
+        self.flush_cut = cut
+        self.flush_ended = []
+        self.log.seal()
+        self.log.frozen = True
+        return self.log.capture()
+
+    def abandon_flush(self) -> None:
+        """Forget a flush that failed."""
+        self.flush_cut = 0
+        self.flush_ended = []
+        self.finish_eviction()
+
+    def swap(self, removed: Sequence[str], added: Sequence[PartState]) -> list[PartState]:
+        """Replace parts after a flush (``removed`` empty) or a compaction; returns those that left.
+
+        Ends that arrived since the new parts' contents were fixed are carried over: for a flush, from its
+        journal; for a compaction, from the parts that leave. Versions of a flush stay hot until evicted.
+        """
+        leaving = [p for p in self.parts if p.ref.name in removed]
+        self.parts = tuple(p for p in self.parts if p.ref.name not in removed) + tuple(added)
+        late: list[tuple[int, RowId, int]] = []
+        if self.flush_cut:
+            for row_id, ts in self.flush_ended:
+                late.append((ts, row_id, -1))
+            self.resident = self.flush_cut
+            self.flush_cut = 0
+            self.flush_ended = []
+        for part in leaving:
+            for position, ts in part.ends.items():
+                late.append((ts, part.file.row_id(position), part.begin(position)))
+        late.sort(key=lambda e: e[0])
+        for ts, row_id, begin in late:
+            for part in added:
+                for position in part.file.positions(row_id):
+                    if begin < 0 or part.begin(position) == begin:
+                        part.end(position, ts)
+        return leaving
+
+    def evict_segment(self, segment: Segment, watermark: int) -> None:
+        """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot.
+
+        A version whose chain has older ones that somebody may still read stays (marked IN_PART) until vacuum.
+        """
+        resident = self.resident
+        keep: list[int] = []
+        for offset in list(segment.live()):
+            version = segment.versions[offset]
+            if version.begin > resident or segment.ends[offset] <= resident:
+                keep.append(offset)
+                continue
+            row_id = RowId(segment.row_ids[offset])
+            version.pos = IN_PART
+            self.log.entries -= 1
+            if version.older is not None and version.begin <= watermark:
+                self.vacuum_row(row_id, watermark)
+            head = self.rows.get(row_id)
+            if head is None or version.older is not None:
+                continue
+            if head is version:
+                del self.rows[row_id]
+                for index in self.indexes.values():
+                    index.discard(index.make.of_row(self._padded(version.values or ())), row_id)
+                continue
+            newer = head
+            while newer.older is not None and newer.older is not version:
+                newer = newer.older
+            if newer.older is version:
+                newer.older = None
+                self._drop_versions(row_id, head, version)
+        self.log.rewrite(segment, [o for o in keep if segment.versions[o].pos >= 0])
+
+    def finish_eviction(self) -> None:
+        """All segments of the last flush are evicted: nothing is in both places any more."""
+        self.resident = 0
+        self.log.frozen = False
+        self.flushing = False
+
+    # -- schema ------------------------------------------------------------------------------------
+
+    def set_spec(self, spec: ShardSpec) -> None:
+        """Adopt a changed schema. New indexes are filled from hot rows here; their sidecars exist already.
+
+        Indexes that the schema no longer has are kept up: older readers use them (``forget_indexes``).
+        """
+        self.spec = spec
+        self.padding = Padding(spec.columns)
+        self.log.invalidate_arrow()
+        for definition in spec.indexes:
+            if definition.index not in self.indexes:
+                self.indexes[definition.index] = self.fill_index(spec, definition.index)
+
+    def fill_index(self, spec: ShardSpec, index_id: IndexId) -> HotIndex:
+        """Make the hot index of an index of ``spec`` over all hot versions."""
+        definition = next(i for i in spec.indexes if i.index == index_id)
+        index = HotIndex(KeyMaker(spec.columns, definition), definition)
+        padding = Padding(spec.columns)
+        for row_id, head in self.rows.items():
+            version: Version | None = head
+            while version is not None:
+                if version.values is not None:
+                    index.add(index.make.of_row(padding.pad(version.values)), row_id)
+                version = version.older
+        return index
+
+    def forget_indexes(self) -> None:
+        """Drop the indexes that the current schema does not have."""
+        wanted = {i.index for i in self.spec.indexes}
+        for index_id in [i for i in self.indexes if i not in wanted]:
+            del self.indexes[index_id]
+
+    # -- checking ----------------------------------------------------------------------------------
+
+    def versions(self) -> Iterator[tuple[RowId, Version]]:
+        """Yield every hot version with its row id (tests, validation)."""
+        for row_id, head in self.rows.items():
+            version: Version | None = head
+            while version is not None:
+                yield RowId(row_id), version
+                version = version.older
+
+    def validate(self) -> None:
+        """Raise StoreCorrupted unless chains, indexes and log agree."""
+        for row_id, head in self.rows.items():
+            version: Version | None = head
+            end = None
+            while version is not None:
+                if version.older is not None and version.older.begin >= version.begin:
+                    raise StoreCorrupted(f"row {row_id}: begins do not fall")
+                if version.values is not None:
+                    for index in self.indexes.values():
+                        if row_id not in index.ids(index.make.of_row(self._padded(version.values))):
+                            raise StoreCorrupted(f"row {row_id} is missing in index {index.definition.index}")
+                    if version.pos >= 0:
+                        segment = self.log.segments.get(version.pos >> 10)
+                        offset = version.pos & 1023
+                        if segment is None or segment.versions[offset] is not version:
+                            raise StoreCorrupted(f"row {row_id}: its log entry is another's")
+                        if end is not None and segment.ends[offset] != end:
+                            raise StoreCorrupted(f"row {row_id}: the log does not know its end")
+                    elif version.pos == GONE:
+                        raise StoreCorrupted(f"row {row_id}: a readable version left the log")
+                end = version.begin
+                version = version.older
+        for index in self.indexes.values():
+            for key, ids in index.entries.items():
+                for row_id in (ids,) if isinstance(ids, int) else ids:
+                    if not any(
+                        v.values is not None and index.make.of_row(self._padded(v.values)) == key
+                        for v in self._chain(row_id)
+                    ):
+                        raise StoreCorrupted(f"index {index.definition.index} keeps {key!r} of row {row_id}")
+
+    def _chain(self, row_id: int) -> Iterator[Version]:
+        version = self.rows.get(row_id)
+        while version is not None:
+            yield version
+            version = version.older

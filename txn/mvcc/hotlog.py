@@ -1,0 +1,142 @@
+"""The columnar log of hot versions: what snapshots are made of, so that none walks version chains.
+
+Every applied version (tombstones excepted) is appended once, with its begin; when it ends, its end is noted
+beside it. A reader at ``ts`` sees the entries with ``begin <= ts < end``; Arrow evaluates that over whole segments.
+
+    segment (at most 1024 entries)     row_ids  7   9   7   4
+                                       begins  10  10  12  15
+                                       ends    12  oo  oo  oo     reader at 11 sees entries 0 and 1
+
+A full segment's values are converted to Arrow once and kept. Segments are only appended to; whatever removes
+entries (eviction after a flush, vacuum) replaces the segment by a new one, so a reader that has captured the list
+of segments is not disturbed: the entries it sees stay where it looks.
+
+A version's place is ``segment number * 1024 + offset``; ``GONE`` when it has none any more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any, Final
+
+from txn.mvcc.version import INFINITY, Version
+
+SEGMENT_ROWS: Final = 1024
+SHIFT: Final = 10
+MASK: Final = SEGMENT_ROWS - 1
+
+GONE: Final = -1
+IN_PART: Final = -2
+"""``Version.pos`` of a version that is a row of a part, too, and is kept hot only for its chain."""
+
+
+class Segment:
+    """A run of entries. ``dead`` counts entries whose versions vacuum has dropped."""
+
+    __slots__ = ("arrow", "arrow_key", "begins", "dead", "ends", "max_begin", "number", "row_ids", "versions")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.versions: list[Version] = []
+        self.row_ids: array[int] = array("q")
+        self.begins: array[int] = array("q")
+        self.ends: array[int] = array("q")
+        self.dead = 0
+        self.max_begin = 0
+        # The Arrow form of the first entries, as (spec version, rows) says; made by txn.snapshot.
+        self.arrow: Any = None
+        self.arrow_key: tuple[int, int] = (-1, 0)
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def live(self) -> Iterator[int]:
+        """Yield the offsets of entries that are still in place."""
+        base = self.number << SHIFT
+        for offset, version in enumerate(self.versions):
+            if version.pos == base + offset:
+                yield offset
+
+
+class HotLog:
+    """All entries of one generation of a shard.
+
+    ``frozen``: entries stay in their segments, because a flush works through them (``tidy`` catches up later).
+    """
+
+    __slots__ = ("_numbers", "entries", "frozen", "segments", "tail")
+
+    def __init__(self) -> None:
+        self.segments: dict[int, Segment] = {}
+        self._numbers = 0
+        self.entries = 0
+        self.frozen = False
+        self.tail = self._open()
+
+    def _open(self) -> Segment:
+        segment = Segment(self._numbers)
+        self._numbers += 1
+        self.segments[segment.number] = segment
+        return segment
+
+    def append(self, version: Version, row_id: int, end: int = INFINITY) -> None:
+        """Enter a version and set its ``pos``."""
+        tail = self.tail
+        offset = len(tail.versions)
+        if offset == SEGMENT_ROWS:
+            tail = self.tail = self._open()
+            offset = 0
+        tail.versions.append(version)
+        tail.row_ids.append(row_id)
+        begin = version.begin
+        tail.begins.append(begin)
+        tail.ends.append(end)
+        if begin > tail.max_begin:
+            tail.max_begin = begin
+        version.pos = (tail.number << SHIFT) + offset
+        self.entries += 1
+
+    def end(self, version: Version, ts: int) -> None:
+        """Note that a version has been superseded at ``ts``. Nothing happens if it has no entry."""
+        pos = version.pos
+        if pos >= 0:
+            self.segments[pos >> SHIFT].ends[pos & MASK] = ts
+
+    def drop(self, version: Version) -> None:
+        """Forget a version that nobody can read any more; sparse segments are emptied into the tail."""
+        pos = version.pos
+        if pos < 0:
+            return
+        version.pos = GONE
+        self.entries -= 1
+        segment = self.segments[pos >> SHIFT]
+        segment.dead += 1
+        if segment is not self.tail and segment.dead * 2 >= len(segment) and not self.frozen:
+            self.rewrite(segment, list(segment.live()))
+
+    def rewrite(self, segment: Segment, keep: list[int]) -> None:
+        """Take a segment out and append the entries at ``keep`` anew."""
+        del self.segments[segment.number]
+        for offset in keep:
+            self.entries -= 1
+            self.append(segment.versions[offset], segment.row_ids[offset], segment.ends[offset])
+
+    def sparse(self) -> list[Segment]:
+        """Return the segments that deserve ``rewrite``: those that got sparse while the log was frozen."""
+        return [s for s in self.segments.values() if s is not self.tail and s.dead * 2 >= len(s)]
+
+    def seal(self) -> None:
+        """Let later entries go to a new segment."""
+        if len(self.tail):
+            self.tail = self._open()
+
+    def capture(self) -> tuple[tuple[Segment, int], ...]:
+        """Return the segments and how many entries of each exist now; stays valid whatever happens later."""
+        return tuple((s, len(s.versions)) for s in self.segments.values() if s.versions)
+
+    def invalidate_arrow(self) -> None:
+        """Forget converted segments (the schema has changed)."""
+        for segment in self.segments.values():
+            segment.arrow = None
+            segment.arrow_key = (-1, 0)

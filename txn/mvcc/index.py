@@ -1,0 +1,162 @@
+"""Indexes over hot rows: key -> row ids, multi-versioned by indirection (D29, D30, D62).
+
+An index has an entry for every (key, row) such that some hot version of the row has the key. Who looks a key up
+resolves each row id to its visible version and re-checks the key. Entries go when the last hot version with the
+key goes (vacuum, eviction).
+
+Equality uses a dict. Order is made on first need and kept from then on, so tables that nobody ranges over pay
+nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sortedcontainers import SortedList
+
+from txn.mvcc.keys import NULL_LAST, IndexKey, KeyMaker
+from txn.types import KeyRange, ShardIndex
+
+
+class HotIndex:
+    """One index of one shard over its hot versions."""
+
+    __slots__ = ("_order", "definition", "entries", "make")
+
+    def __init__(self, make: KeyMaker, definition: ShardIndex) -> None:
+        self.definition = definition
+        self.make = make
+        self.entries: dict[IndexKey, int | set[int]] = {}
+        self._order: SortedList[IndexKey] | None = None
+
+    def add(self, key: IndexKey, row_id: int) -> None:
+        """Enter a row under a key. Idempotent."""
+        entries = self.entries
+        ids = entries.get(key)
+        if ids is None:
+            entries[key] = row_id
+            if self._order is not None:
+                self._order.add(key)
+        elif type(ids) is int:
+            if ids != row_id:
+                entries[key] = {ids, row_id}
+        else:
+            ids.add(row_id)  # type: ignore[union-attr]
+
+    def discard(self, key: IndexKey, row_id: int) -> None:
+        """Remove an entry if it is there."""
+        ids = self.entries.get(key)
+        if ids is None:
+            return
+        if type(ids) is int:
+            if ids != row_id:
+                return
+        else:
+            ids.discard(row_id)  # type: ignore[union-attr]
+            if ids:
+                return
+        del self.entries[key]
+        if self._order is not None:
+            self._order.remove(key)
+
+    def ids(self, key: IndexKey) -> tuple[int, ...] | set[int]:
+        """Return the row ids under a key, in no particular order. The result must not be kept."""
+        ids = self.entries.get(key)
+        if ids is None:
+            return ()
+        if type(ids) is int:
+            return (ids,)
+        return ids  # type: ignore[return-value]
+
+    def keys_between(self, bounds: Bounds, reverse: bool = False) -> Iterator[IndexKey]:
+        """Yield the keys within ``bounds`` in order. The index must not change meanwhile."""
+        if bounds.empty or not self.entries:
+            return iter(())
+        order = self._order
+        if order is None:
+            order = self._order = SortedList(self.entries)
+        return order.irange(
+            bounds.low, bounds.high, (bounds.low_inclusive, bounds.high_inclusive), reverse=reverse
+        )
+
+
+class _Top:
+    """Above everything, NULL included; only in bounds."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+    __le__ = __lt__
+    __ge__ = __gt__
+
+
+TOP = _Top()
+
+
+class Bounds:
+    """A key range as bounds on index keys. ``low``/``high`` None: unbounded on that side."""
+
+    __slots__ = ("empty", "high", "high_inclusive", "low", "low_inclusive")
+
+    def __init__(
+        self,
+        low: IndexKey = None,
+        low_inclusive: bool = True,
+        high: IndexKey = None,
+        high_inclusive: bool = True,
+        *,
+        empty: bool = False,
+    ) -> None:
+        self.low = low
+        self.low_inclusive = low_inclusive
+        self.high = high
+        self.high_inclusive = high_inclusive
+        self.empty = empty
+
+    def contains(self, key: IndexKey) -> bool:
+        """Tell whether an index key lies within."""
+        if self.empty:
+            return False
+        if self.low is not None and (key < self.low if self.low_inclusive else key <= self.low):
+            return False
+        return self.high is None or bool(key <= self.high if self.high_inclusive else key < self.high)
+
+
+def bounds_of(make: KeyMaker, wanted: KeyRange) -> Bounds:
+    """Translate a range into bounds on index keys.
+
+    A bound on a column excludes its NULLs, which sort last; a prefix with NULL matches nothing.
+    """
+    if None in wanted.prefix or (wanted.has_lower and wanted.lower is None):
+        return Bounds(empty=True)
+    if wanted.has_upper and wanted.upper is None:
+        return Bounds(empty=True)
+    at = len(wanted.prefix)
+    bounded = wanted.has_lower or wanted.has_upper
+    if make.single:
+        if at:
+            key = make.part(0, wanted.prefix[0])
+            return Bounds(key, True, key, True)
+        low = make.part(0, wanted.lower) if wanted.has_lower else None
+        if wanted.has_upper:
+            return Bounds(low, wanted.lower_inclusive, make.part(0, wanted.upper), wanted.upper_inclusive)
+        return Bounds(low, wanted.lower_inclusive, NULL_LAST if bounded else None, not bounded)
+    prefix = tuple(make.part(i, value) for i, value in enumerate(wanted.prefix))
+    if not bounded:
+        return Bounds(prefix, True, (*prefix, TOP), True) if at else Bounds()
+    if wanted.has_lower:
+        value = make.part(at, wanted.lower)
+        low = (*prefix, value) if wanted.lower_inclusive else (*prefix, value, TOP)
+    else:
+        low = prefix if at else None
+    if wanted.has_upper:
+        value = make.part(at, wanted.upper)
+        high = (*prefix, value, TOP) if wanted.upper_inclusive else (*prefix, value)
+    else:
+        high = (*prefix, NULL_LAST)
+    return Bounds(low, True, high, not (wanted.has_upper and not wanted.upper_inclusive) and wanted.has_upper)

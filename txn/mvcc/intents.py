@@ -1,0 +1,107 @@
+"""A transaction's own uncommitted writes to one shard (U5, DESIGN section 6).
+
+Each row it wrote has a stack of intents, newest first, each with the number of the statement that made it:
+
+    row 7:  (statement 3: ('b',))  ->  (statement 1: ('a',))  ->  replaces the version that began at 40
+
+A read in statement ``n`` sees the newest intent of an *earlier* statement, or the committed version where there is
+none; constraint checks see the newest of all. Intents are entered in indexes of their own by indirection; what a
+rollback leaves there is harmless, because every hit is resolved and re-checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from txn.mvcc.generation import Generation
+from txn.mvcc.index import HotIndex
+from txn.mvcc.keys import IndexKey
+from txn.mvcc.parts import PartState
+from txn.types import IndexId, Row, RowId
+
+
+class Intent(msgspec.Struct, gc=False):
+    """One uncommitted write. ``values`` None: delete. ``base``: begin of the committed version, 0 for none."""
+
+    values: Row | None
+    statement: int
+    older: Intent | None
+    base: int
+
+
+class OwnWrites:
+    """The intents of one transaction in one generation of a shard, with its bulk-loaded parts."""
+
+    __slots__ = ("_indexes", "generation", "parts", "rows")
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self.rows: dict[RowId, Intent] = {}
+        self.parts: list[tuple[int, PartState]] = []
+        self._indexes: dict[IndexId, HotIndex] = {}
+
+    def put(self, row_id: RowId, values: Row | None, statement: int, base: int) -> None:
+        """Push an intent. ``base`` counts only for the row's first."""
+        older = self.rows.get(row_id)
+        self.rows[row_id] = Intent(values, statement, older, base if older is None else older.base)
+        if values is not None:
+            for index in self._indexes.values():
+                index.add(index.make.of_row(values), row_id)
+
+    def pop(self, row_id: RowId) -> None:
+        """Take the row's newest intent back (rollback to a savepoint)."""
+        older = self.rows[row_id].older
+        if older is None:
+            del self.rows[row_id]
+        else:
+            self.rows[row_id] = older
+
+    def seen(self, row_id: RowId, statement: int) -> Intent | None:
+        """Return the intent a read in ``statement`` sees, or None: then the committed version counts."""
+        intent = self.rows.get(row_id)
+        while intent is not None and intent.statement >= statement:
+            intent = intent.older
+        return intent
+
+    def index(self, index_id: IndexId) -> HotIndex:
+        """Return the index over the intents, made at its first use."""
+        index = self._indexes.get(index_id)
+        if index is None:
+            shared = self.generation.indexes[index_id]
+            index = self._indexes[index_id] = HotIndex(shared.make, shared.definition)
+            for row_id, newest in self.rows.items():
+                intent: Intent | None = newest
+                while intent is not None:
+                    if intent.values is not None:
+                        index.add(index.make.of_row(intent.values), row_id)
+                    intent = intent.older
+        return index
+
+    def rows_with(self, index_id: IndexId, key: IndexKey, statement: int) -> Iterator[tuple[RowId, Row]]:
+        """Yield own rows that a read in ``statement`` sees under a key."""
+        index = self.index(index_id)
+        for row_id in sorted(index.ids(key)):
+            intent = self.seen(RowId(row_id), statement)
+            if intent is not None and intent.values is not None and index.make.of_row(intent.values) == key:
+                yield RowId(row_id), intent.values
+
+    def hides(self, row_id: RowId, statement: int) -> bool:
+        """Tell whether a read in ``statement`` must not see the row's committed version."""
+        return self.seen(row_id, statement) is not None
+
+    def hidden_ids(self, statement: int) -> frozenset[RowId]:
+        """Return all rows whose committed version a read in ``statement`` must not see."""
+        return frozenset(r for r in self.rows if self.seen(r, statement) is not None)
+
+    def visible_parts(self, statement: int) -> list[PartState]:
+        """Return the own parts that a read in ``statement`` sees."""
+        return [part for made, part in self.parts if made < statement]
+
+    def visible_rows(self, statement: int) -> Iterator[tuple[RowId, Row]]:
+        """Yield all own rows a read in ``statement`` sees, in the order of their first write."""
+        for row_id in self.rows:
+            intent = self.seen(row_id, statement)
+            if intent is not None and intent.values is not None:
+                yield row_id, intent.values

@@ -1,0 +1,209 @@
+"""Index keys in memory: values made comparable the way PostgreSQL orders them.
+
+A row's key becomes an *index key*: the bare value for a one-column index, a tuple otherwise. Most kinds compare
+in Python as they do in PostgreSQL; the rest are mapped:
+
+    NULL            NULL_LAST, above everything (NULLs sort last)
+    NaN             NAN, above every number, equal to itself
+    interval        its length in microseconds with 30-day months, as PostgreSQL compares intervals
+    timetz          (UTC microseconds, zone)
+    list            elements mapped one by one
+
+So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
+
+IndexKey: TypeAlias = Any
+
+_DAY_US: Final = 86_400_000_000
+_MONTH_US: Final = 30 * _DAY_US
+
+
+class _NullLast:
+    """Sorts above everything but itself."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return other is not self
+
+    def __le__(self, other: object) -> bool:
+        return other is self
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "NULL"
+
+
+class _NaN:
+    """Sorts above every number and below NULL; equal to itself."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return other is NULL_LAST
+
+    def __gt__(self, other: object) -> bool:
+        return other is not self and other is not NULL_LAST
+
+    def __le__(self, other: object) -> bool:
+        return other is self or other is NULL_LAST
+
+    def __ge__(self, other: object) -> bool:
+        return other is not NULL_LAST
+
+    def __repr__(self) -> str:
+        return "NaN"
+
+
+NULL_LAST: Final = _NullLast()
+NAN: Final = _NaN()
+
+_PLAIN: Final = frozenset(
+    ("bool", "int16", "int32", "int64", "text", "bytes", "uuid", "date", "time", "timestamp", "timestamptz")
+)
+
+
+def _number(value: Any) -> Any:
+    return value if value == value else NAN
+
+
+def _interval(value: Any) -> Any:
+    months, days, us = value
+    return months * _MONTH_US + days * _DAY_US + us
+
+
+def _timetz(value: Any) -> Any:
+    us, west = value
+    return (us + west * 1_000_000, west)
+
+
+def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
+    """Return the mapping of one non-NULL value of ``type_``, or None where Python's order is right."""
+    kind = type_.kind
+    if kind in _PLAIN:
+        return None
+    if kind in ("float32", "float64", "decimal", "numeric"):
+        return _number
+    if kind == "interval":
+        return _interval
+    if kind == "timetz":
+        return _timetz
+    inner = value_mapper(type_.element) if type_.element is not None else None
+
+    def list_(value: Any) -> Any:
+        return tuple(
+            NULL_LAST if v is None else list_(v) if isinstance(v, tuple) and inner is None else
+            v if inner is None else inner(v)
+            for v in value
+        )  # fmt: skip
+
+    return list_
+
+
+class KeyMaker:
+    """Makes the index keys of one index.
+
+    ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order). ``has_null``
+    tells whether an index key contains NULL, ``values`` turns one back for error messages.
+    """
+
+    __slots__ = ("attnums", "has_null", "mappers", "of_key", "of_row", "single", "width")
+
+    of_row: Callable[[Row], IndexKey]
+    of_key: Callable[[Key], IndexKey]
+    has_null: Callable[[IndexKey], bool]
+
+    def __init__(self, columns: tuple[ShardColumn, ...], index: ShardIndex) -> None:
+        """``columns`` of the shard's spec; KeyError when the index names a column that is not there."""
+        by_attnum = {c.attnum: c for c in columns}
+        self.attnums = index.attnums
+        self.width = max(index.attnums)
+        self.single = len(index.attnums) == 1
+        self.mappers = tuple(value_mapper(by_attnum[a].type) for a in index.attnums)
+        positions = [a - 1 for a in index.attnums]
+        if self.single:
+            self.of_row = _single_of_row(positions[0], self.mappers[0])
+            self.of_key = _single_of_key(self.mappers[0])
+            self.has_null = _is_null
+        else:
+            mappers = self.mappers if any(m is not None for m in self.mappers) else None
+            map_tuple = _tuple_mapper(mappers)
+            get = itemgetter(*positions)
+            self.of_row = lambda row: map_tuple(get(row))
+            self.of_key = lambda key: map_tuple(tuple(key))
+            self.has_null = _any_null
+
+    def part(self, position: int, value: Any) -> Any:
+        """Map one value of the key's column ``position``."""
+        if value is None:
+            return NULL_LAST
+        mapper = self.mappers[position]
+        return value if mapper is None else mapper(value)
+
+    def raw(self, row: Row) -> Key:
+        """Return the key's values as the row has them."""
+        return tuple(row[a - 1] for a in self.attnums)
+
+
+def _is_null(key: IndexKey) -> bool:
+    return key is NULL_LAST
+
+
+def _any_null(key: IndexKey) -> bool:
+    return any(part is NULL_LAST for part in key)
+
+
+def _single_of_row(position: int, mapper: Callable[[Any], Any] | None) -> Callable[[Row], IndexKey]:
+    if mapper is None:
+
+        def plain(row: Row) -> IndexKey:
+            value = row[position]
+            return NULL_LAST if value is None else value
+
+        return plain
+
+    def mapped(row: Row) -> IndexKey:
+        value = row[position]
+        return NULL_LAST if value is None else mapper(value)
+
+    return mapped
+
+
+def _single_of_key(mapper: Callable[[Any], Any] | None) -> Callable[[Key], IndexKey]:
+    if mapper is None:
+        return lambda key: NULL_LAST if key[0] is None else key[0]
+    return lambda key: NULL_LAST if key[0] is None else mapper(key[0])
+
+
+def _tuple_mapper(
+    mappers: tuple[Callable[[Any], Any] | None, ...] | None,
+) -> Callable[[tuple[Any, ...]], IndexKey]:
+    if mappers is None:
+
+        def plain(values: tuple[Any, ...]) -> IndexKey:
+            if None in values:
+                return tuple(NULL_LAST if v is None else v for v in values)
+            return values
+
+        return plain
+
+    def mapped(values: tuple[Any, ...]) -> IndexKey:
+        return tuple(
+            NULL_LAST if v is None else (v if m is None else m(v))
+            for v, m in zip(values, mappers, strict=True)
+        )
+
+    return mapped

@@ -1,0 +1,130 @@
+"""A part as the memory half sees it: an open file, the ends of its rows, and what each reader sees of it.
+
+A part's row is a version like any other: it begins at its ``s_begin`` and ends when its end is noted here
+(memory, manifest, log); unlike a hot version it is found by sidecar and never moves.
+
+``ends`` grows with updates and deletes until a compaction writes the part anew (``hidden_fraction``).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.types import PartRef, RowId
+
+if TYPE_CHECKING:
+    from txn.durable import PartLike
+
+
+class PartState:
+    """An open part of one generation, with the ends known so far.
+
+    Ends arrive in timestamp order; ``_positions``/``_timestamps`` keep that order, so what a reader at ``ts``
+    does not see is a prefix. ``committed`` False: a bulk load's part before its commit.
+    """
+
+    __slots__ = ("_positions", "_sorted", "_sorted_count", "_timestamps", "ends", "file", "ref")
+
+    def __init__(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> None:
+        """``ends``: (position, end timestamp) pairs in any order."""
+        self.file = file
+        self.ref = ref
+        self.ends: dict[int, int] = {}
+        self._positions: array[int] = array("q")
+        self._timestamps: array[int] = array("q")
+        self._sorted: Any = None
+        self._sorted_count = 0
+        for position, ts in sorted(ends, key=lambda e: e[1]):
+            self.end(position, ts)
+
+    def begin(self, position: int) -> int:
+        """Begin timestamp of a row."""
+        ref = self.ref
+        if ref.min_begin == ref.max_begin:
+            return ref.min_begin
+        return self.file.begin(position)
+
+    def end(self, position: int, ts: int) -> None:
+        """Note a row's end. Idempotent; the first end counts (C27)."""
+        if position not in self.ends:
+            self.ends[position] = ts
+            self._positions.append(position)
+            self._timestamps.append(ts)
+
+    def visible(self, position: int, ts: int) -> bool:
+        """Tell whether a reader at ``ts`` sees the row."""
+        end = self.ends.get(position)
+        if end is not None and end <= ts:
+            return False
+        return ts >= self.ref.max_begin or self.begin(position) <= ts
+
+    def position_of(self, row_id: RowId) -> int | None:
+        """Return the position of the row's version that has not ended, or None."""
+        for position in self.file.positions(row_id):
+            if position not in self.ends:
+                return position
+        return None
+
+    def find(self, row_id: RowId, ts: int) -> int | None:
+        """Return the position of the row's version that a reader at ``ts`` sees, or None."""
+        for position in self.file.positions(row_id):
+            if self.visible(position, ts):
+                return position
+        return None
+
+    def needs_begins(self, ts: int) -> bool:
+        """Tell whether ``hidden`` needs the begins for a reader at ``ts``."""
+        return ts < self.ref.max_begin
+
+    @property
+    def ended(self) -> int:
+        """How many rows have ended."""
+        return len(self.ends)
+
+    def hidden(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> Any:
+        """Return the sorted Arrow int64 array of positions a reader at ``ts`` does not see, or None.
+
+        ``extra``: positions the reader's own intents replace. ``begins``: the part's ``s_begin`` column, needed
+        when ``ts`` is below ``ref.max_begin`` (``needs_begins``). May take milliseconds per 100,000 ends the
+        first time; later calls build on the last.
+        """
+        count = bisect_right(self._timestamps, ts)
+        pieces: list[Any] = []
+        if count:
+            if self._sorted is None or self._sorted_count > count:
+                pieces.append(_int64(self._positions[:count]))
+            else:
+                pieces.append(self._sorted)
+                if count > self._sorted_count:
+                    pieces.append(_int64(self._positions[self._sorted_count : count]))
+            array_ = pieces[0] if len(pieces) == 1 and pieces[0] is self._sorted else _sort(pieces)
+            if count >= self._sorted_count:
+                self._sorted, self._sorted_count = array_, count
+            pieces = [array_]
+        if ts < self.ref.max_begin:
+            pieces.append(pc.indices_nonzero(pc.greater(begins, pa.scalar(ts, pa.int64()))).cast(pa.int64()))
+        if extra:
+            pieces.append(pa.array(extra, pa.int64()))
+        if not pieces:
+            return None
+        if len(pieces) == 1:
+            return pieces[0] if len(pieces[0]) else None
+        return _sort(pieces)
+
+
+def _int64(values: array[int]) -> Any:
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values.tobytes())])
+
+
+def _sort(pieces: list[Any]) -> Any:
+    """Concatenate and sort, without duplicates (a row may be ended and begun after ``ts``)."""
+    whole = pa.concat_arrays(pieces)
+    if len(pieces) > 1:
+        whole = whole.unique()
+    return whole.take(pc.array_sort_indices(whole)) if len(whole) > 1 else whole
