@@ -1,0 +1,263 @@
+"""Group commit: one queue, one durable append per batch, one total order (A25, A27, L9, L15, U9-U11).
+
+    submit ─┐                 ┌─ validate ─ timestamp ─┐
+    submit ─┼─> queue ─> form ┤  (one loop tick)       ├─> append ──> apply, apply_write ──> futures
+    swap   ─┘      ^          └────────────────────────┘  durable      (one loop tick)
+                   '── the next batch gathers meanwhile ──'  point
+
+- Commits, part swaps, register and forget (schema changes of a write set) share the queue, and its order is
+  the log's. Each transaction of a batch gets a counter value of its own (U11).
+- Every earlier batch is applied when a batch is formed, so ``validate`` sees the latest state plus what it
+  remembers of earlier members of its own batch.
+- The committer never waits for locks: whoever submits holds what it needs.
+- A failed append fails its batch and nothing else, unless the outcome is unknown or the epoch is old: then the
+  server must stop, and every later submit says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from txn.encode import encode_entry, encode_write_set, stamp_parts
+from txn.errors import CommitUnknown, Fenced, TxnError
+from txn.oracle import TimestampOracle
+from txn.records import Batch, PartSwap, WriteSet
+from txn.types import Timestamp
+from txn.wal.cache import shards_of
+from txn.wal.txns import TxnsLog
+
+MAX_BATCH_MEMBERS = 2048
+MAX_BATCH_BYTES = 4 << 20  # a single larger write set still goes, alone
+
+_NO_TS = Timestamp(0)
+_log = logging.getLogger(__name__)
+_replace = msgspec.structs.replace
+
+Validate = Callable[[], Exception | None]
+Applier = Callable[[Batch, int], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A queued transaction or swap. The queue is bounded by sessions: each waits for its own commit."""
+
+    validate: Validate | None
+    writes: WriteSet | None
+    data: bytes
+    committed: asyncio.Future[Timestamp] | None
+    swap: PartSwap | None = None
+    swapped: asyncio.Future[int] | None = None
+    ts: Timestamp = _NO_TS
+
+    def fail(self, error: BaseException) -> None:
+        for future in (self.committed, self.swapped):
+            if future is not None and not future.done():
+                future.set_exception(error)
+
+
+class Committer:
+    """The one writer of the log. Call ``start`` once, on the loop that submits; all methods run on it."""
+
+    def __init__(self, log: TxnsLog, oracle: TimestampOracle) -> None:
+        """Set ``applier`` before ``start``."""
+        self._txns = log
+        self._oracle = oracle
+        self._queue: deque[_Member] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._closing = False
+        self.failed: Exception | None = None
+        """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
+        self.on_failure: Callable[[Exception], None] | None = None
+        self.applier: Applier | None = None
+        """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
+        self.after_apply: Callable[[Batch], None] | None = None
+        """Runs in the same tick, when ``read_ts`` already covers the batch."""
+        self.applied_seq = log.next_seq - 1
+        """Sequence number of the last entry applied."""
+
+    def start(self) -> None:
+        """Begin to commit. Needs a running loop."""
+        if self.applier is None:
+            raise AssertionError("the committer has no applier")
+        self._loop = asyncio.get_running_loop()
+        self.applied_seq = self._txns.next_seq - 1
+        self._task = self._loop.create_task(self._run(), name="holdfast-committer")
+
+    def submit(self, writes: WriteSet, validate: Validate | None = None) -> asyncio.Future[Timestamp]:
+        """Queue a transaction; the future gives its commit timestamp once it is durable, applied and readable.
+
+        ``validate`` runs on the loop when the batch is formed, in queue order; an exception that it returns
+        comes out of the future, and the other members go on. Bulk parts whose ``max_begin`` is 0 get the
+        commit timestamp. Cancelling the future does not take the transaction back.
+
+        Raises (at once): TypeError for values outside the value domain; what made the committer stop.
+        Raises (from the future): OutOfSpace, CommitUnknown, Fenced, or what ``validate`` returned.
+        """
+        self._accepting()
+        data = encode_write_set(writes)
+        future: asyncio.Future[Timestamp] = self._loop.create_future()
+        self._enqueue(_Member(validate, writes, data, future))
+        return future
+
+    def submit_swap(self, swap: PartSwap, validate: Validate | None = None) -> asyncio.Future[int]:
+        """Queue a change of parts; the future gives the log sequence number of its entry, once applied."""
+        self._accepting()
+        future: asyncio.Future[int] = self._loop.create_future()
+        self._enqueue(_Member(validate, None, b"", None, swap, future))
+        return future
+
+    def _accepting(self) -> None:
+        if self.failed is not None:
+            raise self.failed
+        if self._closing:
+            raise CommitUnknown("the server is shutting down")
+
+    def _enqueue(self, member: _Member) -> None:
+        self._queue.append(member)
+        wake = self._wake
+        if wake is not None:
+            self._wake = None
+            if not wake.done():
+                wake.set_result(None)
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        queue = self._queue
+        try:
+            while True:
+                if not queue:
+                    if self._closing:
+                        return
+                    self._wake = self._loop.create_future()
+                    await self._wake
+                    continue
+                await self._commit_some()
+        except Exception as error:
+            self._stop(error)
+        except asyncio.CancelledError:
+            self._stop(CommitUnknown("the committer was cancelled"))
+            raise
+
+    async def _commit_some(self) -> None:
+        """Form a batch, append it, apply it."""
+        members = self._form()
+        if members is None:
+            try:
+                await self._oracle.wait_ready()
+            except (Fenced, CommitUnknown):
+                raise
+            except TxnError as error:
+                # No timestamp can be reserved now (no space): who waits is told, the next may succeed.
+                self._fail_queue(error)
+            return
+        if not members:
+            return
+        writes: list[WriteSet] = []
+        encoded: list[tuple[Timestamp, bytes]] = []
+        swaps: list[PartSwap] = []
+        for member in members:
+            if member.writes is not None:
+                writes.append(stamp_parts(_replace(member.writes, ts=member.ts)))
+                encoded.append((member.ts, member.data))
+            elif member.swap is not None:
+                swaps.append(member.swap)
+        batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps))
+        payload = encode_entry(batch.epoch, encoded, batch.swaps)
+        try:
+            seq = await self._txns.append(payload)  # <-- the durable point
+        except (Fenced, CommitUnknown) as error:
+            for member in members:
+                member.fail(error)
+            raise
+        except TxnError as error:
+            for member in members:
+                member.fail(error)
+            return
+        self._apply(members, batch, seq, len(payload))
+        # Whoever was woken gets to submit before the next batch is formed.
+        await asyncio.sleep(0)
+
+    def _form(self) -> list[_Member] | None:
+        """Take members from the queue, validated and timestamped, in one tick. None: no timestamp is ready."""
+        queue = self._queue
+        members: list[_Member] = []
+        size = 0
+        while queue and len(members) < MAX_BATCH_MEMBERS:
+            member = queue[0]
+            if members and size + len(member.data) > MAX_BATCH_BYTES:
+                break
+            if member.writes is not None:
+                ts = self._oracle.try_write_ts()
+                if ts is None:
+                    return members or None
+                member.ts = ts  # wasted if the member is refused, which is harmless (L4)
+            if member.validate is not None:
+                refused = member.validate()
+                if refused is not None:
+                    queue.popleft()
+                    member.fail(refused)
+                    continue
+            queue.popleft()
+            size += len(member.data)
+            members.append(member)
+        return members
+
+    def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int) -> None:
+        """Make a durable batch readable: memory, then the oracle, then whoever waits. One tick."""
+        self._txns.map.note(seq, size, shards_of(batch))
+        applier = self.applier
+        if applier is None:
+            raise AssertionError("the committer has no applier")
+        try:
+            applier(batch, seq)
+            self.applied_seq = seq
+            if batch.writes:
+                self._oracle.apply_write(batch.writes[-1].ts)
+            if self.after_apply is not None:
+                self.after_apply(batch)
+        except Exception as error:
+            # Durable, but memory is no longer what the log says: only a restart can serve it.
+            broken = CommitUnknown("a durable commit could not be applied to memory")
+            for member in members:
+                member.fail(broken)
+            raise broken from error
+        for member in members:
+            if member.committed is not None:
+                if not member.committed.done():
+                    member.committed.set_result(member.ts)
+            elif member.swapped is not None and not member.swapped.done():
+                member.swapped.set_result(seq)
+
+    def _fail_queue(self, error: Exception) -> None:
+        while self._queue:
+            self._queue.popleft().fail(error)
+
+    def _stop(self, error: Exception) -> None:
+        if not isinstance(error, TxnError):
+            _log.error("the committer failed", exc_info=error)
+            error = CommitUnknown(f"the committer failed: {error!r}")
+        else:
+            _log.error("nothing can be committed any more: %s", error)
+        self.failed = error
+        self._fail_queue(error)
+        if self.on_failure is not None:
+            self.on_failure(error)
+
+    async def close(self) -> None:
+        """Finish what is queued and refuse more. Idempotent."""
+        self._closing = True
+        if self._task is None:
+            return
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+            self._wake = None
+        await asyncio.wait([self._task])

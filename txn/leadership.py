@@ -1,0 +1,108 @@
+"""Who may write: one process per data directory, one epoch per process (A38-A41, L10, U2).
+
+Two fences, one behind the other:
+
+- ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process. A second server on the same
+  machine fails at once, with the holder's name. The kernel releases it however the process ends.
+- the epoch: raised in consensus at every start and checked *inside* every append and compare-and-set, which
+  is what holds if the first fence does not (network file systems, a store shared by machines).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from dataclasses import dataclass
+
+from txn.errors import DataDirectoryInUse, UnknownFormat
+from txn.persist.location import Consensus
+from txn.time import Clock
+
+DIRECTORY_FORMAT = 1
+_FORMAT_TEXT = "holdfast data directory, format "
+
+
+class DirectoryLock:
+    """Ownership of a data directory. Held from ``acquire`` to ``release`` or the end of the process."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        """Use ``acquire``."""
+        self.path = path
+        self._fd: int | None = fd
+
+    @classmethod
+    def acquire(cls, path: str, clock: Clock) -> DirectoryLock:
+        """Create the directory if need be, lock it, check its format.
+
+        Raises:
+            DataDirectoryInUse: another process (or another lock of this one) holds it.
+            UnknownFormat: it belongs to a newer server, or holds something else.
+        """
+        path = os.path.abspath(path)
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        fd = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(fd, 4096).decode(errors="replace").strip()
+                raise DataDirectoryInUse(path, holder or "an unknown process") from None
+            text = f"pid {os.getpid()} on {socket.gethostname()}, started at Unix ms {clock.now_ms()}\n"
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, text.encode(), 0)
+            _check_format(path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return cls(path, fd)
+
+    def release(self) -> None:
+        """Give the directory up. Idempotent."""
+        if self._fd is not None:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = None
+
+
+def _check_format(path: str) -> None:
+    """Write the format file of a new directory, or check it. Durable on return."""
+    name = os.path.join(path, "FORMAT")
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read().strip()
+    except FileNotFoundError:
+        if set(os.listdir(path)) - {"lock", "FORMAT.new"}:
+            raise UnknownFormat(f"{path} is not empty and is not a holdfast data directory") from None
+        with open(name + ".new", "w", encoding="utf-8") as file:
+            file.write(f"{_FORMAT_TEXT}{DIRECTORY_FORMAT}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(name + ".new", name)
+        for folder in (path, os.path.dirname(path)):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        return
+    except UnicodeDecodeError:
+        text = "not text"
+    if text != f"{_FORMAT_TEXT}{DIRECTORY_FORMAT}":
+        raise UnknownFormat(f"{path}: {text[:80]!r}; this server knows format {DIRECTORY_FORMAT}")
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """The epoch that this process writes under."""
+
+    epoch: int
+
+
+async def take_leadership(consensus: Consensus) -> Leadership:
+    """Raise the epoch: from its return on, no older leader can change anything durable (A40).
+
+    What an older leader has appended before is in the log; what it appends later is refused. So the log's end
+    read *after* this call is the end of all earlier epochs.
+    """
+    return Leadership(await consensus.acquire_epoch())

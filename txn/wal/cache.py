@@ -1,0 +1,103 @@
+"""What is known in memory about the log: its size, and per shard where its unflushed entries begin.
+
+The log may be trimmed up to the lowest entry that some shard's manifest does not cover (C40). Entries are
+counted in segments of 64, so a table with millions of commits between two flushes costs a few bytes per
+hundred commits, and the answer may be up to 63 entries early, which is harmless.
+
+    seq        1 .......... 64 | 65 ........ 128 | 129 ...
+    shard 7    x     x         |                 |  x        segments [0, 2]
+    shard 9                    |     x           |           segments [1]
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from txn.records import Batch
+from txn.types import ShardId
+
+_SEGMENT_BITS = 6
+
+
+class LogMap:
+    """Sizes and owners of the entries ``first .. next - 1``."""
+
+    def __init__(self, first: int) -> None:
+        """``first``: the sequence number of the oldest entry (or the next one if there is none)."""
+        self.first = first
+        self.next = first
+        self.bytes = 0
+        self._segment_bytes: dict[int, int] = {}
+        self._dirty: dict[ShardId, deque[int]] = {}
+        self._last_write: dict[ShardId, int] = {}  # exact; same keys as _dirty
+        self._flushed: dict[ShardId, int] = {}
+
+    def note(self, seq: int, size: int, shards: Iterable[ShardId]) -> None:
+        """Record that entry ``seq`` (the next one) has ``size`` bytes and concerns ``shards``."""
+        if seq != self.next:
+            raise AssertionError(f"entry {seq} noted, {self.next} expected")
+        self.next = seq + 1
+        self.bytes += size
+        segment = seq >> _SEGMENT_BITS
+        self._segment_bytes[segment] = self._segment_bytes.get(segment, 0) + size
+        for shard in shards:
+            self._last_write[shard] = seq
+            segments = self._dirty.get(shard)
+            if segments is None:
+                self._dirty[shard] = deque((segment,))
+            elif segments[-1] != segment:
+                segments.append(segment)
+
+    def flushed(self, shard: ShardId, through: int) -> None:
+        """Record that the shard's manifest covers everything up to and with ``through``. Idempotent."""
+        self._flushed[shard] = max(through, self._flushed.get(shard, 0))
+        segments = self._dirty.get(shard)
+        if segments is None:
+            return
+        if self._last_write[shard] <= through:
+            del self._dirty[shard], self._last_write[shard]
+            return
+        # All entries of a segment that ends at or below ``through`` are covered; the last segment does not.
+        while ((segments[0] + 1) << _SEGMENT_BITS) - 1 <= through:
+            segments.popleft()
+
+    def holds(self, shard: ShardId) -> int | None:
+        """Return the lowest entry that the shard may still need, None if it needs none."""
+        segments = self._dirty.get(shard)
+        if segments is None:
+            return None
+        return max(segments[0] << _SEGMENT_BITS, self._flushed.get(shard, 0) + 1, self.first)
+
+    def trim_point(self) -> int:
+        """Return the sequence number below which no shard needs the log."""
+        held = [at for at in map(self.holds, self._dirty) if at is not None]
+        return min(held, default=self.next)
+
+    def laggards(self) -> tuple[ShardId, ...]:
+        """Return the shards that need log entries, the one that needs the oldest first."""
+        held = [(at, shard) for shard in self._dirty if (at := self.holds(shard)) is not None]
+        return tuple(shard for _, shard in sorted(held))
+
+    def trimmed(self, before: int) -> None:
+        """Record that the log now begins at ``before``. Idempotent."""
+        self.first = max(self.first, before)
+        for segment in [s for s in self._segment_bytes if (s + 1) << _SEGMENT_BITS <= before]:
+            self.bytes -= self._segment_bytes.pop(segment)
+
+    def forget(self, shard: ShardId) -> None:
+        """Drop what is known about a shard whose tombstone has gone."""
+        self._dirty.pop(shard, None)
+        self._last_write.pop(shard, None)
+        self._flushed.pop(shard, None)
+
+
+def shards_of(batch: Batch) -> set[ShardId]:
+    """Return the shards whose durable state the batch changes (part swaps change none)."""
+    found: set[ShardId] = set()
+    for writes in batch.writes:
+        for w in writes.shards:
+            found.add(w.shard)
+        for change in writes.schema:
+            found.add(change.shard)
+    return found

@@ -1,0 +1,92 @@
+"""Reading the log back: what a restart applies on top of the manifests.
+
+    entry 41  [shard 7: rows] [shard 9: rows]      manifest of 7: flushed_through 41
+              '-- dropped --' '---- kept ---'      manifest of 9: flushed_through 12
+
+Part swaps are dropped: they changed nothing visible, and the manifest written after one is what says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import msgspec
+
+from txn.encode import decode_batch
+from txn.errors import TxnError, UnknownFormat
+from txn.persist.location import Consensus, strictly_next
+from txn.persist.manifest import Manifest
+from txn.records import Batch, ShardWrites, WriteSet
+from txn.types import PartRef, ShardId
+from txn.wal.cache import LogMap, shards_of
+
+_CHUNK_BYTES = 4 << 20
+
+
+class DamagedLog(TxnError):
+    """The log misses entries that a manifest or a later entry presupposes; nothing is served from it."""
+
+
+async def read_entries(consensus: Consensus, log_map: LogMap) -> AsyncIterator[tuple[int, Batch]]:
+    """Yield all entries in order, as they are, and note each in ``log_map`` (which starts at the first).
+
+    Raises UnknownFormat, DamagedLog.
+    """
+    first, end = await consensus.log_bounds()
+    if first != log_map.first:
+        raise DamagedLog(f"the log begins at {first}, not at {log_map.first}")
+    at = first
+    while at < end:
+        entries = await consensus.read_log(at, _CHUNK_BYTES)
+        if not entries or not strictly_next(entries, at):
+            raise DamagedLog(f"the log has no entry {at} but goes on to {end - 1}")
+        for seq, payload in entries:
+            try:
+                batch = decode_batch(payload)
+            except UnknownFormat as error:
+                raise UnknownFormat(f"log entry {seq}: {error}") from error
+            log_map.note(seq, len(payload), shards_of(batch))
+            yield seq, batch
+        at = entries[-1][0] + 1
+
+
+class Uncovered:
+    """Cuts from each entry what the manifests already contain (C41)."""
+
+    def __init__(self, manifests: Mapping[ShardId, Manifest], locate: Callable[[str], str]) -> None:
+        """``locate(part name)`` gives the path that part references carry in memory."""
+        self._through = {shard: m.flushed_through for shard, m in manifests.items()}
+        self._highest = max(self._through.values(), default=0)
+        self._locate = locate
+
+    def cut(self, seq: int, batch: Batch) -> Batch | None:
+        """Return what is left of entry ``seq``, None if nothing is."""
+        through = self._through
+        plain = seq > self._highest
+        writes: list[WriteSet] = []
+        for write_set in batch.writes:
+            if plain:
+                shards, schema = write_set.shards, write_set.schema
+            else:
+                shards = tuple(w for w in write_set.shards if seq > through.get(w.shard, 0))
+                schema = tuple(c for c in write_set.schema if seq > through.get(c.shard, 0))
+            if any(w.parts for w in shards):
+                shards = tuple(self._located(w) for w in shards)
+            if shards or schema:
+                if shards is write_set.shards and schema is write_set.schema:
+                    writes.append(write_set)
+                else:
+                    writes.append(msgspec.structs.replace(write_set, shards=shards, schema=schema))
+        if not writes:
+            return None
+        return Batch(epoch=batch.epoch, writes=tuple(writes))
+
+    def _located(self, writes: ShardWrites) -> ShardWrites:
+        parts = tuple(locate_part(p, self._locate) for p in writes.parts)
+        return msgspec.structs.replace(writes, parts=parts)
+
+
+def locate_part(ref: PartRef, locate: Callable[[str], str]) -> PartRef:
+    """Return ``ref`` with the path of today's data directory."""
+    return dataclasses.replace(ref, path=locate(ref.name))
