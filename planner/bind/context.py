@@ -1,0 +1,126 @@
+"""What binding one statement shares: where names are looked up, what was touched, what was folded in.
+
+One ``BindContext`` lives as long as one call of ``bind_statement``. It collects what the plan cache and the
+router need to know afterwards: relations with their versions, whether anything volatile was called, which
+settings a literal was read under. View bodies are bound under a copy with the view's own search path
+(``for_view``) that shares all collections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from planner.casts import CoerceEnv, ParamTypes
+from planner.catalog import Catalog, RelationDef
+from planner.errors import Span, SqlError
+
+# A view may be defined over views this deep; more is taken for a loop.
+MAX_VIEW_DEPTH = 64
+
+
+@dataclass(slots=True)
+class BindContext:
+    """Shared state of one bind.
+
+    ``search_path``: existing schemas in order; pg_catalog is first unless listed. ``env`` carries codec settings,
+    parameter types and folded settings. ``reads``: oids of base and virtual relations; ``versions``: every
+    relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
+    ``volatile``: a volatile function is called; ``database``: the current database's name, for
+    three-part names.
+    """
+
+    catalog: Catalog
+    search_path: tuple[str, ...]
+    env: CoerceEnv
+    text: str = ""
+    database: str = ""
+    reads: set[int] = field(default_factory=set)
+    versions: dict[int, int] = field(default_factory=dict)
+    flags: set[str] = field(default_factory=set)
+    view_depth: int = 0
+
+    @property
+    def volatile(self) -> bool:
+        """Tell whether a volatile function was bound so far."""
+        return "volatile" in self.flags
+
+    @property
+    def uses_virtual(self) -> bool:
+        """Tell whether a virtual catalog relation was bound so far."""
+        return "virtual" in self.flags
+
+    def for_view(self, relation: RelationDef) -> BindContext:
+        """Return the context that the body of a view is bound in. Raises 42P17 for endless nesting."""
+        if self.view_depth >= MAX_VIEW_DEPTH:
+            raise SqlError(
+                "42P17", f'infinite recursion detected in rules for relation "{relation.name}"'
+            )
+        return replace(
+            self,
+            search_path=relation.view_path or self.search_path,
+            env=CoerceEnv(
+                settings=self.env.settings,
+                params=ParamTypes((), variable=False),
+                folded=self.env.folded,
+            ),
+            text=relation.view_sql,
+            view_depth=self.view_depth + 1,
+        )
+
+    # --- relations ------------------------------------------------------------------------------
+
+    def find_relation(self, schema: str, name: str) -> RelationDef | None:
+        """Return the relation a name means (``schema`` "" searches the path), and note its version."""
+        found: RelationDef | None = None
+        if schema:
+            found = self.catalog.relation(schema, name)
+        else:
+            for candidate in self.search_path:
+                found = self.catalog.relation(candidate, name)
+                if found is not None:
+                    break
+        if found is not None:
+            self.versions[found.oid] = found.version
+        return found
+
+    def relation(
+        self, schema: str, name: str, span: Span | None = None, *, catalog: str = ""
+    ) -> RelationDef:
+        """Return the relation a name means. Raises 42P01, 0A000 for another database's."""
+        if catalog and self.database and catalog != self.database:
+            raise SqlError(
+                "0A000",
+                f'cross-database references are not implemented: "{catalog}.{schema}.{name}"',
+                span=span,
+            )
+        found = self.find_relation(schema, name)
+        if found is None:
+            shown = f"{schema}.{name}" if schema else name
+            raise SqlError("42P01", f'relation "{shown}" does not exist', span=span)
+        return found
+
+
+def make_context(
+    catalog: Catalog,
+    search_path: Sequence[str],
+    *,
+    text: str = "",
+    param_types: Sequence[int] = (),
+    settings: CodecSettings = DEFAULT,
+    database: str = "",
+    variable_params: bool = True,
+) -> BindContext:
+    """Make the context of one bind; ``param_types`` are the client's (0 = not declared)."""
+    path = tuple(search_path)
+    if "pg_catalog" not in path:
+        path = ("pg_catalog", *path)
+    params = ParamTypes(param_types, variable=variable_params)
+    return BindContext(
+        catalog=catalog,
+        search_path=path,
+        env=CoerceEnv(settings=settings, params=params),
+        text=text,
+        database=database,
+    )
