@@ -74,7 +74,8 @@ class FuncExpr(Expr):
     """A call of pg_proc row ``proc``; arguments already have the declared (or resolved) types.
 
     Defaults are filled in. ``variadic``: the last argument is an array holding the variadic ones.
-    Casts that PostgreSQL does by a function are FuncExprs too (``cast`` says how they were written).
+    Casts that PostgreSQL does by a function are FuncExprs too. ``cast`` says how the call was written, for
+    printing only: as a call, a cast (implicit ones do not print), or in SQL's own syntax (EXTRACT, TRIM ...).
     ``returns_set``: the function yields rows; allowed in FROM and at the top of a target.
     """
 
@@ -82,7 +83,7 @@ class FuncExpr(Expr):
     args: tuple[Expr, ...]
     variadic: bool = False
     returns_set: bool = False
-    cast: Literal["call", "explicit", "implicit"] = "call"
+    cast: Literal["call", "explicit", "implicit", "sql"] = field(default="call", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class RelabelType(Expr):
     """A binary-coercible cast: the same value under another type (or typmod -1)."""
 
     arg: Expr
-    explicit: bool = False
+    explicit: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class CoerceViaIO(Expr):
     """A cast by printing ``arg`` as text and reading it as the target type."""
 
     arg: Expr
-    explicit: bool = False
+    explicit: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class ArrayCoerce(Expr):
 
     arg: Expr
     element: Expr
-    explicit: bool = False
+    explicit: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,10 +421,14 @@ class RelationRange(Range):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubqueryRange(Range):
-    """``(SELECT ...) alias``; with ``lateral`` its body may use Vars (level 1) of earlier ranges."""
+    """``(SELECT ...) alias``; with ``lateral`` its body may use Vars (level 1) of earlier ranges.
+
+    ``view``: (oid, schema, name) of the view whose expansion this is, for printing; None for a sub-query.
+    """
 
     query: QueryExpr
     lateral: bool = False
+    view: tuple[int, str, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
