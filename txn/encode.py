@@ -102,6 +102,7 @@ def _disk_writes(writes: ShardWrites) -> ShardWrites:
         shard=writes.shard,
         ops=tuple([_disk_op(op) for op in writes.ops]),
         parts=tuple(dataclasses.replace(p, path="") for p in writes.parts),
+        next_row_id=writes.next_row_id,
     )
 
 

@@ -42,6 +42,8 @@ class ShardWrites(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     shard: ShardId
     ops: tuple[RowOp, ...] = ()
     parts: tuple[PartRef, ...] = ()
+    next_row_id: int = 0
+    """With ``parts``: all their row ids are below it."""
 
 
 class SchemaChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
