@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
 from engine.cursors import Cursors
+from engine.dml import make_env
 from engine.eager import eager, settle
 from engine.errors import report_of
 from engine.output import encoder_of, field_descriptions, send_rows
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
+from engine.query import context
 from engine.rows import ReadyRows
 from engine.session import Replan, Session
 from engine.txn_block import BlockState, status_byte
@@ -33,12 +35,13 @@ from pgwire.backend import (
     TransactionStatus,
 )
 from pgwire.codecs.registry import binary_decoder, text_decoder
-from pgwire.errors import BackendError, ErrorReport
+from pgwire.errors import BackendError
 from planner import ast
-from planner.bind import bind_statement
+from planner.bind import bind_statement, coerce_argument
 from planner.errors import SqlError
-from planner.parse import ParsedStatement, parse
-from planner.statements import StatementClass, Transaction
+from planner.evaluate import compile_expr
+from planner.parse import Parsed, parse
+from planner.statements import ExecutePrepared, Transaction
 from txn.errors import Deadlock, WriteConflict
 
 if TYPE_CHECKING:
@@ -73,8 +76,8 @@ class Connection:
 
     # -- errors and interruption -------------------------------------------------------------------
 
-    def _backend_error(self, error: BaseException, offset: int = 0) -> BackendError | None:
-        report = report_of(error, self.session.catalog, offset)
+    def _backend_error(self, error: BaseException) -> BackendError | None:
+        report = report_of(error, self.session.catalog)
         return None if report is None else BackendError(report)
 
     def _guard(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
@@ -145,12 +148,12 @@ class Connection:
             self.db.plans.put(key, plan)
         return plan
 
-    def _bind(self, statement: ParsedStatement, param_oids: tuple[int, ...] = ()) -> Plan:
+    def _bind(self, statement: Parsed, param_oids: tuple[int, ...] = ()) -> Plan:
         session = self.session
-        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.node):
+        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", _IN_FAILED_BLOCK)
         bound = bind_statement(
-            statement.node,
+            statement.statement,
             statement.text,
             session.catalog,
             session.search_path,
@@ -183,7 +186,7 @@ class Connection:
         self.prepared[name] = prepared
         return prepared
 
-    def _fresh_plan(self, prepared: Prepared) -> Plan | None:
+    def fresh_plan(self, prepared: Prepared) -> Plan | None:
         """Return the statement's plan, made anew if the catalog moved on."""
         plan = prepared.plan
         if plan is None or plan.fresh(self.session.catalog):
@@ -241,7 +244,7 @@ class Connection:
             raise SqlError("42P03", f'cursor "{name}" already exists')
         if len(self.portals) >= MAX_PORTALS:
             raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
-        plan = self._fresh_plan(prepared)
+        plan = self.fresh_plan(prepared)
         if oids:
             if len(param_formats) == 1:
                 param_formats = (param_formats[0],) * len(raw)
@@ -294,7 +297,7 @@ class Connection:
                 prepared.plan is not None and prepared.plan.columns is not None
             ):
                 raise SqlError("25P02", _IN_FAILED_BLOCK)
-            plan = self._fresh_plan(prepared)
+            plan = self.fresh_plan(prepared)
         except Exception as error:
             raise self._fail(error) from error
         columns = None if plan is None else self._columns(plan)
@@ -381,7 +384,7 @@ class Connection:
         out.command_complete(outcome.completion(sent))
 
     async def _run_with_retries(
-        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | ParsedStatement
+        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | Parsed
     ) -> tuple[Outcome, Plan]:
         """Run a plan; bind again when the catalog moved; retry serialization failures of autocommit.
 
@@ -410,13 +413,30 @@ class Connection:
                 if not plan.fresh(session.catalog):
                     plan = self._plan_again(source)
 
-    def _plan_again(self, source: Prepared | ParsedStatement) -> Plan:
+    def _plan_again(self, source: Prepared | Parsed) -> Plan:
         if isinstance(source, Prepared):
             plan = self.plan_text(source.text, source.param_oids)
             assert plan is not None
             source.plan = plan
             return plan
         return self._bind(source)
+
+    def argument_values(
+        self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """Return EXECUTE's argument values, converted to the prepared statement's parameter types."""
+        ctx = context(self.session, plan, params)
+        env = make_env(ctx)
+        values = []
+        for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):
+            try:
+                coerced = coerce_argument(expr, oid, settings=self.session.codec_settings)
+            except SqlError as error:
+                if error.sqlstate == "42804":
+                    error.message = error.message.replace("$n", f"${position}")
+                raise
+            values.append(compile_expr(coerced)((), env))
+        return tuple(values)
 
     def close_statement(self, name: str) -> MaybeAwaitable[None]:
         """Close a prepared statement."""
@@ -484,7 +504,6 @@ class Connection:
 
     async def _query(self, sql: str, out: Responder) -> None:
         session = self.session
-        offset = 0
         try:
             if len(sql) > PARSE_IN_THREAD_CHARS:
                 statements = await asyncio.to_thread(parse, sql)
@@ -495,20 +514,18 @@ class Connection:
                 return
             alone = len(statements) == 1
             for statement in statements:
-                offset = statement.span.start
                 await self._simple(statement, out, alone=alone)
-            offset = 0
             if session.state is BlockState.IMPLICIT:
                 await session.commit()
         except Exception as error:
-            report = report_of(error, session.catalog, offset)
+            report = report_of(error, session.catalog)
             if report is None:
                 session.fail()
                 raise
             out.error(report)
             session.fail()
 
-    async def _simple(self, statement: ParsedStatement, out: Responder, *, alone: bool) -> None:
+    async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session
         plan: Plan | None = None
         key = (statement.text, (), session.plan_key)
@@ -611,5 +628,3 @@ def _shape(plan: Plan) -> Any:
     columns = plan.columns
     return None if columns is None else [(c.name, c.type) for c in columns]
 
-
-__all__ = ["BackendError", "Connection", "ErrorReport", "StatementClass"]

@@ -136,11 +136,8 @@ _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
 }
 
 
-def report_of(error: BaseException, catalog: Catalog, offset: int = 0) -> ErrorReport | None:
-    """Return the report of an expected error, None when it is a bug.
-
-    ``offset`` is what to add to a span's start when the statement began inside a longer text (characters).
-    """
+def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
+    """Return the report of an expected error, None when it is a bug."""
     if isinstance(error, BackendError):
         return error.report
     if isinstance(error, SqlError):
@@ -150,7 +147,7 @@ def report_of(error: BaseException, catalog: Catalog, offset: int = 0) -> ErrorR
             message=error.message,
             detail=error.detail,
             hint=error.hint,
-            position=None if error.span is None else error.span.start + offset + 1,
+            position=None if error.span is None else error.span.start + 1,
             schema=error.schema,
             table=error.table,
             column=error.column,

@@ -19,7 +19,7 @@ from planner.query import QueryExpr
 from txn.api import Transaction
 
 if TYPE_CHECKING:
-    from pgwire.codecs.registry import CodecSettings
+    from pgwire.codecs.settings import CodecSettings
 
 
 class Session(Protocol):

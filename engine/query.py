@@ -61,6 +61,15 @@ def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
     return plan
 
 
+def prepare_source(session: Session, query: CompiledQuery) -> None:
+    """Compile for the row executor ahead of locking, so that it is known whether keys serve the query."""
+    try:
+        _compile(session, query, "index")
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+
+
 def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
     """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query."""
     pinned = session.settings.get("executor")

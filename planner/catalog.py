@@ -81,6 +81,8 @@ class RelationDef:
     virtual: bool = False
     view_sql: str = ""
     view_path: tuple[str, ...] = ()
+    # relations a view reads
+    depends_on: tuple[int, ...] = ()
     owner: int = 10
     persistence: Literal["p", "t", "u"] = "p"
     options: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,110 @@
+"""The command line: ``holdfast serve | sql | slt | doctor``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import uvloop
+
+from engine import doctor
+from engine.config import Config, ConfigError, add_arguments, load
+from engine.database import Database
+from engine.stalls import watch_stalls
+from pgwire.server import Server, ServerConfig
+from txn.errors import TxnError
+
+log = logging.getLogger("holdfast")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        description="A strictly serializable PostgreSQL-wire SQL database whose tables Apache Spark reads.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="run the server", description="Run the server.")
+    add_arguments(serve)
+    check = commands.add_parser("doctor", help="check Python, Java, disk and ports")
+    add_arguments(check)
+    sql = commands.add_parser("sql", help="run SQL against a server and print the rows")
+    sql.add_argument("--url", default="postgresql://postgres@127.0.0.1:7432/postgres")
+    sql.add_argument("statement", help="one SQL statement")
+    slt = commands.add_parser("slt", help="run sqllogictest files (see python -m sqllogictest)", add_help=False)
+    slt.add_argument("rest", nargs=argparse.REMAINDER)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["slt"]:
+        from sqllogictest.__main__ import main as slt_main
+
+        return slt_main(words[1:])
+    arguments = parser.parse_args(words)
+    if arguments.command == "sql":
+        from engine.sql_command import run_sql
+
+        return run_sql(arguments.url, arguments.statement)
+    try:
+        config = load(arguments, os.environ)
+    except ConfigError as error:
+        print(f"holdfast: {error}", file=sys.stderr)
+        return 2
+    if arguments.command == "doctor":
+        return doctor.run(config)
+    logging.basicConfig(
+        level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+    )
+    try:
+        uvloop.run(serve_forever(config))
+    except (TxnError, OSError) as error:
+        print(f"holdfast: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def serve_forever(config: Config) -> None:
+    """Serve until SIGTERM or SIGINT, then drain (a second signal stops at once)."""
+    database = await Database.open(config)
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    database.stopping = stop.set
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if config.loop_stall_ms:
+        watch_stalls(loop, config.loop_stall_ms)
+    try:
+        server = Server(
+            database,
+            ServerConfig(
+                host=config.host,
+                port=config.port,
+                max_connections=config.max_connections,
+                max_message_bytes=config.max_message_bytes,
+                authentication_timeout_s=config.authentication_timeout_s,
+                tls_cert=config.tls_cert or None,
+                tls_key=config.tls_key or None,
+            ),
+        )
+        await server.start()
+        # what is loaded by now lives as long as the process: keep the collector from walking it
+        gc.collect()
+        gc.freeze()
+        host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
+        print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
+        print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)
+        await database.start_background()
+        await stop.wait()
+        log.info("stopping: waiting up to %d s for running statements", config.shutdown_timeout_s)
+        await server.drain(config.shutdown_timeout_s)
+    finally:
+        await database.close()
+    log.info("stopped")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,306 @@
+"""ALTER TABLE's actions. Stored rows are touched only where their values must change (DESIGN section 5).
+
+ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default the rows are
+rewritten. DROP COLUMN leaves the slot in old rows. New constraints are checked against the rows there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.physical import shard_spec
+from engine.dml import TableShape, make_env, table_layout
+from engine.eager import settle
+from engine.keys import add_checks, add_keys
+from engine.plans import Plan
+from engine.query import context
+from planner import statements as st
+from planner.bind import bind_check, rebase_view
+from planner.catalog import ColumnDef, RelationDef
+from planner.classify import is_volatile
+from planner.errors import SqlError, not_supported
+from planner.evaluate import Env, Shared, compile_expr
+from planner.query import Var
+from planner.walk import walk
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+    from engine.session import Session
+
+MAX_COLUMNS = 1600
+
+
+async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) -> None:
+    """Run all actions of one ALTER TABLE, in order."""
+    session = conn.session
+    for action in statement.actions:
+        relation = session.catalog.relation_by_oid(statement.table)
+        if relation is None:
+            raise RuntimeError("the altered relation is gone")
+        match action:
+            case st.AddColumn():
+                await _add_column(session, plan, relation, action)
+            case st.DropColumn():
+                await _drop_column(session, relation, action)
+            case st.AddKey():
+                await _add_key(session, relation, action)
+            case st.AddCheck():
+                await _add_check(session, relation, action)
+            case st.DropConstraint():
+                await _drop_constraint(session, relation, action)
+            case st.SetDefault():
+                await _change_column(session, relation, action.column, default_sql=action.default_sql)
+            case st.SetNotNull():
+                await _set_not_null(session, relation, action)
+            case st.AlterOwner():
+                role = session.catalog.role(action.role)
+                if role is None:
+                    raise SqlError("42704", f'role "{action.role}" does not exist')
+                await _store(session, replace(relation, owner=role.oid))
+            case _:
+                raise not_supported(f"ALTER TABLE {type(action).__name__}")
+
+
+async def _store(session: Session, relation: RelationDef) -> None:
+    changed = replace(relation, version=session.db.next_catalog_version())
+    if relation.kind == "r":
+        await settle(session.ensure_txn().alter_shard(shard_spec(changed)))
+    await session.change_catalog([changed])
+
+
+async def _rows(session: Session, relation: RelationDef) -> list[tuple[int, Row]]:
+    """Return (row id, values) of every row, own changes included."""
+    txn = session.ensure_txn()
+    txn.next_statement()
+    found: list[tuple[int, Row]] = []
+    async for chunk in txn.scan(ShardId(relation.oid)):
+        found.extend((row.row_id, row.values) for row in chunk)
+    return found
+
+
+async def _add_column(
+    session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn
+) -> None:
+    spec = action.column
+    if any(c.name == spec.name for c in relation.live):
+        message = f'column "{spec.name}" of relation "{relation.name}" already exists'
+        if not action.if_not_exists:
+            raise SqlError("42701", message)
+        session.notice(f"{message}, skipping", sqlstate="42701")
+        return
+    if len(relation.columns) >= MAX_COLUMNS:
+        raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
+    missing: Any = None
+    volatile = spec.default is not None and is_volatile(spec.default)
+    env = make_env(context(session, plan, ()))
+    if spec.default is not None and not volatile:
+        missing = compile_expr(spec.default)((), env)
+    column = ColumnDef(
+        attnum=len(relation.columns) + 1,
+        name=spec.name,
+        type=spec.type,
+        not_null=spec.not_null,
+        default_sql=spec.default_sql,
+        missing_value=missing,
+        collation=spec.collation,
+    )
+    changed = replace(relation, columns=(*relation.columns, column))
+    changed = add_keys(session, changed, action.keys)
+    changed = add_checks(session, changed, action.checks)
+    if volatile:
+        assert spec.default is not None
+        make = compile_expr(spec.default)
+        rows = [(*row, make((), env)) for _, row in await _rows(session, relation)]
+        TableShape(changed, session).check(rows, env)
+        await _store(session, changed)
+        await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+        return
+    if missing is None and (column.not_null or changed.columns[-1].not_null):
+        await _require_no_rows_null(session, relation, changed.columns[-1])
+    await _store(session, changed)
+    if action.checks:
+        await _validate_checks(session, changed, changed.constraints[-len(action.checks) :])
+
+
+async def _require_no_rows_null(
+    session: Session, relation: RelationDef, column: ColumnDef
+) -> None:
+    """Raise 23502 if any row has NULL in ``column`` (absent in rows older than it)."""
+    position = column.attnum - 1
+    for _, row in await _rows(session, relation):
+        if position >= len(row) or row[position] is None:
+            raise SqlError(
+                "23502",
+                f'column "{column.name}" of relation "{relation.name}" contains null values',
+                schema=relation.schema,
+                table=relation.name,
+                column=column.name,
+            )
+
+
+async def _validate_checks(
+    session: Session, relation: RelationDef, constraints: Any
+) -> None:
+    """Raise 23514 if any row breaks one of the new CHECK constraints."""
+    env = Env((), session, shared=Shared())
+    rows = await _rows(session, relation)
+    for constraint in constraints:
+        expr = bind_check(
+            constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+        )
+        predicate = compile_expr(expr, table_layout(relation))
+        for _, row in rows:
+            if predicate((*row, relation.oid), env) is False:
+                raise SqlError(
+                    "23514",
+                    f'check constraint "{constraint.name}" of relation "{relation.name}" '
+                    "is violated by some row",
+                    schema=relation.schema,
+                    table=relation.name,
+                    constraint=constraint.name,
+                )
+
+
+async def _drop_column(
+    session: Session, relation: RelationDef, action: st.DropColumn
+) -> None:
+    column = next((c for c in relation.live if c.name == action.name), None)
+    if column is None:
+        message = f'column "{action.name}" of relation "{relation.name}" does not exist'
+        if not action.if_exists:
+            raise SqlError("42703", message)
+        session.notice(f"{message}, skipping", sqlstate="00000")
+        return
+    attnum = column.attnum
+    checks = [
+        c for c in relation.constraints if c.kind == "c" and attnum in _check_columns(session, relation, c)
+    ]
+    indexes = tuple(
+        i for i in relation.indexes if attnum not in i.attnums and attnum not in i.include
+    )
+    kept = {i.oid for i in indexes}
+    constraints = tuple(
+        c
+        for c in relation.constraints
+        if (c.kind == "c" and c not in checks) or (c.kind != "c" and c.index_oid in kept)
+    )
+    columns = tuple(
+        replace(
+            c,
+            name=f"........pg.dropped.{attnum}........",
+            dropped=True,
+            not_null=False,
+            default_sql=None,
+        )
+        if c.attnum == attnum
+        else c
+        for c in relation.columns
+    )
+    changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
+    broken = _views_that_break(session, relation, changed)
+    if broken and not action.cascade:
+        raise SqlError(
+            "2BP01",
+            f"cannot drop column {action.name} of table {relation.name} because other objects "
+            "depend on it",
+            detail="\n".join(
+                f"view {v.name} depends on column {action.name} of table {relation.name}" for v in broken
+            ),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if broken:
+        from engine.ddl import drop_relations
+
+        for view in broken:
+            session.notice(f"drop cascades to view {view.name}")
+        await drop_relations(session, broken, cascade=True, quiet=True)
+    await _store(session, changed)
+
+
+def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> set[int]:
+    expr = bind_check(
+        constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+    )
+    return {node.attnum for node in walk(expr) if isinstance(node, Var)}
+
+
+def _views_that_break(
+    session: Session, before: RelationDef, after: RelationDef
+) -> list[RelationDef]:
+    """Return the views that can no longer be bound once ``after`` replaces ``before``."""
+    trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
+    broken = []
+    for view in session.catalog.user_relations():
+        if view.kind == "v" and before.oid in view.depends_on:
+            try:
+                rebase_view(view, trial, trial, settings=session.bind_settings)
+            except SqlError:
+                broken.append(view)
+    return broken
+
+
+async def _add_key(session: Session, relation: RelationDef, action: st.AddKey) -> None:
+    changed = add_keys(session, relation, [action.key])
+    if action.key.primary:
+        for column in changed.live:
+            if column.not_null and not relation.columns[column.attnum - 1].not_null:
+                await _require_no_rows_null(session, relation, column)
+    await _store(session, changed)
+
+
+async def _add_check(session: Session, relation: RelationDef, action: st.AddCheck) -> None:
+    if action.not_valid:
+        raise not_supported("ADD CONSTRAINT ... NOT VALID")
+    changed = add_checks(session, relation, [action.check])
+    await _validate_checks(session, changed, changed.constraints[-1:])
+    await _store(session, changed)
+
+
+async def _drop_constraint(
+    session: Session, relation: RelationDef, action: st.DropConstraint
+) -> None:
+    constraint = next((c for c in relation.constraints if c.name == action.name), None)
+    if constraint is None:
+        message = f'constraint "{action.name}" of relation "{relation.name}" does not exist'
+        if not action.if_exists:
+            raise SqlError("42704", message)
+        session.notice(f"{message}, skipping")
+        return
+    await _store(
+        session,
+        replace(
+            relation,
+            constraints=tuple(c for c in relation.constraints if c is not constraint),
+            indexes=tuple(i for i in relation.indexes if i.oid != constraint.index_oid),
+        ),
+    )
+
+
+def _find_column(relation: RelationDef, name: str) -> ColumnDef:
+    for column in relation.live:
+        if column.name == name:
+            return column
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
+async def _change_column(
+    session: Session, relation: RelationDef, name: str, **changes: Any
+) -> None:
+    column = _find_column(relation, name)
+    columns = tuple(
+        replace(c, **changes) if c.attnum == column.attnum else c for c in relation.columns
+    )
+    await _store(session, replace(relation, columns=columns))
+
+
+async def _set_not_null(
+    session: Session, relation: RelationDef, action: st.SetNotNull
+) -> None:
+    column = _find_column(relation, action.column)
+    if action.not_null:
+        await _require_no_rows_null(session, relation, column)
+    elif any(i.primary and column.attnum in i.attnums for i in relation.indexes):
+        raise SqlError("42P16", f'column "{action.column}" is in a primary key')
+    await _change_column(session, relation, action.column, not_null=action.not_null)

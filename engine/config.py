@@ -1,0 +1,176 @@
+"""Server configuration: one table of settings with units, defaults and limits.
+
+Every setting can come from three places, the later one winning: a TOML file (``--config``), the environment
+(``HOLDFAST_<NAME>``), the command line (``--name``). Names are the same in all three, with ``-`` for ``_`` on the
+command line. Unknown names and values out of range are errors that say where they came from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+DEFAULT_PORT = 7432
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used; the message says which and where it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: ``kind`` int, str, bool, bytes (1048576, 512MB, 2GB) or choice."""
+
+    name: str
+    kind: str
+    default: Any
+    help: str
+    minimum: int | None = None
+    maximum: int | None = None
+    choices: tuple[str, ...] = ()
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("host", "str", "127.0.0.1", "address to listen on; anything but loopback needs passwords"),
+    Option("port", "int", DEFAULT_PORT, "TCP port; 0 lets the system choose", 0, 65535),
+    Option("data_dir", "str", "./data", "data directory, made if absent"),
+    Option("max_connections", "int", 200, "connections served at once", 1, 100_000),
+    Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together; 0 = half of the machine"),
+    Option("auth", "choice", "trust", "how clients authenticate: trust (loopback only) or scram-sha-256",
+           choices=("trust", "scram-sha-256")),
+    Option("tls_cert", "str", "", "PEM certificate chain; with tls_key enables TLS"),
+    Option("tls_key", "str", "", "PEM private key"),
+    Option("spark_master", "str", "local[*]", "Spark master URL: local[*], spark://..., k8s://..., yarn"),
+    Option("spark_start", "choice", "background", "when the Spark JVM starts: at once in the background, at first use, never",
+           choices=("background", "lazy", "off")),
+    Option("local_threads", "int", 0, "DuckDB threads; 0 = one per core", 0, 1024),
+    Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
+    Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
+    Option("retention_s", "int", 0, "seconds of history kept readable besides what transactions hold", 0, 10**9),
+    Option("shutdown_timeout_s", "int", 10, "seconds that SIGTERM lets running statements finish", 0, 86_400),
+    Option("authentication_timeout_s", "int", 60, "seconds a client has to authenticate", 1, 3600),
+    Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
+    Option("log_level", "choice", "info", "what is logged to standard error",
+           choices=("debug", "info", "warning", "error")),
+    Option("loop_stall_ms", "int", 0, "log event loop stalls longer than this many milliseconds; 0 = off", 0, 60_000),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The settings of one server, checked."""
+
+    host: str
+    port: int
+    data_dir: str
+    max_connections: int
+    memory: int
+    auth: str
+    tls_cert: str
+    tls_key: str
+    spark_master: str
+    spark_start: str
+    local_threads: int
+    local_queries: int
+    flush_rows: int
+    retention_s: int
+    shutdown_timeout_s: int
+    authentication_timeout_s: int
+    max_message_bytes: int
+    log_level: str
+    loop_stall_ms: int
+
+    @property
+    def loopback(self) -> bool:
+        """True when only this machine can connect."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+def _bytes(text: str) -> int:
+    units = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+    stripped = text.strip().upper()
+    digits = stripped.rstrip("BKMGT")
+    return int(digits) * units[stripped[len(digits) :]]
+
+
+def _convert(option: Option, value: Any, source: str) -> Any:
+    """Return ``value`` in the option's type, or raise ConfigError naming ``source``."""
+    try:
+        if option.kind == "int":
+            converted: Any = int(value)
+        elif option.kind == "bytes":
+            converted = value if isinstance(value, int) else _bytes(str(value))
+        else:
+            converted = str(value)
+    except (ValueError, KeyError):
+        raise ConfigError(f"{source}: {option.name} cannot be {value!r} ({option.help})") from None
+    if option.kind == "choice" and converted not in option.choices:
+        raise ConfigError(f"{source}: {option.name} must be one of {', '.join(option.choices)}")
+    if option.minimum is not None and converted < option.minimum:
+        raise ConfigError(f"{source}: {option.name} must be at least {option.minimum}")
+    if option.maximum is not None and converted > option.maximum:
+        raise ConfigError(f"{source}: {option.name} must be at most {option.maximum}")
+    return converted
+
+
+def default_memory() -> int:
+    """Return half of what the machine, or the cgroup this process is in, has (bytes)."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            limit = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if limit.isdigit():
+            total = min(total, int(limit))
+    return total // 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add every setting to a command line."""
+    parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
+    for option in OPTIONS:
+        flag = "--" + option.name.replace("_", "-")
+        shown = f"{option.help} (default: {option.default if option.default != '' else 'none'})"
+        metavar = "{" + ",".join(option.choices) + "}" if option.choices else option.kind.upper()
+        parser.add_argument(flag, dest=option.name, metavar=metavar, help=shown.replace("%", "%%"))
+
+
+def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Config:
+    """Return the settings from file, environment and command line; ConfigError when one is wrong."""
+    values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
+    by_name = {option.name: option for option in OPTIONS}
+    path = arguments.config or environment.get("HOLDFAST_CONFIG")
+    if path:
+        try:
+            with Path(path).open("rb") as handle:
+                file = tomllib.load(handle)
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"cannot read {path}: {error}") from None
+        for name, value in file.items():
+            if name not in by_name:
+                raise ConfigError(f"{path}: there is no setting {name}")
+            values[name] = _convert(by_name[name], value, path)
+    for option in OPTIONS:
+        variable = "HOLDFAST_" + option.name.upper()
+        if variable in environment:
+            values[option.name] = _convert(option, environment[variable], variable)
+        given = getattr(arguments, option.name, None)
+        if given is not None:
+            values[option.name] = _convert(option, given, "--" + option.name.replace("_", "-"))
+    if values["memory"] == 0:
+        values["memory"] = default_memory()
+    config = Config(**{field.name: values[field.name] for field in fields(Config)})
+    if not config.loopback and config.auth == "trust":
+        raise ConfigError(
+            f"host {config.host} is reachable from other machines, where trust authentication is refused; "
+            "set auth = scram-sha-256"
+        )
+    if bool(config.tls_cert) != bool(config.tls_key):
+        raise ConfigError("tls_cert and tls_key go together")
+    return config

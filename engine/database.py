@@ -1,0 +1,317 @@
+"""The running server: store, catalog, executors, plan cache and sessions joined (composition root).
+
+    open    lock the data directory, recover the log, read (or create) the catalog, start Spark as configured
+    serve   pgwire's server asks ``authentication`` and ``connect`` for every client
+    close   sessions end, the store flushes what it must and releases the directory
+
+Everything that tells time or draws random bytes is injected here.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.arrow import rows_of
+from engine.backend import Connection
+from engine.catalog.state import DATABASE_OID, CatalogSnapshot, initial_items, key_of
+from engine.catalog.store import SPEC, encode, read_items, write_changes
+from engine.catalog.virtual import VirtualCatalog
+from engine.config import Config
+from engine.eager import settle
+from engine.index.executor import IndexExecutor
+from engine.local.executor import LocalExecutor
+from engine.plans import PlanCache
+from engine.rows import RowTuple
+from engine.session import Session
+from engine.settings import REPORTED, Settings, definitions
+from engine.spark.executor import SparkExecutor
+from pgwire.backend import Authentication, MaybeAwaitable, Responder
+from pgwire.errors import BackendError, ErrorReport
+from planner.errors import SqlError
+from planner.query import OutputColumn
+from txn.store import open_store
+from txn.types import ShardId
+
+log = logging.getLogger("holdfast")
+
+DATABASE_NAME = "postgres"
+
+
+def _fatal(sqlstate: str, message: str, *, hint: str | None = None) -> BackendError:
+    return BackendError(
+        ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint)
+    )
+
+
+class Database:
+    """One server on one data directory; implements ``pgwire.backend.Database``."""
+
+    def __init__(self, config: Config, store: Any) -> None:
+        """Use ``open`` instead."""
+        self.config = config
+        self.store = store
+        self.catalog = CatalogSnapshot({})
+        self.plans = PlanCache()
+        self.sessions: dict[int, Connection] = {}
+        self.virtual = VirtualCatalog(self)
+        self.executors: dict[str, Any] = {}
+        self.start_time_us = self.clock_us()
+        self.stopping: Callable[[], None] | None = None
+        self._random = random.Random(secrets.randbits(128))
+        self._version = 0
+        self._next_oid = 0
+
+    # -- injected sources --------------------------------------------------------------------------
+
+    def clock_us(self) -> int:
+        """Return the wall clock in microseconds since 1970."""
+        return time.time_ns() // 1000
+
+    def random(self) -> float:
+        """Return a uniform random number in [0, 1)."""
+        return self._random.random()
+
+    def seeded_random(self, seed: float) -> Callable[[], float]:
+        """Return a generator that ``seed`` determines."""
+        return random.Random(seed).random
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return unguessable bytes."""
+        return secrets.token_bytes(count)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    @classmethod
+    async def open(cls, config: Config) -> Database:
+        """Open the data directory, creating it if absent.
+
+        Raises txn's DataDirectoryInUse and UnknownFormat.
+        """
+        store = await open_store(
+            Path(config.data_dir),
+            cache_bytes=config.memory // 8,
+            flush_rows=config.flush_rows,
+            retention_ms=config.retention_s * 1000,
+        )
+        database = cls(config, store)
+        await database._load_catalog()
+        database.executors = {
+            "index": IndexExecutor(),
+            "local": LocalExecutor(
+                blob_dir=Path(config.data_dir),
+                memory_bytes=config.memory // 3,
+                threads=config.local_threads,
+                queries=config.local_queries,
+            ),
+            "spark": SparkExecutor(
+                master=config.spark_master,
+                start=config.spark_start,
+                memory_bytes=config.memory // 3,
+                work_dir=Path(config.data_dir) / "spark",
+            ),
+        }
+        return database
+
+    async def _load_catalog(self) -> None:
+        txn = self.store.begin()
+        try:
+            txn.spec(SPEC.shard)
+        except KeyError:
+            txn.create_shard(SPEC)
+            items = initial_items()
+            rows = [(*key, encode(item)) for key, item in items.items()]
+            await settle(txn.insert(SPEC.shard, rows))
+            await settle(txn.commit())
+        else:
+            items = await read_items(txn)
+            txn.rollback()
+        self.catalog = CatalogSnapshot(items, self.next_catalog_version())
+        self._next_oid = self.catalog.highest_oid() + 1
+        await self._drop_leftover_temporaries()
+
+    async def _drop_leftover_temporaries(self) -> None:
+        """Temporary tables end with their session; those of a crashed server end at its restart."""
+        left = [r for r in self.catalog.user_relations() if r.persistence == "t"]
+        if not left:
+            return
+        txn = self.store.begin()
+        for relation in left:
+            if relation.kind == "r":
+                await settle(txn.drop_shard(ShardId(relation.oid)))
+        deletes = [key_of(relation) for relation in left]
+        await settle(txn.begin_write([SPEC.shard]))
+        await write_changes(txn, self.catalog, [], deletes)
+        await settle(txn.commit())
+        self.catalog = self.catalog.with_changes([], deletes, self.next_catalog_version())
+
+    async def close(self) -> None:
+        """Stop executors and release the data directory."""
+        for executor in self.executors.values():
+            closing = getattr(executor, "close", None)
+            if closing is not None:
+                await settle(closing())
+        await self.store.close()
+
+    # -- catalog -----------------------------------------------------------------------------------
+
+    def next_catalog_version(self) -> int:
+        """Return a version no snapshot or relation of this process has had (they restart with the server)."""
+        self._version = max(self._version + 1, self.clock_us())
+        return self._version
+
+    def allocate_oids(self, count: int) -> int:
+        """Reserve ``count`` consecutive oids and return the first."""
+        first = self._next_oid
+        self._next_oid += count
+        return first
+
+    def publish(self, catalog: CatalogSnapshot) -> None:
+        """Make a committed catalog the current one; called in the tick in which its commit is applied."""
+        self.catalog = catalog
+
+    @property
+    def database_oid(self) -> int:
+        """Oid of the one database."""
+        return DATABASE_OID
+
+    @property
+    def spark_available(self) -> bool:
+        """True when the router may choose Spark by itself."""
+        spark = self.executors.get("spark")
+        return spark is not None and spark.ready
+
+    def arrow_rows(self, batch: Any, columns: Sequence[OutputColumn]) -> list[RowTuple]:
+        """Return an Arrow batch as tuples in the value domain."""
+        return rows_of(batch, [column.type for column in columns])
+
+    # -- pgwire.backend.Database -------------------------------------------------------------------
+
+    def authentication(
+        self, user: str, database: str, peer: str, tls: bool
+    ) -> MaybeAwaitable[Authentication]:
+        """Trust on loopback if so configured, else SCRAM against the role's verifier."""
+        if self.config.auth == "trust":
+            return Authentication(method="trust")
+        role = self.catalog.role(user)
+        return Authentication(
+            method="scram-sha-256", verifier=None if role is None else role.verifier
+        )
+
+    def connect(
+        self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
+    ) -> MaybeAwaitable[tuple[Connection, Mapping[str, str]]]:
+        """Open a session. FATAL 28000, 3D000, 42704, 22023 as PostgreSQL raises them."""
+        user = parameters.get("user", "")
+        role = self.catalog.role(user)
+        if role is None:
+            raise _fatal("28000", f'role "{user}" does not exist')
+        if not role.can_login:
+            raise _fatal("28000", f'role "{user}" is not permitted to log in')
+        name = parameters.get("database") or user
+        if name != DATABASE_NAME:
+            raise _fatal(
+                "3D000",
+                f'database "{name}" does not exist',
+                hint=f'This server has one database, "{DATABASE_NAME}".',
+            )
+        overrides = {
+            "is_superuser": "on" if role.superuser else "off",
+            "session_authorization": user,
+            "port": str(self.config.port),
+            "max_connections": str(self.config.max_connections),
+        }
+        settings = Settings(overrides)
+        try:
+            for key, value in _startup_settings(parameters):
+                settings_value = settings.check(key, value)
+                overrides[key.lower()] = settings_value
+                settings = Settings(overrides)
+        except SqlError as error:
+            raise _fatal(error.sqlstate, error.message, hint=error.hint) from None
+        settings = Settings(overrides, changed=out.parameter_status)
+        session = Session(
+            self,
+            pid=pid,
+            user=role,
+            database_name=name,
+            settings=settings,
+            out=out,
+            peer=peer,
+        )
+        connection = Connection(self, session)
+        self.sessions[pid] = connection
+        status = {reported: settings.get(reported) for reported in REPORTED}
+        return connection, status
+
+    def session_closed(self, connection: Connection) -> MaybeAwaitable[None]:
+        """A connection ended: forget it, drop its temporary tables."""
+        session = connection.session
+        self.sessions.pop(session.pid, None)
+        if session.catalog.schema(session.temp_schema) is not None:
+            return connection.drop_temporaries()
+        return None
+
+    async def fail_stop(self, error: BaseException) -> None:
+        """The log's state is unknown or another server took over: stop serving (promise P2)."""
+        log.critical("stopping: %s", error)
+        if self.stopping is not None:
+            self.stopping()
+
+
+def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the settings of a start-up packet: its own parameters, and ``options -c name=value``."""
+    found: list[tuple[str, str]] = []
+    words = _split_options(parameters.get("options", ""))
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if word == "-c" and position + 1 < len(words):
+            position += 1
+            name, equals, value = words[position].partition("=")
+        elif word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+        elif word.startswith("-c"):
+            name, equals, value = word[2:].partition("=")
+        else:
+            raise SqlError("42601", f"invalid command-line argument for server process: {word}")
+        if not equals:
+            raise SqlError("42601", f"-c {name} requires a value")
+        found.append((name.replace("-", "_"), value))
+        position += 1
+    for key, value in parameters.items():
+        if key not in ("user", "database", "options", "replication") and not key.startswith("_pq_."):
+            if key.lower() not in definitions() and "." not in key:
+                raise SqlError("42704", f'unrecognized configuration parameter "{key}"')
+            found.append((key, value))
+    if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0", ""):
+        raise SqlError("0A000", "replication connections are not supported")
+    return found
+
+
+def _split_options(text: str) -> list[str]:
+    """Split the ``options`` parameter at blanks; a backslash escapes the next character."""
+    words: list[str] = []
+    current: list[str] = []
+    escaped = False
+    for ch in text:
+        if escaped:
+            current.append(ch)
+            escaped = False
+        elif ch == "\\":
+            escaped = True
+        elif ch.isspace():
+            if current:
+                words.append("".join(current))
+                current = []
+        else:
+            current.append(ch)
+    if current:
+        words.append("".join(current))
+    return words
+

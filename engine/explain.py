@@ -1,0 +1,82 @@
+"""EXPLAIN: statement class, timestamp, route and reason, and what the route executes (N3)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from engine import run as runner
+from engine.eager import settle
+from engine.plans import Plan
+from engine.portal import Command, Outcome, Rows
+from engine.query import choose_route, collect, compiled_query
+from engine.rows import ReadyRows
+from pgwire.backend import Responder
+from planner import query as q
+from planner import statements as st
+from planner.errors import SqlError, not_supported
+from planner.query import OutputColumn, QueryExpr
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+
+_TEXT, _JSON = 25, 114
+_IGNORED = frozenset(("verbose", "costs", "buffers", "wal", "timing", "summary", "settings", "timestamp"))
+
+
+def _source(statement: Any) -> tuple[str, QueryExpr] | None:
+    """Return (plan slot, query) of what a statement reads."""
+    match statement:
+        case st.QueryStatement() | st.DeclareCursor():
+            return "query", statement.query
+        case q.Update() | q.Delete():
+            return "source", statement.source
+        case q.Insert() if statement.source is not None:
+            return "source", statement.source
+        case st.CreateTable() if statement.query is not None:
+            return "query", statement.query
+    return None
+
+
+async def run_explain(
+    conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """Run EXPLAIN [ANALYZE]; options that tune PostgreSQL's own output are accepted (docs/sql.md)."""
+    session = conn.session
+    options = statement.options
+    for name in options:
+        if name not in _IGNORED and name not in ("analyze", "format"):
+            raise SqlError("42601", f'unrecognized EXPLAIN option "{name}"')
+    format_ = options.get("format", "text").lower()
+    if format_ not in ("text", "json"):
+        raise not_supported(f"EXPLAIN (FORMAT {format_.upper()})")
+    txn = session.ensure_txn()
+    txn.next_statement()
+    body = statement.body
+    inner = Plan(body, session.catalog)
+    facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
+    lines: list[str] = []
+    source = _source(body.statement)
+    if source is not None:
+        slot, query = source
+        route, executable = choose_route(session, compiled_query(inner, slot, query))
+        facts["Route"] = route.executor
+        facts["Reason"] = route.reason
+        lines = session.db.executors[route.executor].explain(executable)
+    if options.get("analyze", "off") in ("on", "true", "1", ""):
+        started = session.clock_time_us()
+        result = await settle(runner.run(conn, inner, params, out))
+        if isinstance(result, Rows):
+            facts["Actual Rows"] = len(await collect(session, result.result))
+        elif isinstance(result, Command):
+            facts["Result"] = result.tag
+        facts["Execution Time"] = f"{(session.clock_time_us() - started) / 1000:.3f} ms"
+    if format_ == "json":
+        document = json.dumps([{**facts, "Plan": lines}], indent=2)
+        columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON)),)
+        return Rows(columns, ReadyRows(columns, [(document,)]), tag="EXPLAIN", final_tag=True)
+    columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
+    text = [f"{name}: {value}" for name, value in facts.items()]
+    text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
+    return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

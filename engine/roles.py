@@ -1,0 +1,136 @@
+"""CREATE, ALTER and DROP ROLE; SET ROLE. Passwords are stored as SCRAM-SHA-256 verifiers only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import SUPERUSER_OID, key_of
+from engine.plans import Plan
+from engine.portal import Command, Outcome
+from pgwire.auth.scram import make_verifier, parse_verifier
+from planner.catalog import RoleDef
+from planner.errors import SqlError, not_supported
+from planner.statements import RoleStatement
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+    from engine.session import Session
+
+_PLAIN = frozenset(
+    "superuser inherit create_role create_db can_login replication bypass_rls connection_limit "
+    "valid_until".split()
+)
+
+
+async def run_role(
+    conn: Connection, plan: Plan, statement: RoleStatement, params: tuple[Any, ...]
+) -> Outcome:
+    """Run a role statement."""
+    session = conn.session
+    if not session.is_superuser and not _may_create_roles(session):
+        raise SqlError("42501", f"permission denied to {statement.action} role")
+    if statement.action == "create":
+        await _create(session, statement)
+    elif statement.action == "alter":
+        await _alter(session, statement)
+    else:
+        await _drop(session, statement)
+    return Command(plan.bound.tag)
+
+
+def _may_create_roles(session: Session) -> bool:
+    role = session.catalog.role(session.user)
+    return role is not None and role.create_role
+
+
+def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:
+    changes: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in _PLAIN:
+            changes[name] = value
+        elif name == "password":
+            changes["verifier"] = _verifier(session, value)
+        else:
+            raise not_supported(f"role option {name}")
+    if (changes.get("superuser") or role.superuser) and not session.is_superuser:
+        raise SqlError("42501", "must be superuser to create or alter superuser roles")
+    return replace(role, **changes)
+
+
+def _verifier(session: Session, password: str | None) -> str | None:
+    if password is None:
+        return None
+    if parse_verifier(password) is not None:
+        return password
+    if password == "":
+        session.notice("empty string is not a valid password, clearing password")
+        return None
+    return str(make_verifier(password, session.random_bytes(16)))
+
+
+async def _create(session: Session, statement: RoleStatement) -> None:
+    [name] = statement.names
+    if name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'role name "{name}" is reserved',
+            detail='Role names starting with "pg_" are reserved.',
+        )
+    if session.catalog.role(name) is not None:
+        raise SqlError("42710", f'role "{name}" already exists')
+    role = RoleDef(oid=session.db.allocate_oids(1), name=name, can_login=statement.is_user)
+    await session.change_catalog([_apply(session, role, statement.options)])
+
+
+async def _alter(session: Session, statement: RoleStatement) -> None:
+    changed = []
+    for name in statement.names:
+        role = session.catalog.role(name)
+        if role is None:
+            raise SqlError("42704", f'role "{name}" does not exist')
+        changed.append(_apply(session, role, statement.options))
+    await session.change_catalog(changed)
+
+
+async def _drop(session: Session, statement: RoleStatement) -> None:
+    for name in statement.names:
+        role = session.catalog.role(name)
+        if role is None:
+            if not statement.if_exists:
+                raise SqlError("42704", f'role "{name}" does not exist')
+            session.notice(f'role "{name}" does not exist, skipping')
+            continue
+        if name in (session.user, session.session_user):
+            which = "current" if name == session.user else "session"
+            raise SqlError("55006", f"{which} user cannot be dropped")
+        if role.oid == SUPERUSER_OID:
+            raise SqlError(
+                "2BP01", f"cannot drop role {name} because it is required by the database system"
+            )
+        owned = [r for r in session.catalog.user_relations() if r.owner == role.oid]
+        if owned:
+            raise SqlError(
+                "2BP01",
+                f'role "{name}" cannot be dropped because some objects depend on it',
+                detail="\n".join(
+                    f"owner of {'table' if r.kind == 'r' else 'view'} {r.name}" for r in owned
+                ),
+            )
+        await session.change_catalog([], [key_of(role)])
+
+
+def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
+    """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves."""
+    if value is None or (setting == "role" and value == "none"):
+        session.settings.set("role", None, local=local)
+        return
+    role = session.catalog.role(value)
+    if role is None:
+        raise SqlError("22023", f'role "{value}" does not exist')
+    authenticated = session.catalog.role(session.session_user)
+    allowed = authenticated is not None and (authenticated.superuser or authenticated.name == value)
+    if not allowed:
+        what = "role" if setting == "role" else "session authorization"
+        raise SqlError("42501", f'permission denied to set {what} "{value}"')
+    session.settings.set("role", value, local=local)

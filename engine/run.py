@@ -1,0 +1,386 @@
+"""One place that says which function runs which bound statement.
+
+``run`` answers an ``Outcome``; it commits nothing (but COMMIT) and sends nothing (but COPY data and notices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from engine import copy, ddl, explain, roles
+from engine.dml import run_delete, run_insert, run_update
+from engine.plans import Plan
+from engine.portal import Command, Outcome, Rows
+from engine.query import context, run_query
+from engine.rows import ReadyRows
+from engine.settings import SettingDef
+from engine.txn_block import BlockState
+from pgwire.backend import Responder
+from planner import query as q
+from planner import statements as st
+from planner.errors import SqlError
+from planner.query import OutputColumn
+from planner.statements import StatementClass
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+
+Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaitable[Outcome]]
+
+# DDL is serialised by the catalog lock; the plan is checked against the catalog under it.
+_DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
+    st.CreateTable: ddl.create_table,
+    st.CreateSchema: ddl.create_schema,
+    st.CreateView: ddl.create_view,
+    st.CreateIndex: ddl.create_index,
+    st.AlterTable: ddl.alter_table,
+    st.Rename: ddl.rename,
+    st.Drop: ddl.drop,
+    st.Truncate: ddl.truncate,
+    st.Comment: ddl.comment,
+    st.RoleStatement: roles.run_role,
+}
+
+
+async def run(
+    conn: Connection, plan: Plan, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """Run a planned statement in the session's transaction.
+
+    Raises SqlError and txn's errors; Replan when the catalog moved under the plan.
+    """
+    session = conn.session
+    statement = plan.bound.statement
+    if session.state is BlockState.FAILED and not isinstance(statement, st.Transaction):
+        raise SqlError(
+            "25P02", "current transaction is aborted, commands ignored until end of transaction block"
+        )
+    kind = type(statement)
+    if plan.bound.class_ in _NEEDS_TXN:
+        session.ensure_txn().next_statement()
+    if kind is st.QueryStatement:
+        return await _query(conn, plan, statement, params)
+    if kind is q.Update:
+        return await run_update(session, plan, statement, params)
+    if kind is q.Insert:
+        return await run_insert(session, plan, statement, params)
+    if kind is q.Delete:
+        return await run_delete(session, plan, statement, params)
+    handler = _DDL.get(kind)
+    if handler is not None:
+        await session.start_ddl(plan)
+        return await handler(conn, plan, statement, params)
+    return await _UTILITY[kind](conn, plan, statement, params, out)
+
+
+_NEEDS_TXN = frozenset(
+    (
+        StatementClass.READ_ONLY,
+        StatementClass.WRITE_ONLY,
+        StatementClass.READ_THEN_WRITE,
+        StatementClass.DDL,
+    )
+)
+
+
+def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | None:
+    """Return the columns a plan's result has; FETCH and EXECUTE take them from what they name."""
+    statement = plan.bound.statement
+    if isinstance(statement, st.Fetch):
+        return None if statement.move else conn.cursors.get(statement.cursor).columns
+    if isinstance(statement, st.ExecutePrepared):
+        prepared = conn.prepared.get(statement.name)
+        if prepared is None or prepared.plan is None:
+            return None
+        return result_columns(conn, prepared.plan)
+    return plan.columns
+
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+async def _query(
+    conn: Connection, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
+) -> Outcome:
+    session = conn.session
+    ctx = context(session, plan, params)
+    result = await run_query(session, plan, "query", statement.query, ctx)
+    session.use(plan)
+    return Rows(statement.query.columns, result)
+
+
+async def _declare(
+    conn: Connection, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    if session.state in (BlockState.IDLE, BlockState.IMPLICIT) and not statement.hold:
+        raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
+    session.ensure_txn().next_statement()
+    ctx = context(session, plan, params)
+    result = await run_query(session, plan, "query", statement.query, ctx)
+    session.use(plan)
+    conn.cursors.declare(statement, Rows(statement.query.columns, result))
+    if statement.hold and session.state is BlockState.IMPLICIT:
+        await conn.cursors.materialise_held()
+    return Command("DECLARE CURSOR")
+
+
+async def _fetch(
+    conn: Connection, plan: Plan, statement: st.Fetch, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    rows = await conn.cursors.fetch(statement)
+    if statement.move:
+        return Command(f"MOVE {len(rows)}")
+    columns = conn.cursors.get(statement.cursor).columns
+    return Rows(columns, ReadyRows(columns, rows), tag="FETCH")
+
+
+async def _close_cursor(
+    conn: Connection, plan: Plan, statement: st.CloseCursor, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    conn.cursors.close(statement.name)
+    return Command("CLOSE CURSOR ALL" if statement.name is None else "CLOSE CURSOR")
+
+
+# --- transactions -------------------------------------------------------------------------------
+
+
+async def _transaction(
+    conn: Connection, plan: Plan, statement: st.Transaction, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    action = statement.action
+    if action == "begin":
+        session.begin_block(statement)
+        return Command(plan.bound.tag)
+    if action in ("commit", "rollback"):
+        return await _end_block(conn, statement)
+    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(
+            action, "ROLLBACK TO SAVEPOINT"
+        )
+        raise SqlError("25P01", f"{name} can only be used in transaction blocks")
+    if action == "rollback_to":
+        depth = session.rollback_to(statement.name)
+        conn.cursors.rolled_back_to(depth)
+        return Command("ROLLBACK")
+    if session.state is BlockState.FAILED:
+        raise SqlError(
+            "25P02", "current transaction is aborted, commands ignored until end of transaction block"
+        )
+    if action == "savepoint":
+        session.savepoint(statement.name)
+        return Command("SAVEPOINT")
+    session.release(statement.name)
+    return Command("RELEASE")
+
+
+async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
+    session = conn.session
+    if statement.chain and session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        verb = "COMMIT" if statement.action == "commit" else "ROLLBACK"
+        raise SqlError("25P01", f"{verb} AND CHAIN can only be used in transaction blocks")
+    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        session.warning("there is no transaction in progress", "25P01")
+    chained = {
+        name: session.settings.get(name)
+        for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+    }
+    committing = statement.action == "commit" and session.state is not BlockState.FAILED
+    if committing:
+        await conn.cursors.materialise_held()
+        await session.commit()
+    else:
+        session.rollback()
+    if statement.chain:
+        session.begin_block(
+            st.Transaction(
+                action="begin",
+                isolation=chained["transaction_isolation"],
+                read_only=chained["transaction_read_only"] == "on",
+                deferrable=chained["transaction_deferrable"] == "on",
+            )
+        )
+    return Command("COMMIT" if committing else "ROLLBACK")
+
+
+async def _set_transaction(
+    conn: Connection, plan: Plan, statement: st.SetTransaction, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    if statement.snapshot is not None:
+        raise SqlError("0A000", "SET TRANSACTION SNAPSHOT is not supported")
+    if statement.session:
+        if statement.isolation is not None:
+            session.settings.set("default_transaction_isolation", statement.isolation)
+        if statement.read_only is not None:
+            session.settings.set(
+                "default_transaction_read_only", "on" if statement.read_only else "off"
+            )
+        if statement.deferrable is not None:
+            session.settings.set(
+                "default_transaction_deferrable", "on" if statement.deferrable else "off"
+            )
+        return Command("SET")
+    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
+        return Command("SET")
+    session.set_transaction(
+        isolation=statement.isolation,
+        read_only=statement.read_only,
+        deferrable=statement.deferrable,
+    )
+    return Command("SET")
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+async def _set(
+    conn: Connection, plan: Plan, statement: st.SetVariable, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    name = statement.name.lower()
+    reset = plan.bound.tag == "RESET"
+    if name == "all" and statement.value is None:
+        session.settings.reset_all()
+        return Command("RESET")
+    if statement.local and session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
+    if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
+        return await _set_transaction_variable(conn, name, statement.value)
+    if name in ("role", "session_authorization"):
+        roles.set_role(session, name, statement.value, local=statement.local)
+        return Command("RESET" if reset else "SET")
+    session.settings.set(name, statement.value, local=statement.local)
+    return Command("RESET" if reset else "SET")
+
+
+async def _set_transaction_variable(conn: Connection, name: str, value: str | None) -> Outcome:
+    session = conn.session
+    if value is None:
+        value = session.settings.get("default_" + name)
+    canonical = session.settings.check("default_" + name, value)
+    if session.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+        flag = canonical == "on"
+        session.set_transaction(
+            isolation=canonical if name == "transaction_isolation" else None,
+            read_only=flag if name == "transaction_read_only" else None,
+            deferrable=flag if name == "transaction_deferrable" else None,
+        )
+    return Command("SET")
+
+
+async def _show(
+    conn: Connection, plan: Plan, statement: st.ShowVariable, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    columns = plan.columns
+    assert columns is not None
+    if statement.name.lower() == "all":
+        rows = [_show_row(definition, value) for definition, value in session.settings.items()]
+    else:
+        rows = [(session.setting(statement.name),)]
+    return Rows(columns, ReadyRows(columns, rows), tag="SHOW", final_tag=True)
+
+
+def _show_row(definition: SettingDef, value: str) -> tuple[str, ...]:
+    return (definition.name, value, definition.description)
+
+
+# --- prepared statements ------------------------------------------------------------------------
+
+
+async def _prepare(
+    conn: Connection, plan: Plan, statement: st.Prepare, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    if statement.name in conn.prepared:
+        raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
+    prepared = conn.prepare(statement.name, statement.text, statement.param_types, from_sql=True)
+    prepared.text = statement.text
+    return Command("PREPARE")
+
+
+async def _execute_prepared(
+    conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    prepared = conn.prepared.get(statement.name)
+    if prepared is None:
+        raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+    inner = conn.fresh_plan(prepared)
+    if inner is None:
+        return Command("EXECUTE")
+    if len(statement.args) != len(prepared.param_oids):
+        raise SqlError(
+            "42601",
+            f'wrong number of parameters for prepared statement "{statement.name}"',
+            detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
+        )
+    values = conn.argument_values(plan, statement, prepared.param_oids, params)
+    return await run(conn, inner, values, out)
+
+
+async def _deallocate(
+    conn: Connection, plan: Plan, statement: st.Deallocate, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    if statement.name is None:
+        conn.prepared.clear()
+        return Command("DEALLOCATE ALL")
+    if conn.prepared.pop(statement.name, None) is None:
+        raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+    return Command("DEALLOCATE")
+
+
+async def _discard(
+    conn: Connection, plan: Plan, statement: st.Discard, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    if statement.what == "all":
+        if session.state is BlockState.BLOCK:
+            raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
+        conn.cursors.close_all()
+        session.settings.reset_all()
+        roles.set_role(session, "session_authorization", None, local=False)
+        conn.prepared.clear()
+    if statement.what in ("all", "temp"):
+        await ddl.drop_temporary(session)
+    return Command(f"DISCARD {statement.what.upper()}")
+
+
+# --- maintenance --------------------------------------------------------------------------------
+
+
+async def _maintenance(
+    conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    if statement.what == "vacuum" and session.state is BlockState.BLOCK:
+        raise SqlError("25001", "VACUUM cannot run inside a transaction block")
+    if statement.what in ("vacuum", "checkpoint", "cluster"):
+        # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).
+        if statement.tables:
+            for oid in statement.tables:
+                await session.db.store.flush(ShardId(oid))
+        elif statement.what == "checkpoint" or statement.what == "vacuum":
+            await session.db.store.flush()
+    return Command(statement.what.upper())
+
+
+_UTILITY: dict[type, Handler] = {
+    st.Explain: explain.run_explain,
+    st.Copy: copy.run_copy,
+    st.Transaction: _transaction,
+    st.SetVariable: _set,
+    st.SetTransaction: _set_transaction,
+    st.ShowVariable: _show,
+    st.Prepare: _prepare,
+    st.ExecutePrepared: _execute_prepared,
+    st.Deallocate: _deallocate,
+    st.DeclareCursor: _declare,
+    st.Fetch: _fetch,
+    st.CloseCursor: _close_cursor,
+    st.Maintenance: _maintenance,
+    st.Discard: _discard,
+}
