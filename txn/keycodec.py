@@ -1,0 +1,252 @@
+"""Memcomparable keys: bytes that sort as PostgreSQL sorts the key's values, NULLs last.
+
+    key      = column column ...
+    column   = 01 value | 02                     (02: NULL, so above every value)
+
+    kind                       value bytes
+    int16/32/64, date, time,
+    timestamp, timestamptz     8, big-endian, sign bit flipped
+    bool                       1
+    float32/64                 8, of the double: sign flipped, or all bits if negative; NaN highest, -0 = 0
+    decimal, numeric           class, then exponent and digits, inverted if negative; by value: 1.0 = 1.00
+    text, bytes                bytes with 00 -> 00 FF, then 00
+    uuid                       16
+    interval                   16: microseconds with months of 30 days, as PostgreSQL compares them
+    timetz                     8 + 8: UTC time, then zone
+    list                       01 element | 02 ..., 00, then count of dimensions and their sizes
+
+Encodings are self-delimiting and no column starts with FF, so ``prefix + FF`` lies above every key that starts
+with ``prefix`` and below every other one above it: ranges of keys are ranges of bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.columns import flatten_list, int64_view, swap_big_endian, to_python
+from txn.types import Key, KeyRange, PhysicalType
+
+NULL = b"\x02"
+ABOVE = b"\xff"
+
+_INT_KINDS = frozenset(("int16", "int32", "int64", "date", "time", "timestamp", "timestamptz"))
+_INT64_MIN = -(1 << 63)
+_DAY_US = 86_400_000_000
+_MONTH_US = 30 * _DAY_US
+_CHUNK = 4096  # rows encoded in Python between two chances for other threads
+_pack_u64 = struct.Struct(">Q").pack
+_pack_double = struct.Struct(">d").pack
+_INVERT = bytes(255 - i for i in range(256))
+_BCD_UP = bytes(min(i + 1, 255) for i in range(256))
+
+
+def is_int_kind(type_: PhysicalType) -> bool:
+    """Return whether values of the type are plain integers of at most 64 bits."""
+    return type_.kind in _INT_KINDS
+
+
+def _int(value: int) -> bytes:
+    return _pack_u64((value + 0x8000_0000_0000_0000) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _bool(value: bool) -> bytes:
+    return b"\x01" if value else b"\x00"
+
+
+def _float(value: float) -> bytes:
+    if value != value:
+        return b"\xff\xf8\x00\x00\x00\x00\x00\x00"
+    data = _pack_double(value + 0.0)  # -0.0 + 0.0 is 0.0
+    if data[0] & 0x80:
+        return data.translate(_INVERT)
+    return bytes((data[0] | 0x80,)) + data[1:]
+
+
+def _number(value: Decimal) -> bytes:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        if exponent == "F":
+            return b"\x01" if sign else b"\x05"
+        return b"\x06"
+    text = "".join(map(str, digits))
+    significant = text.lstrip("0")
+    if not significant:
+        return b"\x03"
+    # 0.d1d2d3... x 10 ** magnitude, without trailing zeros
+    magnitude = len(significant) + exponent
+    significant = significant.rstrip("0")
+    if len(significant) & 1:
+        significant += "0"
+    body = (magnitude + 0x4000_0000).to_bytes(4, "big")
+    body += bytes.fromhex(significant).translate(_BCD_UP) + b"\x00"
+    return b"\x02" + body.translate(_INVERT) if sign else b"\x04" + body
+
+
+def _bytes(value: bytes) -> bytes:
+    return value.replace(b"\x00", b"\x00\xff") + b"\x00"
+
+
+def _text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass").replace(b"\x00", b"\x00\xff") + b"\x00"
+
+
+def _uuid(value: bytes) -> bytes:
+    return bytes(value)
+
+
+def _interval(value: tuple[int, int, int]) -> bytes:
+    months, days, us = value
+    return (months * _MONTH_US + days * _DAY_US + us + (1 << 127)).to_bytes(16, "big")
+
+
+def _timetz(value: tuple[int, int]) -> bytes:
+    us, west = value
+    return _int(us + west * 1_000_000) + _int(west)
+
+
+def _list_encoder(type_: PhysicalType) -> Callable[[Any], bytes]:
+    if type_.element is None:
+        raise ValueError("a list type needs an element type")
+    element_type = type_.element
+    element = value_encoder(element_type)
+
+    def encode(value: tuple[Any, ...]) -> bytes:
+        dims, elements = flatten_list(value, element_type)
+        out = [NULL if v is None else b"\x01" + element(v) for v in elements]
+        out.append(b"\x00")
+        out.append(bytes((len(dims),)))
+        out.extend(d.to_bytes(4, "big") for d in dims)
+        return b"".join(out)
+
+    return encode
+
+
+_ENCODERS: dict[str, Callable[[Any], bytes]] = {
+    **dict.fromkeys(_INT_KINDS, _int),
+    "bool": _bool,
+    "float32": _float,
+    "float64": _float,
+    "decimal": _number,
+    "numeric": _number,
+    "text": _text,
+    "bytes": _bytes,
+    "uuid": _uuid,
+    "interval": _interval,
+    "timetz": _timetz,
+}
+
+
+def value_encoder(type_: PhysicalType) -> Callable[[Any], bytes]:
+    """Return the encoder of non-NULL values of ``type_``, without the leading 01."""
+    if type_.kind == "list":
+        return _list_encoder(type_)
+    return _ENCODERS[type_.kind]
+
+
+class KeyCodec:
+    """The keys of one index: ``types`` of its columns in index order."""
+
+    __slots__ = ("_encoders", "is_int", "types")
+
+    def __init__(self, types: Sequence[PhysicalType]) -> None:
+        """``is_int``: one column of an integer kind, for which sidecars keep plain 64-bit numbers."""
+        self.types = tuple(types)
+        self._encoders = tuple(value_encoder(t) for t in self.types)
+        self.is_int = len(self.types) == 1 and is_int_kind(self.types[0])
+
+    def encode(self, key: Key) -> bytes:
+        """Return the bytes of a key or of a prefix of one; None stands for NULL."""
+        out = b""
+        for value, encoder in zip(key, self._encoders, strict=False):
+            out += NULL if value is None else b"\x01" + encoder(value)
+        return out
+
+    def bounds(self, wanted: KeyRange) -> tuple[bytes, bytes]:
+        """Return (start, stop): exactly the keys in [start, stop) are in the range.
+
+        A range with a bound holds no key whose bounded column is NULL; one without holds all of the prefix.
+        """
+        prefix = self.encode(wanted.prefix)
+        start, stop = prefix, prefix + ABOVE
+        if not (wanted.has_lower or wanted.has_upper):
+            return start, stop
+        encoder = self._encoders[len(wanted.prefix)]
+        stop = prefix + NULL
+        if wanted.has_lower:
+            if wanted.lower is None:
+                return start, start
+            at = prefix + b"\x01" + encoder(wanted.lower)
+            start = at if wanted.lower_inclusive else at + ABOVE
+        if wanted.has_upper:
+            if wanted.upper is None:
+                return start, start
+            at = prefix + b"\x01" + encoder(wanted.upper)
+            stop = at + ABOVE if wanted.upper_inclusive else at
+        return start, max(start, stop)
+
+    def encode_arrow(self, columns: Sequence[Any], dims: Sequence[Any] | None = None) -> Any:
+        """Return the keys of many rows as a pyarrow large_binary array.
+
+        ``columns``: a pyarrow array (not chunked) per key column, of ``txn.columns`` types. Integer, text,
+        bytes, uuid, bool and float columns are encoded without a Python loop. ``dims``: the companions of
+        list columns, None for others. Runs in a thread.
+        """
+        pieces = [self._arrow_column(c, i, None if dims is None else dims[i]) for i, c in enumerate(columns)]
+        if len(pieces) == 1:
+            return pieces[0]
+        return pc.binary_join_element_wise(*pieces, _binary(b""))
+
+    def _arrow_column(self, column: Any, i: int, dims: Any) -> Any:
+        kind = self.types[i].kind
+        valid = column
+        if kind in _INT_KINDS:
+            flipped = pc.bit_wise_xor(int64_view(column).fill_null(0), pa.scalar(_INT64_MIN, pa.int64()))
+            valid = swap_big_endian(flipped).cast(pa.large_binary())
+        elif kind in ("float32", "float64"):
+            valid = _arrow_floats(column)
+        elif kind in ("text", "bytes"):
+            data = column.cast(pa.large_binary()).fill_null(b"")
+            escaped = pc.replace_substring(data, b"\x00", b"\x00\xff")
+            valid = pc.binary_join_element_wise(escaped, _binary(b"\x00"), _binary(b""))
+        elif kind == "uuid":
+            valid = column.cast(pa.large_binary()).fill_null(b"")
+        elif kind == "bool":
+            valid = pc.if_else(column.fill_null(False), _binary(b"\x01"), _binary(b"\x00"))
+        else:
+            return self._python_column(column, i, dims)
+        marked = pc.binary_join_element_wise(_binary(b"\x01"), valid, _binary(b""))
+        if column.null_count:
+            marked = pc.if_else(column.is_null(), _binary(NULL), marked)
+        return marked
+
+    def _python_column(self, column: Any, i: int, dims: Any) -> Any:
+        encoder = self._encoders[i]
+        chunks: list[Any] = []
+        for at in range(0, len(column), _CHUNK):
+            chunk_dims = None if dims is None else dims.slice(at, _CHUNK)
+            values = to_python(column.slice(at, _CHUNK), self.types[i], chunk_dims)
+            keys = [NULL if v is None else b"\x01" + encoder(v) for v in values]
+            chunks.append(pa.array(keys, pa.large_binary()))
+        return pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_binary())
+
+
+def _binary(value: bytes) -> Any:
+    return pa.scalar(value, pa.large_binary())
+
+
+def _arrow_floats(column: Any) -> Any:
+    doubles = pc.add(column.cast(pa.float64()).fill_null(0.0), pa.scalar(0.0))
+    bits = doubles.view(pa.int64())
+    negative = pc.less(bits, pa.scalar(0, pa.int64()))
+    ordered = pc.if_else(
+        negative, pc.bit_wise_not(bits), pc.bit_wise_xor(bits, pa.scalar(_INT64_MIN, pa.int64()))
+    )
+    nan = int.from_bytes(b"\xff\xf8\x00\x00\x00\x00\x00\x00", "big", signed=True)
+    ordered = pc.if_else(pc.is_nan(doubles), pa.scalar(nan, pa.int64()), ordered)
+    return swap_big_endian(ordered).cast(pa.large_binary())
