@@ -1,0 +1,517 @@
+"""Bound trees -> canonical SQL text: defaults, checks, views, indexes, keys.
+
+What the catalog stores is this text in plain form with every relation qualified, and it is bound anew where it is
+used; what ``pg_get_expr``, ``pg_get_viewdef``, ``pg_get_constraintdef`` and ``pg_get_indexdef`` show is the same
+printer with the reader's search path and, for psql, in pretty form.
+
+    Select(targets=[Var 0.1], ranges=[public.t], where=OpExpr(...))
+     SELECT a
+       FROM public.t
+      WHERE (a > 0)
+
+Names of ranges are made unique against the queries around them, so that a Var of an outer level never falls
+to an inner range of the same name. JOIN ... USING prints as the ON condition it was bound to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
+from planner.catalog import IndexDef, RelationDef
+from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
+from planner.facts import RECORD, facts
+from planner.query import (
+    Const,
+    CteRange,
+    Expr,
+    FromItem,
+    FuncExpr,
+    FunctionRange,
+    Join,
+    JoinKind,
+    QueryBase,
+    QueryExpr,
+    Range,
+    RangeColumn,
+    RangeRef,
+    RelationRange,
+    Select,
+    SetOp,
+    SortKey,
+    SubqueryRange,
+    Values,
+    Var,
+)
+from planner.typefacts import format_type
+from planner.types import SqlType
+
+Qualify = Callable[[str, str], bool]
+
+
+def always(schema: str, name: str) -> bool:
+    """Qualify every relation: text that means the same under any search path."""
+    return True
+
+
+def deparse_expr(
+    expr: Expr,
+    relation: RelationDef | None = None,
+    *,
+    pretty: bool = False,
+    settings: CodecSettings = DEFAULT,
+    qualify: Qualify = always,
+    indented: bool = True,
+) -> str:
+    """Return a default's or check's text. Vars (range 0, level 0) are columns of ``relation``.
+
+    Implicit casts at the top are not shown, as pg_get_expr does.
+    """
+    columns = (
+        tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.columns)
+        if relation is not None
+        else ()
+    )
+    return deparse_over_columns(
+        expr, columns, pretty=pretty, settings=settings, qualify=qualify, indented=indented
+    )
+
+
+def deparse_over_columns(
+    expr: Expr,
+    columns: Sequence[RangeColumn] = (),
+    *,
+    pretty: bool = False,
+    settings: CodecSettings = DEFAULT,
+    qualify: Qualify = always,
+    indented: bool = True,
+) -> str:
+    """As ``deparse_expr`` for a table that is only being defined."""
+    level = Level(ranges=(Range(alias="", columns=tuple(columns)),), names=("",))
+    printer = Printer(
+        pretty=pretty,
+        settings=settings,
+        qualify=qualify,
+        indented=indented,
+        levels=[level],
+        query=print_query,
+    )
+    printer.expr(expr, False)
+    return printer.out
+
+
+def deparse_query(
+    query: QueryExpr,
+    *,
+    pretty: bool = False,
+    settings: CodecSettings = DEFAULT,
+    qualify: Qualify = always,
+    names: Sequence[str] = (),
+    indented: bool = True,
+) -> str:
+    """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
+
+    ``names`` override the output column names (those a view was given).
+    """
+    printer = Printer(pretty=pretty, settings=settings, qualify=qualify, indented=indented, query=print_query)
+    print_query(printer, query, True, names)
+    return printer.out
+
+
+def check_definition(sql: str) -> str:
+    """Return pg_get_constraintdef's text for a CHECK whose expression prints as ``sql``."""
+    return f"CHECK ({sql})"
+
+
+def key_definition(
+    primary: bool, columns: Sequence[str], *, include: Sequence[str] = (), nulls_not_distinct: bool = False
+) -> str:
+    """Return pg_get_constraintdef's text for a PRIMARY KEY or UNIQUE constraint."""
+    word = "PRIMARY KEY" if primary else "UNIQUE NULLS NOT DISTINCT" if nulls_not_distinct else "UNIQUE"
+    text = f"{word} ({', '.join(quote_identifier(c) for c in columns)})"
+    if include:
+        text += f" INCLUDE ({', '.join(quote_identifier(c) for c in include)})"
+    return text
+
+
+def index_definition(
+    index: IndexDef, table: RelationDef, *, pretty: bool = False, qualify: Qualify = always
+) -> str:
+    """Return pg_get_indexdef's text; the table is qualified, in pretty form only where ``qualify`` says so."""
+    columns = {c.attnum: c.name for c in table.columns}
+    items: list[str] = []
+    for position, attnum in enumerate(index.attnums):
+        item = quote_identifier(columns[attnum])
+        if index.method == "btree":
+            descending = position < len(index.descending) and index.descending[position]
+            first = index.nulls_first[position] if position < len(index.nulls_first) else descending
+            if descending:
+                item += " DESC" + ("" if first else " NULLS LAST")
+            elif first:
+                item += " NULLS FIRST"
+        items.append(item)
+    name = quote_identifier(table.name)
+    if not pretty or qualify(table.schema, table.name):
+        name = f"{quote_identifier(table.schema)}.{name}"
+    text = (
+        f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quote_identifier(index.name)} ON {name} "
+        f"USING {index.method} ({', '.join(items)})"
+    )
+    if index.include:
+        text += f" INCLUDE ({', '.join(quote_identifier(columns[a]) for a in index.include)})"
+    if index.nulls_not_distinct:
+        text += " NULLS NOT DISTINCT"
+    return text
+
+
+# --- queries ----------------------------------------------------------------------------------------
+
+
+def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str] = ()) -> None:
+    """Append a query. ``names_visible``: its output column names matter (not inside EXISTS, IN ...)."""
+    outer_indent, outer_prefix = p.indent, p.prefix
+    p.prefix = bool(p.levels) or not (isinstance(query, Select) and len(query.ranges) == 1)
+    level = _level(p, query)
+    p.levels.append(level)
+    _with(p, query)
+    if isinstance(query, SetOp):
+        _set_operation(p, query, names_visible, names)
+    elif isinstance(query, Values):
+        _indent_query(p)
+        _values(p, query)
+    else:
+        _select(p, query, names_visible, names)
+    _tail(p, query)
+    p.levels.pop()
+    p.indent, p.prefix = outer_indent, outer_prefix
+
+
+def _level(p: Printer, query: QueryExpr) -> Level:
+    ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
+    taken = {name for level in p.levels for name in level.names}
+    names: list[str] = []
+    for item in ranges:
+        name, number = item.alias, 0
+        while name in taken:
+            number += 1
+            name = f"{item.alias}_{number}"
+        taken.add(name)
+        names.append(name)
+    return Level(
+        ranges=ranges,
+        names=names,
+        select=query if isinstance(query, Select) else None,
+        ctes=frozenset(cte.name for cte in query.ctes),
+    )
+
+
+def _indent_query(p: Printer) -> None:
+    if p.indented:
+        p.indent += INDENT_STEP
+        p.out += " "
+
+
+def _with(p: Printer, query: QueryBase) -> None:
+    if not query.ctes:
+        return
+    if p.indented:
+        p.indent += INDENT_STEP
+        p.out += " "
+    p.out += "WITH RECURSIVE " if any(cte.recursive for cte in query.ctes) else "WITH "
+    for index, cte in enumerate(query.ctes):
+        p.out += ", " if index else ""
+        p.out += quote_identifier(cte.name)
+        if tuple(c.name for c in cte.columns) != tuple(c.name for c in cte.query.columns):
+            p.out += "(" + ", ".join(quote_identifier(c.name) for c in cte.columns) + ")"
+        p.out += " AS "
+        if cte.materialized is not None:
+            p.out += "MATERIALIZED " if cte.materialized else "NOT MATERIALIZED "
+        p.out += "("
+        if p.indented:
+            p.keyword("", 0, 0, 0)
+        print_query(p, cte.query, True)
+        if p.indented:
+            p.keyword("", 0, 0, 0)
+        p.out += ")"
+    if p.indented:
+        p.indent -= INDENT_STEP
+        p.keyword("", 0, 0, 0)
+    else:
+        p.out += " "
+
+
+def _tail(p: Printer, query: QueryExpr) -> None:
+    if query.order:
+        p.keyword(" ORDER BY ", -INDENT_STEP, INDENT_STEP, 1)
+        for index, key in enumerate(query.order):
+            p.out += ", " if index else ""
+            p.order_suffix(_order_item(p, query, key), key.descending, key.nulls_first, key.lt)
+    if query.offset is not None:
+        p.keyword(" OFFSET ", -INDENT_STEP, INDENT_STEP, 0)
+        p.expr(query.offset, False)
+    if query.limit is not None:
+        if query.with_ties:
+            p.keyword(" FETCH FIRST ", -INDENT_STEP, INDENT_STEP, 0)
+            p.out += "("
+            p.expr(query.limit, False)
+            p.out += ") ROWS WITH TIES"
+        else:
+            p.keyword(" LIMIT ", -INDENT_STEP, INDENT_STEP, 0)
+            if isinstance(query.limit, Const) and query.limit.value is None:
+                p.out += "ALL"
+            else:
+                p.expr(query.limit, False)
+
+
+def _order_item(p: Printer, query: QueryExpr, key: SortKey) -> int:
+    """Append what a sort key sorts by; returns its type."""
+    if isinstance(query, Select):
+        expr = query.targets[key.target].expr
+        p.sort_item(expr)
+        return expr.type.oid
+    p.out += str(key.target + 1)
+    return query.columns[key.target].type.oid
+
+
+def _values(p: Printer, query: Values) -> None:
+    p.out += "VALUES "
+    for index, row in enumerate(query.rows):
+        p.out += ", (" if index else "("
+        p.list(row, False)
+        p.out += ")"
+
+
+def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+    _indent_query(p)
+    p.out += "SELECT"
+    if query.distinct is True:
+        p.out += " DISTINCT"
+    elif query.distinct:
+        p.out += " DISTINCT ON ("
+        for index, target in enumerate(query.distinct):
+            p.out += ", " if index else ""
+            p.sort_item(query.targets[target].expr)
+        p.out += ")"
+    _targets(p, query, names_visible, names)
+    for index, item in enumerate(query.from_):
+        if index == 0:
+            p.keyword(" FROM ", -INDENT_STEP, INDENT_STEP, 2)
+            _from_item(p, item, query)
+        else:
+            p.out += ", "
+            _wrapped(p, lambda item=item: _from_item(p, item, query), True)  # type: ignore[misc]
+    if query.where is not None:
+        p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
+        p.expr(query.where, False)
+    _group_by(p, query)
+    if query.having is not None:
+        p.keyword(" HAVING ", -INDENT_STEP, INDENT_STEP, 0)
+        p.expr(query.having, False)
+
+
+def _wrapped(p: Printer, emit: Callable[[], None], wrap: bool) -> bool:
+    """Append what ``emit`` prints, on a line of its own unless it begins with one.
+
+    Returns whether it took several lines. (PostgreSQL's wrap column is 0 for views: always wrap.)
+    """
+    before, p.out = p.out, ""
+    emit()
+    text, p.out = p.out, before
+    if p.indented:
+        if text.startswith("\n"):
+            p.out = p.out.rstrip(" ")
+        elif wrap:
+            p.keyword("", -INDENT_STEP, INDENT_STEP, INDENT_COLUMN)
+    p.out += text
+    return "\n" in text[1:]
+
+
+def _targets(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+    separator = " "
+    shown = [target for target in query.targets if not target.junk]
+    for index, target in enumerate(shown):
+        p.out += separator
+        separator = ", "
+        wanted = names[index] if index < len(names) else target.name
+
+        def emit(expr: Expr = target.expr, wanted: str = wanted) -> None:
+            if isinstance(expr, Var) and expr.attnum != 0:
+                have: str | None = p.var(expr)
+            else:
+                p.expr(expr)
+                have = None if names_visible else "?column?"
+            if wanted and have != wanted:
+                p.out += f" AS {quote_identifier(wanted)}"
+
+        _wrapped(p, emit, index > 0)
+
+
+def _group_by(p: Printer, query: Select) -> None:
+    if not query.group and not query.grouping_sets:
+        return
+    p.keyword(" GROUP BY ", -INDENT_STEP, INDENT_STEP, 1)
+    p.out += "DISTINCT " if query.group_distinct else ""
+    if query.grouping_sets is None:
+        for index, expr in enumerate(query.group):
+            p.out += ", " if index else ""
+            p.sort_item(expr)
+        return
+    p.out += "GROUPING SETS ("
+    for number, members in enumerate(query.grouping_sets):
+        p.out += ", " if number else ""
+        p.out += "(" if len(members) != 1 else ""
+        for index, member in enumerate(members):
+            p.out += ", " if index else ""
+            p.sort_item(query.group[member])
+        p.out += ")" if len(members) != 1 else ""
+    p.out += ")"
+
+
+_JOIN_WORDS = {
+    JoinKind.INNER: " JOIN ",
+    JoinKind.LEFT: " LEFT JOIN ",
+    JoinKind.RIGHT: " RIGHT JOIN ",
+    JoinKind.FULL: " FULL JOIN ",
+}
+
+
+def _from_item(p: Printer, item: FromItem, query: Select) -> None:
+    if isinstance(item, RangeRef):
+        _range(p, query.ranges[item.range], p.levels[-1].names[item.range])
+        return
+    p.open()
+    _from_item(p, item.left, query)
+    cross = item.kind == JoinKind.INNER and item.on is None
+    word = " CROSS JOIN " if cross else _JOIN_WORDS[item.kind]
+    p.keyword(word, -INDENT_STEP, INDENT_STEP, INDENT_JOIN)
+    right_paren = p.pretty and isinstance(item.right, Join)
+    p.out += "(" if right_paren else ""
+    _from_item(p, item.right, query)
+    p.out += ")" if right_paren else ""
+    if item.on is not None:
+        p.out += " ON "
+        p.open()
+        p.expr(item.on, False)
+        p.close()
+    elif not cross:
+        p.out += " ON TRUE"
+    p.close()
+
+
+def _range(p: Printer, item: Range, name: str) -> None:
+    columns = ""
+    shown = quote_identifier(name)
+    listed = ", ".join(quote_identifier(c.name) for c in item.columns)
+    if isinstance(item, RelationRange):
+        p.out += _relation(p, item.schema, item.name)
+        alias = name != item.name
+    elif isinstance(item, SubqueryRange) and item.view is not None:
+        _, schema, view = item.view
+        p.out += _relation(p, schema, view)
+        alias = name != view
+    elif isinstance(item, SubqueryRange):
+        p.out += "LATERAL (" if item.lateral else "("
+        print_query(p, item.query, True)
+        p.out += ")"
+        alias = True
+        if tuple(c.name for c in item.columns) != tuple(c.name for c in item.query.columns):
+            columns = listed
+    elif isinstance(item, CteRange):
+        p.out += quote_identifier(item.name)
+        alias = name != item.name
+    elif isinstance(item, FunctionRange):
+        p.out += "LATERAL " if item.lateral else ""
+        if len(item.functions) == 1:
+            _function(p, item.functions[0])
+        else:
+            p.out += "ROWS FROM("
+            for index, function in enumerate(item.functions):
+                p.out += ", " if index else ""
+                _function(p, function)
+            p.out += ")"
+        p.out += " WITH ORDINALITY" if item.ordinality else ""
+        alias, columns = True, listed
+        if _needs_definition(item):
+            columns = ", ".join(f"{quote_identifier(c.name)} {_type(c.type)}" for c in item.columns)
+            shown = f"AS {shown}" if name else "AS "
+    else:
+        raise TypeError(f"cannot print range {type(item).__name__}")
+    if alias and name:
+        p.out += f" {shown}"
+    if columns:
+        p.out += f"({columns})"
+
+
+def _type(type_: SqlType) -> str:
+    return format_type(type_.oid, type_.typmod)
+
+
+def _needs_definition(item: FunctionRange) -> bool:
+    """Tell whether the function returns bare records, whose columns the query itself must define."""
+    for function in item.functions:
+        if isinstance(function, FuncExpr):
+            proc = facts().procs[function.proc]
+            if proc.result == RECORD and proc.arg_modes is None:
+                return True
+    return False
+
+
+def _function(p: Printer, expr: Expr) -> None:
+    """Append a function of FROM; what does not look like a call goes into CAST(...)."""
+    if isinstance(expr, FuncExpr) and expr.cast in ("implicit", "explicit"):
+        p.out += "CAST("
+        p.expr(expr.args[0], False)
+        p.out += f" AS {_type(expr.type)})"
+        return
+    p.expr(expr)
+
+
+def _relation(p: Printer, schema: str, name: str) -> str:
+    hidden = any(name in level.ctes for level in p.levels)
+    if hidden or p.qualify(schema, name):
+        return f"{quote_identifier(schema)}.{quote_identifier(name)}"
+    return quote_identifier(name)
+
+
+def _operands(query: QueryExpr) -> bool:
+    """Tell whether an operand of a set operation needs parentheses of its own."""
+    return bool(query.ctes or query.order or query.limit is not None or query.offset is not None)
+
+
+def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequence[str]) -> None:
+    left, right = query.left, query.right
+    left_set = isinstance(left, SetOp) and not _operands(left)
+    same = isinstance(left, SetOp) and (left.op, left.all) == (query.op, query.all)
+    paren = left_set and not same
+    step = INDENT_STEP if paren else 0
+    if paren:
+        p.out += "("
+        p.keyword("", step, 0, 0)
+    _operand(p, left, names_visible, names)
+    if paren:
+        p.keyword(") ", -step, 0, 0)
+    elif p.indented:
+        p.keyword("", -step, 0, 0)
+    else:
+        p.out += " "
+    p.out += f"{query.op.upper()} " + ("ALL " if query.all else "")
+    paren = isinstance(right, SetOp) and not _operands(right)
+    step = INDENT_STEP if paren else 0
+    p.out += "(" if paren else ""
+    p.keyword("", step, 0, 0)
+    _operand(p, right, False, ())
+    if p.indented:
+        p.indent -= step
+    if paren:
+        p.keyword(")", 0, 0, 0)
+
+
+def _operand(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str]) -> None:
+    if isinstance(query, SetOp) and not _operands(query):
+        _set_operation(p, query, names_visible, names)
+        return
+    paren = _operands(query)
+    p.out += "(" if paren else ""
+    print_query(p, query, names_visible, names)
+    p.out += ")" if paren else ""

@@ -1,0 +1,362 @@
+"""Bound expressions -> SQL text, as PostgreSQL 15 prints them (pg_get_expr).
+
+    OpExpr(>, Var a, Const 0)                 (a > 0)        pretty: a > 0
+    FuncExpr numeric(int4), implicit          argument only, or (argument)::numeric below an operator
+
+``Printer`` holds the text built so far, the indentation of the query being printed, and one ``Level`` per
+query around the place (innermost last), which is how a Var finds the name of its range. In plain form every
+operator has its own parentheses; ``pretty`` leaves out those that precedence makes needless.
+
+Promise: the text, bound again, means the same. Kept out of print: collations (all are bytewise).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pgwire.codecs.registry import text_output
+
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from planner.errors import SqlError
+from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
+from planner.query import (
+    Aggregate,
+    ArrayCoerce,
+    ArrayExpr,
+    BooleanTest,
+    BoolExpr,
+    CaseExpr,
+    CoalesceExpr,
+    CoerceTypmod,
+    CoerceViaIO,
+    Const,
+    CurrentSetting,
+    DistinctExpr,
+    Expr,
+    FieldSelect,
+    FrameBound,
+    FuncExpr,
+    GroupingFunc,
+    MinMaxExpr,
+    NullIf,
+    NullTest,
+    OpExpr,
+    Param,
+    QueryExpr,
+    Range,
+    RelabelType,
+    RowExpr,
+    SortBy,
+    SubLink,
+    Subscript,
+    Var,
+    Window,
+    WindowFunc,
+)
+from planner.resolve import find_less
+from planner.typefacts import format_type
+
+if TYPE_CHECKING:
+    from planner.query import Select
+
+INDENT_STEP, INDENT_JOIN, INDENT_COLUMN, INDENT_LIMIT = 8, 4, 4, 40
+
+_SYSTEM_COLUMNS = {-1: "ctid", -2: "xmin", -3: "cmin", -4: "xmax", -5: "cmax", -6: "tableoid"}
+
+
+@functools.cache
+def _reserved() -> frozenset[str]:
+    return frozenset(row["word"] for row in rows("keywords") if row["catcode"] != "U")
+
+
+def quote_identifier(name: str) -> str:
+    """Return ``name`` as it must be written in SQL: quoted unless lower-case, plain and no keyword."""
+    plain = bool(name) and (name[0].islower() or name[0] == "_") and name.isascii()
+    if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in _reserved():
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_literal(text: str) -> str:
+    """Return ``text`` as a string literal (standard_conforming_strings)."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+# Expression class -> function(printer, expression, implicit); ``planner.deparse_nodes`` fills it.
+NODES: dict[type[Expr], Callable[[Printer, Any, bool], None]] = {}
+
+
+@dataclass(slots=True)
+class Level:
+    """One query around the expression: its ranges with the names they print under."""
+
+    ranges: Sequence[Range]
+    names: Sequence[str]
+    select: Select | None = None
+    ctes: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Printer:
+    """Text under construction.
+
+    ``qualify``: told (schema, name), says whether a relation needs its schema written. ``prefix``: Vars of
+    the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
+    """
+
+    pretty: bool = False
+    indented: bool = True
+    prefix: bool = False
+    settings: CodecSettings = DEFAULT
+    qualify: Callable[[str, str], bool] = field(default=lambda schema, name: True)
+    levels: list[Level] = field(default_factory=list)
+    out: str = ""
+    indent: int = 0
+    query: Callable[[Printer, QueryExpr, bool], None] | None = None
+
+    # --- layout ---------------------------------------------------------------------------------
+
+    def keyword(self, text: str, before: int, after: int, plus: int) -> None:
+        """Append a keyword, on a line of its own where lines are broken."""
+        if not self.indented:
+            self.out += text
+            return
+        self.indent += before
+        self.out = self.out.rstrip(" ") + "\n"
+        if self.indent < INDENT_LIMIT:
+            amount = max(self.indent, 0) + plus
+        else:
+            amount = INDENT_LIMIT + (self.indent - INDENT_LIMIT) // (INDENT_STEP // 2)
+            amount = amount % INDENT_LIMIT + plus
+        self.out += " " * amount + text
+        self.indent = max(self.indent + after, 0)
+
+    def list(self, exprs: Sequence[Expr], implicit: bool = True) -> None:
+        """Append expressions separated by commas."""
+        for index, item in enumerate(exprs):
+            if index:
+                self.out += ", "
+            self.expr(item, implicit)
+
+    # --- expressions ----------------------------------------------------------------------------
+
+    def paren(self, expr: Expr, implicit: bool, parent: Expr) -> None:
+        """Append an operand; pretty form adds parentheses here, plain form inside the operators."""
+        need = self.pretty and not is_simple(expr, parent, self.pretty)
+        if need:
+            self.out += "("
+        self.expr(expr, implicit)
+        if need:
+            self.out += ")"
+
+    def open(self) -> None:
+        """Append the parenthesis that every operator has in plain form."""
+        if not self.pretty:
+            self.out += "("
+
+    def close(self) -> None:
+        """Close what ``open`` opened."""
+        if not self.pretty:
+            self.out += ")"
+
+    def expr(self, expr: Expr, implicit: bool = True) -> None:
+        """Append ``expr``. ``implicit``: an implicit cast at its top is written out."""
+        method = NODES.get(type(expr))
+        if method is None:
+            raise SqlError("XX000", f"cannot print expression {type(expr).__name__}")
+        method(self, expr, implicit)
+
+    def var(self, var: Var, implicit: bool = True) -> str:
+        """Append a column reference; returns the name the column would get as an output."""
+        level = self.levels[-1 - var.level]
+        name = level.names[var.range]
+        if var.attnum == 0:
+            self.out += quote_identifier(name)
+            return name
+        column = _SYSTEM_COLUMNS.get(var.attnum) or next(
+            (c.name for c in level.ranges[var.range].columns if c.attnum == var.attnum), var.name
+        )
+        if (self.prefix or var.level) and name:
+            self.out += quote_identifier(name) + "."
+        self.out += quote_identifier(column)
+        return column
+
+    def const(self, const: Const, show_type: int = 0) -> None:
+        """Append a constant: ``show_type`` -1 never labels it, 0 when its look would mislead, 1 always."""
+        oid = const.type.oid
+        label = format_type(oid, const.type.typmod)
+        if const.value is None:
+            self.out += "NULL" + (f"::{label}" if show_type >= 0 else "")
+            return
+        text = const.value if oid == UNKNOWN else text_output(oid, const.value, self.settings)
+        text = str(text)
+        need = oid not in (BOOL, UNKNOWN, INT4, NUMERIC)
+        if oid == BOOL:
+            self.out += "true" if const.value else "false"
+        elif oid == INT4 and not text.startswith("-"):
+            self.out += text
+        elif oid == NUMERIC and text[0].isdigit() and any(c in "eE." for c in text):
+            self.out += text
+            need = const.type.typmod >= 0
+        else:
+            self.out += quote_literal(text)
+            need = need or oid in (INT4, NUMERIC)
+        if show_type > 0 or (show_type == 0 and need):
+            self.out += f"::{label}"
+
+    def cast(self, arg: Expr, oid: int, typmod: int, parent: Expr) -> None:
+        """Append ``(arg)::type``."""
+        if isinstance(arg, Const) and arg.type.oid == oid and arg.type.typmod == -1:
+            self.const(arg, -1)
+        else:
+            self.open()
+            self.paren(arg, False, parent)
+            self.close()
+        self.out += f"::{format_type(oid, typmod)}"
+
+    def sort_item(self, expr: Expr) -> None:
+        """Append an expression of ORDER BY, GROUP BY ...: constants labelled, calls in parentheses."""
+        if isinstance(expr, Const):
+            self.const(expr, 1)
+        elif isinstance(expr, Var):
+            self.expr(expr)
+        else:
+            need = self.pretty or _prints_as_call(expr)
+            self.out += "(" if need else ""
+            self.expr(expr)
+            self.out += ")" if need else ""
+
+    def order_suffix(self, oid: int, descending: bool, nulls_first: bool, lt: int) -> None:
+        """Append DESC, NULLS FIRST or LAST where they differ from the default."""
+        default = find_less(oid)
+        if lt and default is not None and lt not in (default.proc, _greater_proc(oid)):
+            name = next((o.name for o in facts().operators.values() if o.proc == lt), "<")
+            self.out += f" USING {name}"
+            return
+        if descending:
+            self.out += " DESC" + ("" if nulls_first else " NULLS LAST")
+        elif nulls_first:
+            self.out += " NULLS FIRST"
+
+    def order(self, items: Sequence[SortBy]) -> None:
+        """Append the items of an ORDER BY inside an aggregate or a window."""
+        for index, item in enumerate(items):
+            if index:
+                self.out += ", "
+            self.sort_item(item.expr)
+            self.order_suffix(item.expr.type.oid, item.descending, item.nulls_first, item.lt)
+
+    def window(self, window: Window) -> None:
+        """Append a window specification in parentheses."""
+        parts: list[str] = []
+        if window.partition:
+            before, self.out = self.out, ""
+            for index, item in enumerate(window.partition):
+                self.out += ", " if index else ""
+                self.sort_item(item.expr)
+            parts.append(f"PARTITION BY {self.out}")
+            self.out = before
+        if window.order:
+            before, self.out = self.out, ""
+            self.order(window.order)
+            parts.append(f"ORDER BY {self.out}")
+            self.out = before
+        default = (window.mode, window.start.kind, window.end.kind, window.exclude)
+        if default != ("range", "unbounded_preceding", "current", "none"):
+            before, self.out = self.out, ""
+            self.out += f"{window.mode.upper()} BETWEEN "
+            self._bound(window.start)
+            self.out += " AND "
+            self._bound(window.end)
+            self.out += _EXCLUDE[window.exclude]
+            parts.append(self.out)
+            self.out = before
+        self.out += "(" + " ".join(parts) + ")"
+
+    def _bound(self, bound: FrameBound) -> None:
+        if bound.offset is not None:
+            self.expr(bound.offset, False)
+            self.out += " "
+        self.out += "CURRENT ROW" if bound.kind == "current" else bound.kind.replace("_", " ").upper()
+
+
+_EXCLUDE = {
+    "none": "",
+    "current": " EXCLUDE CURRENT ROW",
+    "group": " EXCLUDE GROUP",
+    "ties": " EXCLUDE TIES",
+}
+
+
+def _greater_proc(oid: int) -> int:
+    less = find_less(oid)
+    if less is None or not less.commutator:
+        return 0
+    return facts().operators[less.commutator].proc
+
+
+# --- which operands need no parentheses in pretty form ----------------------------------------------
+
+_ALWAYS_SIMPLE = (
+    Var, Const, Param, Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, CurrentSetting, NullIf,
+    Aggregate, GroupingFunc, WindowFunc, FuncExpr, CaseExpr,
+)  # fmt: skip
+_CASTS = (RelabelType, CoerceViaIO, ArrayCoerce, CoerceTypmod)
+_ENCLOSING = (
+    Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, NullIf, Aggregate, GroupingFunc, WindowFunc,
+    CaseExpr,
+)  # fmt: skip
+
+
+def _prints_as_call(expr: Expr) -> bool:
+    return isinstance(expr, FuncExpr | Aggregate | WindowFunc | CoerceTypmod)
+
+
+def is_simple(node: Expr, parent: Expr, pretty: bool) -> bool:
+    """Tell whether ``node`` reads unambiguously below ``parent`` without parentheses."""
+    if isinstance(node, CoerceTypmod):
+        return True  # PostgreSQL's length coercions are function calls
+    if isinstance(node, _ALWAYS_SIMPLE):
+        return True
+    if isinstance(node, FieldSelect):
+        return not isinstance(parent, FieldSelect)
+    if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce):
+        return is_simple(node.arg, node, pretty)
+    if isinstance(node, OpExpr) and pretty and isinstance(parent, OpExpr):
+        return _binds_tighter(node, parent)
+    if isinstance(node, OpExpr | SubLink | NullTest | BooleanTest | DistinctExpr):
+        if isinstance(parent, FuncExpr):
+            return parent.cast == "call"
+        return isinstance(parent, (BoolExpr, *_ENCLOSING))
+    if isinstance(node, BoolExpr):
+        if isinstance(parent, BoolExpr):
+            if not pretty:
+                return False
+            if node.kind in ("not", "and"):
+                return parent.kind in ("and", "or")
+            return parent.kind == "or"
+        if isinstance(parent, FuncExpr):
+            return parent.cast == "call"
+        return isinstance(parent, _ENCLOSING)
+    return False
+
+
+def _arithmetic(node: OpExpr) -> str:
+    if len(node.args) != 2:
+        return ""
+    name = facts().operators[node.op].name
+    return name if len(name) == 1 and name in "+-*/%" else ""
+
+
+def _binds_tighter(node: OpExpr, parent: OpExpr) -> bool:
+    op, outer = _arithmetic(node), _arithmetic(parent)
+    if not op or not outer:
+        return False
+    if op in "*/%" and outer in "+-":
+        return True
+    if op in "+-" and outer in "*/%":
+        return False
+    return node is parent.args[0]

@@ -1,0 +1,435 @@
+"""How each kind of bound expression prints: one function per node of the Query tree.
+
+``planner.deparse_expr`` has the printer they write to and the rules for parentheses; importing this module
+completes it. A function gets (printer, node, implicit); ``implicit`` says whether an implicit cast at the top
+of the node is written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, quote_identifier
+from planner.errors import SqlError
+from planner.facts import ANY, REGCLASS, TEXT, facts
+from planner.query import (
+    Aggregate,
+    ArrayCoerce,
+    ArrayExpr,
+    BooleanTest,
+    BoolExpr,
+    CaseExpr,
+    CoalesceExpr,
+    CoerceTypmod,
+    CoerceViaIO,
+    Const,
+    CurrentSetting,
+    DistinctExpr,
+    Expr,
+    FieldSelect,
+    FuncExpr,
+    GroupingFunc,
+    MinMaxExpr,
+    NullIf,
+    NullTest,
+    OpExpr,
+    Param,
+    RelabelType,
+    RowCompare,
+    RowExpr,
+    ScalarArrayOp,
+    SubLink,
+    SubLinkKind,
+    Subscript,
+    Var,
+    WindowFunc,
+)
+from planner.typefacts import format_type
+
+
+def _operator_name(op: int) -> str:
+    return facts().operators[op].name
+
+
+def _var(p: Printer, e: Var, implicit: bool) -> None:
+    p.var(e)
+
+
+def _const(p: Printer, e: Const, implicit: bool) -> None:
+    p.const(e)
+
+
+def _param(p: Printer, e: Param, implicit: bool) -> None:
+    p.out += f"${e.number}"
+
+
+def _op(p: Printer, e: OpExpr, implicit: bool) -> None:
+    p.open()
+    if len(e.args) == 2:
+        p.paren(e.args[0], True, e)
+        p.out += f" {_operator_name(e.op)} "
+        p.paren(e.args[1], True, e)
+    else:
+        p.out += f"{_operator_name(e.op)} "
+        p.paren(e.args[0], True, e)
+    p.close()
+
+
+def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
+    if e.type.oid == REGCLASS and len(e.args) == 1 and isinstance(e.args[0], Const) and e.cast == "implicit":
+        p.const(e.args[0], -1)
+        p.out += "::regclass"
+        return
+    if e.cast == "implicit" and not implicit:
+        p.paren(e.args[0], False, e)
+    elif e.cast in ("implicit", "explicit"):
+        p.cast(e.args[0], e.type.oid, e.type.typmod if len(e.args) > 1 else -1, e)
+    elif e.cast == "sql" and _sql_syntax(p, e):
+        return
+    else:
+        p.out += quote_identifier(facts().procs[e.proc].name) + "("
+        _arguments(p, e.args, e.variadic)
+        p.out += ")"
+
+
+def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
+    for index, arg in enumerate(args):
+        if index:
+            p.out += ", "
+        if variadic and index == len(args) - 1:
+            p.out += "VARIADIC "
+        p.expr(arg)
+
+
+def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
+    """Append a call in SQL's own syntax; False where the function has none."""
+    name, args = facts().procs[e.proc].name, e.args
+    if name == "timezone" and len(args) == 2:
+        p.out += "("
+        p.paren(args[1], False, e)
+        p.out += " AT TIME ZONE "
+        p.paren(args[0], False, e)
+        p.out += ")"
+    elif name == "overlaps":
+        p.out += "(("
+        p.list(args[:2], False)
+        p.out += ") OVERLAPS ("
+        p.list(args[2:], False)
+        p.out += "))"
+    elif name == "extract" and isinstance(args[0], Const):
+        p.out += f"EXTRACT({args[0].value} FROM "
+        p.expr(args[1], False)
+        p.out += ")"
+    elif name == "is_normalized":
+        p.out += "(("
+        p.expr(args[0], False)
+        p.out += ") IS" + (f" {_word(args[1])}" if len(args) > 1 else "") + " NORMALIZED)"
+    elif name == "normalize":
+        p.out += "NORMALIZE("
+        p.expr(args[0], False)
+        p.out += (f", {_word(args[1])}" if len(args) > 1 else "") + ")"
+    elif name == "pg_collation_for":
+        p.out += "COLLATION FOR ("
+        p.expr(args[0], False)
+        p.out += ")"
+    elif name == "overlay":
+        _infix(p, "OVERLAY", args, ("PLACING", "FROM", "FOR"))
+    elif name == "position":
+        p.out += "POSITION(("
+        p.expr(args[1], False)
+        p.out += ") IN ("
+        p.expr(args[0], False)
+        p.out += "))"
+    elif name == "substring" and len(args) == 3 and args[1].type.oid == TEXT:
+        _infix(p, "SUBSTRING", args, ("SIMILAR", "ESCAPE"))
+    elif name == "substring":
+        _infix(p, "SUBSTRING", args, ("FROM", "FOR"))
+    elif name in ("btrim", "ltrim", "rtrim"):
+        p.out += "TRIM(" + {"b": "BOTH", "l": "LEADING", "r": "TRAILING"}[name[0]]
+        if len(args) > 1:
+            p.out += " "
+            p.expr(args[1], False)
+        p.out += " FROM "
+        p.expr(args[0], False)
+        p.out += ")"
+    else:
+        return False
+    return True
+
+
+def _word(expr: Expr) -> str:
+    return str(expr.value) if isinstance(expr, Const) else ""
+
+
+def _infix(p: Printer, name: str, args: Sequence[Expr], words: Sequence[str]) -> None:
+    p.out += f"{name}("
+    p.expr(args[0], False)
+    for word, arg in zip(words, args[1:], strict=False):
+        p.out += f" {word} "
+        p.expr(arg, False)
+    p.out += ")"
+
+
+def _cast_node(p: Printer, e: RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce, implicit: bool) -> None:
+    if not e.explicit and not implicit:
+        p.paren(e.arg, False, e)
+    else:
+        p.cast(e.arg, e.type.oid, e.type.typmod, e)
+
+
+def _bool(p: Printer, e: BoolExpr, implicit: bool) -> None:
+    p.open()
+    if e.kind == "not":
+        p.out += "NOT "
+        p.paren(e.args[0], False, e)
+    else:
+        for index, arg in enumerate(e.args):
+            p.out += f" {e.kind.upper()} " if index else ""
+            p.paren(arg, False, e)
+    p.close()
+
+
+def _null_test(p: Printer, e: NullTest, implicit: bool) -> None:
+    p.open()
+    p.paren(e.arg, True, e)
+    p.out += " IS NOT NULL" if e.negated else " IS NULL"
+    p.close()
+
+
+def _boolean_test(p: Printer, e: BooleanTest, implicit: bool) -> None:
+    p.open()
+    p.paren(e.arg, False, e)
+    p.out += f" IS {'NOT ' if e.negated else ''}{e.test.upper()}"
+    p.close()
+
+
+def _distinct(p: Printer, e: DistinctExpr, implicit: bool) -> None:
+    if e.negated:
+        p.open()
+        p.out += "NOT "
+    p.open()
+    p.paren(e.left, True, e)
+    p.out += " IS DISTINCT FROM "
+    p.paren(e.right, True, e)
+    p.close()
+    if e.negated:
+        p.close()
+
+
+def _null_if(p: Printer, e: NullIf, implicit: bool) -> None:
+    p.out += "NULLIF("
+    p.list((e.left, e.right))
+    p.out += ")"
+
+
+def _scalar_array(p: Printer, e: ScalarArrayOp, implicit: bool) -> None:
+    p.open()
+    p.paren(e.scalar, True, e)
+    p.out += f" {_operator_name(e.op)} {'ANY' if e.use_any else 'ALL'} ("
+    p.paren(e.array, True, e)
+    if isinstance(e.array, SubLink) and e.array.kind == SubLinkKind.SCALAR:
+        p.out += f"::{format_type(e.array.type.oid, e.array.type.typmod)}"
+    p.out += ")"
+    p.close()
+
+
+def _case(p: Printer, e: CaseExpr, implicit: bool) -> None:
+    p.keyword("CASE", 0, INDENT_COLUMN, 0)
+    for when in e.whens:
+        p.out += "" if p.indented else " "
+        p.keyword("WHEN ", 0, 0, 0)
+        p.expr(when.condition, False)
+        p.out += " THEN "
+        p.expr(when.result)
+    p.out += "" if p.indented else " "
+    p.keyword("ELSE ", 0, 0, 0)
+    p.expr(e.default)
+    p.out += "" if p.indented else " "
+    p.keyword("END", -INDENT_COLUMN, 0, 0)
+
+
+def _coalesce(p: Printer, e: CoalesceExpr, implicit: bool) -> None:
+    p.out += "COALESCE("
+    p.list(e.args)
+    p.out += ")"
+
+
+def _min_max(p: Printer, e: MinMaxExpr, implicit: bool) -> None:
+    p.out += "GREATEST(" if e.greatest else "LEAST("
+    p.list(e.args)
+    p.out += ")"
+
+
+def _array(p: Printer, e: ArrayExpr, implicit: bool) -> None:
+    p.out += "ARRAY["
+    p.list(e.elements)
+    p.out += "]" if e.elements else f"]::{format_type(e.type.oid, -1)}"
+
+
+def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
+    p.out += "ROW("
+    p.list(e.fields)
+    p.out += ")"
+
+
+def _row_compare(p: Printer, e: RowCompare, implicit: bool) -> None:
+    p.out += "(ROW("
+    p.list(e.lefts)
+    p.out += f") {e.kind} ROW("
+    p.list(e.rights)
+    p.out += "))"
+
+
+def _field(p: Printer, e: FieldSelect, implicit: bool) -> None:
+    need = not isinstance(e.arg, Subscript | FieldSelect)
+    p.out += "(" if need else ""
+    p.expr(e.arg)
+    p.out += (")" if need else "") + "." + quote_identifier(_field_name(p, e))
+
+
+def _field_name(p: Printer, e: FieldSelect) -> str:
+    arg = e.arg
+    if isinstance(arg, RowExpr) and arg.names:
+        return arg.names[e.index]
+    if isinstance(arg, Var) and arg.attnum == 0:
+        return p.levels[-1 - arg.level].ranges[arg.range].columns[e.index].name
+    if isinstance(arg, FuncExpr):
+        proc = facts().procs[arg.proc]
+        if proc.arg_modes and proc.arg_names:
+            outs = [n for n, m in zip(proc.arg_names, proc.arg_modes, strict=False) if m in ("o", "b", "t")]
+            if e.index < len(outs):
+                return outs[e.index]
+    return f"f{e.index + 1}"
+
+
+def _subscript(p: Printer, e: Subscript, implicit: bool) -> None:
+    need = not isinstance(e.arg, Var | FieldSelect)
+    p.out += "(" if need else ""
+    p.expr(e.arg, implicit)
+    p.out += ")" if need else ""
+    for lower, upper in e.indexes:
+        p.out += "["
+        if e.is_slice:
+            if lower is not None:
+                p.expr(lower, False)
+            p.out += ":"
+        if upper is not None:
+            p.expr(upper, False)
+        p.out += "]"
+
+
+_SETTING_WORDS = {
+    "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_role",
+    "current_user", "user", "session_user", "current_catalog", "current_schema",
+}  # fmt: skip
+
+
+def _setting(p: Printer, e: CurrentSetting, implicit: bool) -> None:
+    p.out += e.what.upper()
+    if e.type.typmod >= 0:
+        p.out += f"({e.type.typmod})"
+
+
+def _aggregate(p: Printer, e: Aggregate, implicit: bool) -> None:
+    proc = facts().procs[e.proc]
+    p.out += quote_identifier(proc.name) + "(" + ("DISTINCT " if e.distinct else "")
+    if facts().aggregates[e.proc].kind != "n":
+        p.list(e.direct)
+        p.out += ") WITHIN GROUP (ORDER BY "
+        p.order(e.order)
+    else:
+        if e.star:
+            p.out += "*"
+        _arguments(p, e.args, bool(proc.variadic) and proc.variadic != ANY)
+        if e.order:
+            p.out += " ORDER BY "
+            p.order(e.order)
+    if e.filter is not None:
+        p.out += ") FILTER (WHERE "
+        p.expr(e.filter, False)
+    p.out += ")"
+
+
+def _grouping(p: Printer, e: GroupingFunc, implicit: bool) -> None:
+    select = p.levels[-1].select
+    p.out += "GROUPING("
+    if select is not None:
+        p.list([select.group[index] for index in e.indexes])
+    p.out += ")"
+
+
+def _window_func(p: Printer, e: WindowFunc, implicit: bool) -> None:
+    p.out += quote_identifier(facts().procs[e.proc].name) + "("
+    if e.star:
+        p.out += "*"
+    p.list(e.args)
+    p.out += ")"
+    if e.filter is not None:
+        p.out += " FILTER (WHERE "
+        p.expr(e.filter, False)
+        p.out += ")"
+    p.out += " OVER "
+    select = p.levels[-1].select
+    if select is not None:
+        p.window(select.windows[e.window])
+
+
+def _sublink(p: Printer, e: SubLink, implicit: bool) -> None:
+    p.out += "ARRAY(" if e.kind == SubLinkKind.ARRAY else "("
+    if e.lefts:
+        if len(e.lefts) > 1:
+            p.out += "("
+        p.list(e.lefts)
+        if len(e.lefts) > 1:
+            p.out += ")"
+    operator = e.row_kind or (_operator_name(e.ops[0]) if e.ops else "=")
+    inner = True
+    if e.kind == SubLinkKind.EXISTS:
+        p.out += "EXISTS "
+    elif e.kind == SubLinkKind.ANY:
+        p.out += " IN " if operator == "=" else f" {operator} ANY "
+    elif e.kind == SubLinkKind.ALL:
+        p.out += f" {operator} ALL "
+    elif e.kind == SubLinkKind.ROW:
+        p.out += f" {operator} "
+    else:
+        inner = False
+    p.out += "(" if inner else ""
+    if p.query is None:
+        raise SqlError("0A000", "cannot print a sub-query here")
+    p.query(p, e.query, False)
+    p.out += "))" if inner else ")"
+
+
+NODES.update(
+    {
+        Var: _var,
+        Const: _const,
+        Param: _param,
+        OpExpr: _op,
+        FuncExpr: _func,
+        RelabelType: _cast_node,
+        CoerceViaIO: _cast_node,
+        CoerceTypmod: _cast_node,
+        ArrayCoerce: _cast_node,
+        BoolExpr: _bool,
+        NullTest: _null_test,
+        BooleanTest: _boolean_test,
+        DistinctExpr: _distinct,
+        NullIf: _null_if,
+        ScalarArrayOp: _scalar_array,
+        CaseExpr: _case,
+        CoalesceExpr: _coalesce,
+        MinMaxExpr: _min_max,
+        ArrayExpr: _array,
+        RowExpr: _row,
+        RowCompare: _row_compare,
+        FieldSelect: _field,
+        Subscript: _subscript,
+        CurrentSetting: _setting,
+        Aggregate: _aggregate,
+        GroupingFunc: _grouping,
+        WindowFunc: _window_func,
+        SubLink: _sublink,
+    }
+)
