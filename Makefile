@@ -1,0 +1,75 @@
+# Holdfast. `make serve` and `make test` do all set-up on a machine with Python 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PACKAGES := pgwire planner txn engine sqllogictest
+SEEDS ?= 20
+
+.PHONY: serve test install check fmt lint types imports golden rewrite sim slt slt-spark spark bench tpch crash docs clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml requirements.lock
+	@echo "Preparing $(VENV) (about a minute; pyspark is large)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $(STAMP)
+
+serve: $(STAMP)
+	@exec $(BIN)/holdfast serve $(ARGS)
+
+test: $(STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+fmt: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+golden: $(STAMP)
+	$(BIN)/pytest tests/golden
+
+rewrite: $(STAMP)
+	$(BIN)/pytest tests/golden --rewrite
+
+sim: $(STAMP)
+	$(BIN)/pytest -m sim tests/sim --seeds $(SEEDS)
+
+slt: $(STAMP)
+	$(BIN)/python -m bench.slt
+
+slt-spark: $(STAMP)
+	$(BIN)/python -m bench.slt --executor spark --only select1
+
+spark: $(STAMP)
+	$(BIN)/pytest -m spark
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m bench
+
+tpch: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m bench.tpch
+
+crash: $(STAMP)
+	$(BIN)/python -m bench.crash
+
+docs: $(STAMP)
+	$(BIN)/python tools/gen_builtins_doc.py
+
+check: lint types imports test
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,44 @@
+"""Arrow columns of results to values, and rows to Arrow for bulk writes: a thin layer over ``txn.columns``.
+
+Executors hand out batches in the physical form of ``txn.types``; a result column's SQL type decides which physical
+type that is (``engine.catalog.physical``), numeric columns excepted: an engine may answer decimal128 of any
+scale where the SQL type has no typmod, so there the Arrow type itself decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from engine.catalog.physical import physical_type
+from planner.types import SqlType
+from txn.columns import to_python
+from txn.types import PhysicalType
+
+
+def result_physical_type(arrow: Any, type_: SqlType) -> PhysicalType:
+    """Return the physical type of a result column, from its SQL type and what the engine answered."""
+    if pa.types.is_decimal(arrow):
+        return PhysicalType(kind="decimal", precision=arrow.precision, scale=arrow.scale)
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        declared = physical_type(type_)
+        if declared.element is not None and pa.types.is_decimal(arrow.value_type):
+            element = PhysicalType(
+                kind="decimal", precision=arrow.value_type.precision, scale=arrow.value_type.scale
+            )
+            return PhysicalType(kind="list", element=element)
+        return declared
+    return physical_type(SqlType(type_.oid, -1))
+
+
+def rows_of(batch: Any, types: Sequence[SqlType]) -> list[tuple[Any, ...]]:
+    """Return an Arrow batch (one column per type) as tuples in the value domain."""
+    if not types:
+        return [()] * int(batch.num_rows)
+    columns = [
+        to_python(column, result_physical_type(column.type, type_))
+        for column, type_ in zip(batch.columns, types, strict=True)
+    ]
+    return list(zip(*columns, strict=True))
