@@ -54,7 +54,10 @@ class Responder(Protocol):
         """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe)."""
 
     def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
-        """Queue ``count`` complete, already framed DataRow messages (see pgwire.codecs.rows)."""
+        """Queue ``count`` complete, already framed DataRow messages (see pgwire.codecs.rows).
+
+        ``encoded`` is not copied: the caller must not change it afterwards.
+        """
 
     def command_complete(self, tag: str) -> None:
         """Queue CommandComplete, e.g. ``INSERT 0 1``."""
@@ -71,6 +74,9 @@ class Responder(Protocol):
     def parameter_status(self, name: str, value: str) -> None:
         """Queue ParameterStatus."""
 
+    def notification(self, pid: int, channel: str, payload: str) -> None:
+        """Queue NotificationResponse (LISTEN). PostgreSQL sends it outside transaction blocks only."""
+
     def error(self, report: ErrorReport) -> None:
         """Queue ErrorResponse. ``query`` uses it itself; other methods raise BackendError instead."""
 
@@ -78,7 +84,7 @@ class Responder(Protocol):
         """Queue CopyOutResponse."""
 
     def copy_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Queue one CopyData message."""
+        """Queue one CopyData message (copied)."""
 
     def copy_done(self) -> None:
         """Queue CopyDone."""
@@ -86,8 +92,9 @@ class Responder(Protocol):
     def copy_in(self, format: int, column_formats: Sequence[int]) -> AsyncIterator[bytes]:
         """Queue CopyInResponse, flush, and return the client's data chunks until CopyDone.
 
-        CopyFail raises BackendError 57014 with PostgreSQL's wording; so does a protocol violation (08P01).
-        Chunks need not end at row ends.
+        CopyFail raises BackendError 57014 with PostgreSQL's wording; so does a protocol violation (08P01,
+        FATAL); a client that disconnects raises ConnectionError. Chunks need not end at row ends. A backend
+        that fails may stop iterating; the rest of the data is skipped.
         """
 
     async def drain(self) -> None:
@@ -134,7 +141,11 @@ class Backend(Protocol):
         """
 
     def failed(self) -> MaybeAwaitable[None]:
-        """An error was sent in the extended protocol; what follows is skipped until Sync."""
+        """An error was sent in the extended protocol; what follows is skipped until Sync.
+
+        Also called, with ``sync`` right behind it, when a simple message failed outside ``query``'s own error
+        handling: malformed Query, FunctionCall, or an exception out of ``query``.
+        """
 
     def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
         """Run a simple Query: all its statements, stopping at the first error (sent through out.error)."""
@@ -167,14 +178,19 @@ class Database(Protocol):
     def authentication(
         self, user: str, database: str, peer: str, tls: bool
     ) -> MaybeAwaitable[Authentication]:
-        """Choose the method. May raise BackendError (FATAL 28000, 53300 too many connections ...)."""
+        """Choose the method. May raise BackendError (FATAL 28000, 53300 too many connections ...).
+
+        ``peer`` is ``host:port``, ``[host]:port`` for IPv6, ``local`` for a Unix socket.
+        """
 
     def connect(
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
     ) -> MaybeAwaitable[tuple[Backend, Mapping[str, str]]]:
         """Open a session after authentication; returns the backend and the ParameterStatus values.
 
-        ``parameters`` are the start-up packet's (user, database, options, application_name, ...).
+        ``parameters`` are the start-up packet's (user, database, application_name, settings ...); database
+        defaults to the user; the settings of ``options`` (-c name=value) have been merged in, those given
+        directly win, as in PostgreSQL, and ``options`` itself is gone. Names are as the client spelt them.
         Raises BackendError FATAL: 3D000 unknown database, 22023 bad setting ...
         ``out`` is this connection's responder for messages outside statements (notices).
         """

@@ -2,6 +2,8 @@
 
     python tools/gen_pg_tables.py            rewrite both files
     python tools/gen_pg_tables.py --check    exit 1 if they differ from what the facts say
+
+The facts are the only source: nothing in the two files is typed by hand.
 """
 
 from __future__ import annotations

@@ -1,0 +1,350 @@
+"""One server connection without its socket: bytes in, messages out, and the other way round.
+
+    receive_data(bytes) ──► FrameBuffer ──► next_event() ──► frontend message | NEED_DATA | PAUSED
+    data_to_send()      ◄── out         ◄── send(backend message)
+
+Every message, in either direction, is a row of the tables in ``state``; what has no row is refused. The
+peer's mistakes raise ``RemoteProtocolError`` (``fatal`` when the stream cannot be trusted any more), our own
+``LocalProtocolError``.
+
+Two ways in, one set of rules: ``next_event``/``send`` speak message values; ``next_frame`` hands out a type
+byte and leaves the payload in the buffer (``data[start:stop]``), and ``out`` takes encoded bytes, for the
+session's hot path (``bench/wire_loop.py`` measures it).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from pgwire import decode
+from pgwire import messages as m
+from pgwire.backend import TransactionStatus
+from pgwire.encode import READY_FOR_QUERY, encode_backend, error_response
+from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
+from pgwire.framing import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    HEADER,
+    MAX_STARTUP_BYTES,
+    UINT32,
+    FrameBuffer,
+    frame_limits,
+)
+from pgwire.state import COPY_IN, DROPPED, RECEIVE, SEND, State
+
+NO_FRAME: Final = 0  # next_frame: nothing to act on now
+COPY_CHUNK_BYTES: Final = 256 << 10  # copy_chunk hands out about this much at a time
+
+_COPY_DATA: Final = ord("d")
+_COPY_DONE: Final = ord("c")
+_COPY_FAIL: Final = ord("f")
+
+
+class Signal(Enum):
+    """What ``next_event`` returns instead of a message."""
+
+    NEED_DATA = "need data"
+    PAUSED = "paused"
+
+
+NEED_DATA: Final = Signal.NEED_DATA
+PAUSED: Final = Signal.PAUSED
+Event: TypeAlias = m.FrontendMessage | Signal
+
+
+class CopyFailed(Exception):
+    """The client sent CopyFail; the message is its reason."""
+
+
+@lru_cache(maxsize=8)
+def _limits(max_message_bytes: int) -> dict[int, int]:
+    return frame_limits(max_message_bytes)
+
+
+class Connection:
+    """The protocol state of one client, server side.
+
+    Attributes:
+        state: where we are; changed by the tables only.
+        out: encoded bytes waiting for ``data_to_send``, in order.
+        data, start, stop: payload of the frame that ``next_frame`` returned last.
+        startup_message: value of the last start-up packet.
+    """
+
+    __slots__ = (
+        "_copy_left",
+        "_encryption_asked",
+        "_frames",
+        "_limits",
+        "data",
+        "out",
+        "start",
+        "startup_message",
+        "state",
+        "stop",
+    )
+
+    def __init__(self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
+        """Start in state STARTUP. ``max_message_bytes`` bounds the length word of any one message."""
+        self.state = State.STARTUP
+        self.out: list[bytes | bytearray | memoryview] = []
+        self.data = b""
+        self.start = 0
+        self.stop = 0
+        self.startup_message: m.FrontendMessage | None = None
+        self._frames = FrameBuffer()
+        self._limits = _limits(max_message_bytes)
+        self._copy_left = 0  # bytes of the current CopyData that have not been consumed
+        self._encryption_asked: set[int] = set()
+
+    # ------------------------------------------------------------------ input
+
+    def receive_data(self, data: bytes) -> None:
+        """Add bytes from the peer. Never raises; ``next_event`` judges them."""
+        self._frames.feed(data)
+
+    @property
+    def buffered(self) -> int:
+        """Received bytes that nothing has consumed."""
+        return len(self._frames)
+
+    def discard_input(self) -> None:
+        """Forget received bytes (the connection is ending)."""
+        self._frames.clear()
+        self._copy_left = 0
+
+    def next_event(self) -> Event:
+        """Return the next message, or NEED_DATA, or PAUSED while the server has to act first.
+
+        Raises:
+            RemoteProtocolError: the state is CLOSED afterwards if it is fatal; else that of the transition
+                the message would have made, and the caller answers with an error.
+        """
+        if not RECEIVE[self.state]:
+            return PAUSED
+        kind = self.next_frame()
+        if kind == NO_FRAME:
+            return NEED_DATA
+        if kind > 255:
+            assert self.startup_message is not None
+            return self.startup_message
+        return decode.frontend(kind, self.data, self.start, self.stop)
+
+    def next_frame(self) -> int:
+        """Return the next message's type and make its transition; NO_FRAME if there is none to act on.
+
+        In state STARTUP the type is one of the numbers above 255 of ``messages`` and the value is in
+        ``startup_message``. Raises as ``next_event``, but leaves payloads unread.
+        """
+        frames = self._frames
+        while True:
+            state = self.state
+            table = RECEIVE[state]
+            if not table:
+                return NO_FRAME
+            if state is State.STARTUP:
+                return self._next_startup()
+            if self._copy_left and not self._skip_copy_rest():
+                return NO_FRAME
+            data = frames.data
+            pos = frames.pos
+            if len(data) - pos < 5:
+                if not frames.has(5):
+                    return NO_FRAME
+                data = frames.data
+                pos = frames.pos
+            kind, length = HEADER.unpack_from(data, pos)
+            limit = self._limits.get(kind)
+            after = table.get(kind)
+            if after is None or limit is None or not 4 <= length <= limit:
+                raise self._refuse(kind, length, limit)
+            stop = pos + 1 + length
+            if stop > len(data):
+                if not frames.has(1 + length):
+                    return NO_FRAME
+                data = frames.data
+                pos = frames.pos
+                stop = pos + 1 + length
+            frames.pos = stop
+            if after is state and kind in DROPPED[state]:
+                continue
+            self.data = data
+            self.start = pos + 5
+            self.stop = stop
+            self.state = after
+            return int(kind)
+
+    def _refuse(self, kind: int, length: int, limit: int | None) -> RemoteProtocolError:
+        """Return the error for a frame that may not come now; the stream cannot be followed any further."""
+        state = self.state
+        if state is State.AUTH:
+            message = f"expected password response, got message type {kind}"
+        elif limit is None or kind == ord("p"):
+            message = f"invalid frontend message type {kind}"
+        elif kind not in RECEIVE[state] and state in COPY_IN:
+            message = f"unexpected message type 0x{kind:02X} during COPY from stdin"
+        else:
+            message = "invalid message length"
+        self.close()
+        return RemoteProtocolError(message, fatal=True)
+
+    def _next_startup(self) -> int:
+        """Return the kind of the next start-up packet."""
+        frames = self._frames
+        try:
+            if not frames.has(4):
+                return NO_FRAME
+            length = UINT32.unpack_from(frames.data, frames.pos)[0]
+            if not 8 <= length <= MAX_STARTUP_BYTES:
+                raise RemoteProtocolError("invalid length of startup packet", fatal=True)
+            if not frames.has(length):
+                return NO_FRAME
+            kind, message = decode.startup(frames.take(length)[4:])
+            if kind in (m.SSL_REQUEST, m.GSSENC_REQUEST):
+                # Each may be asked once, and nothing may follow before the answer: bytes sent in the clear
+                # behind the request could be taken for encrypted ones (CVE-2021-23214).
+                if kind in self._encryption_asked:
+                    code = m.SSL_REQUEST_CODE if kind == m.SSL_REQUEST else m.GSSENC_REQUEST_CODE
+                    raise RemoteProtocolError(
+                        f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: server supports 3.0 to 3.0",
+                        sqlstate="0A000",
+                        fatal=True,
+                    )
+                self._encryption_asked.add(kind)
+                if len(frames):
+                    name = "SSL" if kind == m.SSL_REQUEST else "GSSAPI encryption"
+                    raise RemoteProtocolError(f"received unencrypted data after {name} request", fatal=True)
+        except RemoteProtocolError:
+            self.close()
+            raise
+        self.startup_message = message
+        self.state = RECEIVE[State.STARTUP][kind]
+        return kind
+
+    # ------------------------------------------------------------------ COPY FROM STDIN
+
+    def copy_chunk(self) -> bytes | None:
+        """Return COPY data that has arrived, b"" if more is needed, None at CopyDone (which leaves copy-in).
+
+        Pieces need not end where CopyData messages end. Only legal in a copy-in state.
+
+        Raises:
+            CopyFailed: CopyFail came; copy-in is left.
+            RemoteProtocolError: another message came (fatal, CLOSED).
+        """
+        if self.state not in COPY_IN:
+            raise LocalProtocolError(f"COPY data asked for in state {self.state.value}")
+        frames = self._frames
+        parts: list[bytes] = []
+        size = 0
+        while size < COPY_CHUNK_BYTES:
+            if self._copy_left:
+                piece = frames.take_partial(self._copy_left)
+                if not piece:
+                    break
+                self._copy_left -= len(piece)
+                size += len(piece)
+                parts.append(piece)
+                continue
+            if not frames.has(5):
+                break
+            size += self._copy_whole(parts)
+            if not frames.has(5):
+                break
+            kind, length = HEADER.unpack_from(frames.data, frames.pos)
+            if kind == _COPY_DATA and 4 <= length <= self._limits[kind]:
+                frames.pos += 5
+                self._copy_left = length - 4
+                continue
+            if parts:
+                break
+            # next_frame drops Flush and Sync and refuses everything but CopyDone and CopyFail.
+            kind = self.next_frame()
+            if kind == NO_FRAME:
+                break
+            if kind == _COPY_DATA:  # behind a dropped message
+                parts.append(self.data[self.start : self.stop])
+                continue
+            if kind == _COPY_DONE:
+                decode.nothing(self.data, self.start, self.stop)
+                return None
+            raise CopyFailed(decode.query(self.data, self.start, self.stop))
+        return b"".join(parts)
+
+    def _copy_whole(self, parts: list[bytes]) -> int:
+        """Move the complete CopyData frames at hand to ``parts``, a tight loop: psql sends one per line."""
+        frames = self._frames
+        data = frames.data
+        pos = frames.pos
+        end = len(data) - 5
+        first = pos
+        unpack = UINT32.unpack_from
+        limit = self._limits[_COPY_DATA]
+        while pos <= end and data[pos] == _COPY_DATA:
+            length = unpack(data, pos + 1)[0]
+            stop = pos + 1 + length
+            if stop > end + 5 or not 4 <= length <= limit:
+                break
+            parts.append(data[pos + 5 : stop])
+            pos = stop
+            if pos - first > COPY_CHUNK_BYTES:
+                break
+        frames.pos = pos
+        return pos - first
+
+    def _skip_copy_rest(self) -> bool:
+        """Drop the rest of a CopyData whose COPY has failed; return whether all of it has arrived."""
+        while self._copy_left:
+            piece = self._frames.take_partial(self._copy_left)
+            if not piece:
+                return False
+            self._copy_left -= len(piece)
+        return True
+
+    # ------------------------------------------------------------------ output
+
+    def send(self, message: m.BackendMessage) -> None:
+        """Queue a message and make its transition.
+
+        Raises:
+            LocalProtocolError: it has no row in the current state; nothing is queued.
+        """
+        data = encode_backend(message)
+        if isinstance(message, m.ErrorResponse):
+            self.error(message.report)
+            return
+        if not isinstance(message, m.EncryptionReply):
+            self.advance(data[0])
+        self.out.append(data)
+
+    def advance(self, kind: int) -> None:
+        """Make the transition of backend message type ``kind``, whose bytes the caller queues."""
+        after = SEND[self.state].get(kind)
+        if after is None:
+            raise LocalProtocolError(f"message {chr(kind)!r} is illegal in state {self.state.value}")
+        self.state = after
+
+    def error(self, report: ErrorReport) -> None:
+        """Queue ErrorResponse. FATAL and PANIC close the connection, from any state."""
+        if report.severity in ("FATAL", "PANIC"):
+            self.state = State.CLOSED
+        elif self.state is not State.CLOSED:  # a lost stream: the error that says so comes after the fact
+            self.advance(ord("E"))
+        self.out.append(error_response(report))
+
+    def ready(self, status: TransactionStatus) -> None:
+        """Queue ReadyForQuery: the batch is answered."""
+        self.advance(90)
+        self.out.append(READY_FOR_QUERY[status])
+
+    def data_to_send(self) -> bytes:
+        """Return and forget all queued bytes."""
+        data = b"".join(self.out)
+        self.out.clear()
+        return data
+
+    def close(self) -> None:
+        """Enter CLOSED: nothing is read or accepted any more (what is queued can still be sent)."""
+        self.state = State.CLOSED
+        self.discard_input()

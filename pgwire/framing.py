@@ -1,0 +1,104 @@
+"""Bytes into frames: where one message ends, and how long it may be.
+
+    data from the socket            |--64 kB--|--64 kB--|--3 kB--|
+    frames                          |B..|D.|E.|S|Q.........|d....
+                                                            ^ waits until it is whole
+
+``FrameBuffer`` keeps what has arrived and is not consumed. It never copies a byte more than twice: chunks
+of an incomplete frame are only joined once the frame is complete, so a 100 MB message that trickles in
+costs 100 MB of copying and not its square. COPY data need not be whole; ``take_partial`` hands out what
+is there.
+
+Limits (bytes, the length word included) are checked on the length word alone, before anything is buffered.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+HEADER: Final = Struct(">Bi")
+INT32: Final = Struct(">i")
+UINT32: Final = Struct(">I")
+
+# Start-up packets and messages that only carry a name are small by nature (as in PostgreSQL).
+MAX_STARTUP_BYTES: Final = 10_000
+MAX_SMALL_BYTES: Final = 10_000
+MAX_AUTH_BYTES: Final = 65_535
+# Default for the messages that carry text or values: Query, Parse, Bind, FunctionCall, CopyData.
+DEFAULT_MAX_MESSAGE_BYTES: Final = 256 << 20
+
+# Frontend message types by how long they may be; a type in none of them does not exist.
+LARGE: Final = frozenset(b"QPBFd")
+SMALL: Final = frozenset(b"XCDEHScf")
+AUTH: Final = frozenset(b"p")
+
+
+def frame_limits(max_message_bytes: int) -> dict[int, int]:
+    """Return the largest legal length word of every frontend message type."""
+    limits = dict.fromkeys(LARGE, max_message_bytes)
+    limits.update(dict.fromkeys(SMALL, min(MAX_SMALL_BYTES, max_message_bytes)))
+    limits.update(dict.fromkeys(AUTH, MAX_AUTH_BYTES))
+    return limits
+
+
+class FrameBuffer:
+    """Received bytes that are not consumed yet.
+
+    ``data[pos:]`` is what can be looked at; ``_more`` are chunks behind it, joined when needed.
+    """
+
+    __slots__ = ("_more", "_more_bytes", "data", "pos")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.data = b""
+        self.pos = 0
+        self._more: list[bytes] = []
+        self._more_bytes = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Append what the socket delivered."""
+        if self.pos == len(self.data) and not self._more:
+            self.data = chunk
+            self.pos = 0
+        else:
+            self._more.append(chunk)
+            self._more_bytes += len(chunk)
+
+    def __len__(self) -> int:
+        """Unread bytes."""
+        return len(self.data) - self.pos + self._more_bytes
+
+    def has(self, count: int) -> bool:
+        """Make ``count`` unread bytes contiguous in ``data`` if that many have arrived."""
+        held = len(self.data) - self.pos
+        if held >= count:
+            return True
+        if held + self._more_bytes < count:
+            return False
+        self._more.insert(0, self.data[self.pos :])
+        self.data = b"".join(self._more)
+        self.pos = 0
+        self._more = []
+        self._more_bytes = 0
+        return True
+
+    def take(self, count: int) -> bytes:
+        """Consume exactly ``count`` bytes, which ``has`` has promised."""
+        start = self.pos
+        self.pos = start + count
+        return self.data[start : self.pos]
+
+    def take_partial(self, limit: int) -> bytes:
+        """Consume at most ``limit`` of the contiguous unread bytes (possibly none)."""
+        if self.pos == len(self.data) and self._more:
+            self.has(len(self))
+        return self.take(min(limit, len(self.data) - self.pos))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.data = b""
+        self.pos = 0
+        self._more = []
+        self._more_bytes = 0

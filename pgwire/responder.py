@@ -1,0 +1,288 @@
+"""The ``Responder`` a backend talks to, and the output buffer behind it.
+
+    backend ── data_rows, command_complete … ──► connection.out ── flush ──► transport ──► socket
+                                                     ▲                           │
+                      drain() waits here ────────────┴──── output limit ◄────────┘
+
+Messages are joined and handed to the transport in one write per batch, or whenever ``WRITE_BYTES`` have
+gathered. While the transport holds more than its limit, ``drain`` suspends: that is the back-pressure that
+reaches executors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, Protocol
+
+from pgwire import encode
+from pgwire.backend import FieldDescription
+from pgwire.connection import Connection, CopyFailed
+from pgwire.errors import BackendError, ErrorReport, LocalProtocolError, RemoteProtocolError
+from pgwire.state import State
+
+WRITE_BYTES: Final = 64 << 10
+
+
+class Writer(Protocol):
+    """What is needed of a transport (asyncio's and uvloop's have it)."""
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> None:
+        """Take bytes to send; never blocks."""
+
+    def close(self) -> None:
+        """Send what is buffered, then close."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+    def pause_reading(self) -> None:
+        """Deliver no more input."""
+
+    def resume_reading(self) -> None:
+        """Deliver input again."""
+
+
+class WireResponder:
+    """One connection's output.
+
+    Attributes:
+        ended: Execute has had its CommandComplete, EmptyQueryResponse or PortalSuspended.
+        paused: the transport holds more than the output limit.
+        lost: the peer is gone; output is discarded.
+        on_idle_output: called when something is queued while no message is being handled.
+        on_input_taken: called when COPY data has been taken out of the input buffer.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_input_waiter",
+        "_out",
+        "_size",
+        "_write_waiter",
+        "ended",
+        "lost",
+        "on_idle_output",
+        "on_input_taken",
+        "paused",
+        "transport",
+    )
+
+    def __init__(
+        self,
+        connection: Connection,
+        transport: Writer,
+        *,
+        on_idle_output: Callable[[], None],
+        on_input_taken: Callable[[], None],
+    ) -> None:
+        """Write the output of ``connection`` to ``transport``."""
+        self._connection = connection
+        self._out = connection.out
+        self._size = 0
+        self._write_waiter: asyncio.Future[None] | None = None
+        self._input_waiter: asyncio.Future[None] | None = None
+        self.transport = transport
+        self.ended = False
+        self.lost = False
+        self.paused = False
+        self.on_idle_output = on_idle_output
+        self.on_input_taken = on_input_taken
+
+    # ------------------------------------------------------------------ results
+
+    def row_description(self, fields: Sequence[FieldDescription]) -> None:
+        """Queue RowDescription; only the simple protocol sends it here."""
+        if self._connection.state is not State.SIMPLE:
+            raise LocalProtocolError(
+                "row_description is for the simple protocol; Describe answers it otherwise"
+            )
+        self._out.append(encode.cached_row_description(fields))
+
+    def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
+        """Queue framed DataRow messages. ``encoded`` must not change afterwards: it is not copied."""
+        self._connection.advance(68)
+        self._out.append(encoded)
+        self._size += len(encoded)
+        if self._size >= WRITE_BYTES:
+            self.flush()
+
+    def command_complete(self, tag: str) -> None:
+        """Queue CommandComplete."""
+        self._end(67, encode.command_complete(tag))
+
+    def empty_query(self) -> None:
+        """Queue EmptyQueryResponse."""
+        self._end(73, encode.EMPTY_QUERY)
+
+    def portal_suspended(self) -> None:
+        """Queue PortalSuspended."""
+        self._end(115, encode.PORTAL_SUSPENDED)
+
+    def _end(self, kind: int, data: bytes) -> None:
+        """Queue a message that ends a statement; Execute has exactly one."""
+        connection = self._connection
+        connection.advance(kind)
+        if self.ended and connection.state is State.EXTENDED:
+            raise LocalProtocolError("execute has ended twice")
+        self.ended = True
+        self._out.append(data)
+
+    # ------------------------------------------------------------------ remarks
+
+    def notice(self, report: ErrorReport) -> None:
+        """Queue NoticeResponse, and send it: whoever runs something long wants to say so now."""
+        self._remark(78, encode.notice_response(report))
+        self.flush()
+
+    def parameter_status(self, name: str, value: str) -> None:
+        """Queue ParameterStatus."""
+        self._remark(83, encode.parameter_status(name, value))
+
+    def notification(self, pid: int, channel: str, payload: str) -> None:
+        """Queue NotificationResponse."""
+        self._remark(65, encode.notification(pid, channel, payload))
+
+    def _remark(self, kind: int, data: bytes) -> None:
+        """Queue a message that may come at any time; the peer being gone is no error here."""
+        connection = self._connection
+        if connection.state is State.CLOSED:
+            return
+        connection.advance(kind)
+        self._out.append(data)
+        if connection.state is State.READY:
+            self.on_idle_output()
+
+    def error(self, report: ErrorReport) -> None:
+        """Queue ErrorResponse."""
+        self._connection.error(report)
+
+    # ------------------------------------------------------------------ COPY
+
+    def copy_out(self, format: int, column_formats: Sequence[int]) -> None:
+        """Queue CopyOutResponse."""
+        self._connection.advance(72)
+        self._out.append(encode.copy_response(b"H", format, column_formats))
+
+    def copy_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Queue one CopyData message."""
+        self._connection.advance(100)
+        self._out.append(encode.copy_data(data))
+        self._size += len(data)
+        if self._size >= WRITE_BYTES:
+            self.flush()
+
+    def copy_done(self) -> None:
+        """Queue CopyDone."""
+        self._connection.advance(99)
+        self._out.append(encode.COPY_DONE)
+
+    def copy_in(self, format: int, column_formats: Sequence[int]) -> AsyncIterator[bytes]:
+        """Send CopyInResponse and return the client's data."""
+        self._connection.advance(71)
+        self._out.append(encode.copy_response(b"G", format, column_formats))
+        self.flush()
+        return CopyIn(self, self._connection)
+
+    # ------------------------------------------------------------------ buffer
+
+    def flush(self) -> None:
+        """Hand all queued bytes to the transport, in one write."""
+        out = self._out
+        if out:
+            data = out[0] if len(out) == 1 else b"".join(out)
+            out.clear()
+            if not self.lost:
+                self.transport.write(data)
+        self._size = 0
+
+    async def drain(self) -> None:
+        """Write, and suspend while the transport is over its limit; ConnectionError if the peer left."""
+        self.flush()
+        while self.paused and not self.lost:
+            await self._wait("_write_waiter")
+        if self.lost:
+            raise ConnectionResetError("the client has disconnected")
+
+    async def more_input(self) -> None:
+        """Suspend until more bytes have been received; ConnectionError if the peer left."""
+        if not self.lost:
+            await self._wait("_input_waiter")
+        if self.lost:
+            raise ConnectionResetError("the client has disconnected")
+
+    async def _wait(self, slot: str) -> None:
+        waiter: asyncio.Future[None] | None = getattr(self, slot)
+        if waiter is None or waiter.done():
+            waiter = asyncio.get_running_loop().create_future()
+            setattr(self, slot, waiter)
+        # Shielded: a backend that stops waiting must not cancel the future for others.
+        await asyncio.shield(waiter)
+
+    @staticmethod
+    def _wake(waiter: asyncio.Future[None] | None) -> None:
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def input_arrived(self) -> None:
+        """Wake a COPY that waits for data."""
+        if self._input_waiter is not None:
+            self._wake(self._input_waiter)
+            self._input_waiter = None
+
+    def set_paused(self, paused: bool) -> None:
+        """The transport crossed its limit, upwards or downwards."""
+        self.paused = paused
+        if not paused:
+            self._wake(self._write_waiter)
+            self._write_waiter = None
+
+    def disconnected(self) -> None:
+        """The socket is gone: wake everyone; what they wait for raises ConnectionError."""
+        self.lost = True
+        self._out.clear()
+        self._wake(self._write_waiter)
+        self._wake(self._input_waiter)
+
+
+class CopyIn:
+    """The client's COPY data as an asynchronous iterator; abandoning it is fine (the COPY then fails)."""
+
+    __slots__ = ("_connection", "_responder")
+
+    def __init__(self, responder: WireResponder, connection: Connection) -> None:
+        """Read from ``connection``."""
+        self._responder = responder
+        self._connection = connection
+
+    def __aiter__(self) -> CopyIn:
+        """Return itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next chunk.
+
+        Raises:
+            BackendError: 57014 after CopyFail; 08P01 FATAL after a message that is illegal here.
+            ConnectionError: the client left.
+        """
+        while True:
+            try:
+                chunk = self._connection.copy_chunk()
+            except CopyFailed as failure:
+                raise BackendError(
+                    ErrorReport(
+                        severity="ERROR", sqlstate="57014", message=f"COPY from stdin failed: {failure}"
+                    )
+                ) from None
+            except RemoteProtocolError as error:
+                raise BackendError(
+                    ErrorReport(severity="FATAL", sqlstate=error.sqlstate, message=error.message)
+                ) from None
+            if chunk is None:
+                raise StopAsyncIteration
+            if chunk:
+                self._responder.on_input_taken()
+                return chunk
+            self._responder.on_input_taken()
+            await self._responder.more_input()
