@@ -10,14 +10,37 @@ A manifest is the *exact* state of a shard after all commits with log sequence n
 
 Ends that the manifest already knows may be met again in the replayed entries: ending the same version at the
 same timestamp twice is harmless (C27).
+
+Stored: one register per shard, replaced by compare-and-set under the epoch. Ends that are few travel in it; many
+of them are a blob of their own, ``<part>.ends<n>``, written before the register names it, never changed, and
+removed when the register names another.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
+
+from txn.encode import decode_spec, encode_spec
+from txn.errors import Fenced, TxnError, UnknownFormat
+from txn.persist.location import Blob, Consensus, Indeterminate
+from txn.persist.part import parquet_name
+from txn.time import IdGen
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
+
+_FORMAT_BYTE = b"\x01"
+_PREFIX = "manifest/"
+_INLINE_ENDS = 256  # so many ends of a part fit into the register
+_ATTEMPTS = 5
+
+
+def _no_ends() -> array[int]:
+    return array("q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +50,27 @@ class Ends:
     Both are ``array('q')``, of equal length, and not to be changed.
     """
 
-    positions: array[int] = field(default_factory=lambda: array("q"))
-    timestamps: array[int] = field(default_factory=lambda: array("q"))
+    positions: array[int] = field(default_factory=_no_ends)
+    timestamps: array[int] = field(default_factory=_no_ends)
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> Ends:
+        """Make ends from (position, end) pairs in any order, one per position."""
+        ordered = sorted(pairs)
+        return cls(array("q", [p for p, _ in ordered]), array("q", [t for _, t in ordered]))
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def validate(self, rows: int) -> None:
+        """Check: as many timestamps as positions, positions rising and below ``rows``."""
+        positions = self.positions
+        if len(positions) != len(self.timestamps):
+            raise AssertionError("ends: positions and timestamps differ in number")
+        if positions and (positions[0] < 0 or positions[-1] >= rows):
+            raise AssertionError(f"ends: position outside of 0 .. {rows - 1}")
+        if any(a >= b for a, b in zip(positions, positions[1:], strict=False)):
+            raise AssertionError("ends: positions do not rise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +98,176 @@ class Manifest:
     since: Timestamp
     parts: tuple[ManifestPart, ...] = ()
     forgotten: bool = False
+
+
+class _StoredPart(msgspec.Struct, frozen=True, array_like=True):
+    ref: PartRef
+    count: int
+    positions: bytes  # int64, little-endian; empty if in ``blob``
+    timestamps: bytes
+    blob: str
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    shard: ShardId
+    spec: bytes
+    generation: int
+    flushed_through: int
+    next_row_id: int
+    since: Timestamp
+    forgotten: bool
+    parts: tuple[_StoredPart, ...]
+
+
+_decoder = msgspec.msgpack.Decoder(_Stored)
+
+
+def register_key(shard: ShardId) -> str:
+    """Return the name of a shard's register."""
+    return f"{_PREFIX}{shard:010d}"
+
+
+class ManifestStore:
+    """All shards' manifests under one epoch. Changes are made one at a time per shard (the caller sees to it)."""
+
+    def __init__(self, consensus: Consensus, blob: Blob, ids: IdGen, epoch: int) -> None:
+        """Call ``load`` once."""
+        self._consensus = consensus
+        self._blob = blob
+        self._ids = ids
+        self._epoch = epoch
+        self._seqs: dict[ShardId, int] = {}
+        self._ends_blobs: dict[ShardId, dict[str, tuple[str, Ends]]] = {}  # shard -> part -> (blob, ends)
+        self.current: dict[ShardId, Manifest] = {}
+
+    async def load(self) -> None:
+        """Read all manifests. Raises UnknownFormat, Indeterminate; FileNotFoundError for lost ends."""
+        for key in await self._consensus.keys(_PREFIX):
+            head = await self._consensus.head(key)
+            if head is None:
+                continue
+            manifest, blobs = await self._decode(key, head.data)
+            self.current[manifest.shard] = manifest
+            self._seqs[manifest.shard] = head.seq
+            self._ends_blobs[manifest.shard] = blobs
+
+    async def _decode(self, key: str, data: bytes) -> tuple[Manifest, dict[str, tuple[str, Ends]]]:
+        if data[:1] != _FORMAT_BYTE:
+            raise UnknownFormat(f"{key} has format {data[:1].hex() or 'none'}; this server knows 01")
+        try:
+            stored = _decoder.decode(memoryview(data)[1:])
+        except msgspec.MsgspecError as error:
+            raise UnknownFormat(f"{key} cannot be read: {error}") from error
+        parts: list[ManifestPart] = []
+        blobs: dict[str, tuple[str, Ends]] = {}
+        for part in stored.parts:
+            positions, timestamps = part.positions, part.timestamps
+            if part.blob:
+                packed = await self._blob.get(part.blob)
+                if packed is None:
+                    raise FileNotFoundError(part.blob)
+                if len(packed) != 1 + part.count * 16 or packed[:1] != _FORMAT_BYTE:
+                    raise UnknownFormat(f"{part.blob} does not hold {part.count} ends of format 01")
+                positions, timestamps = packed[1 : 1 + part.count * 8], packed[1 + part.count * 8 :]
+            ends = Ends(array("q", positions), array("q", timestamps))
+            ends.validate(part.ref.rows)
+            if part.blob:
+                blobs[part.ref.name] = (part.blob, ends)
+            path = self._blob.local_path(parquet_name(part.ref.name))
+            parts.append(ManifestPart(ref=dataclasses.replace(part.ref, path=path), ends=ends))
+        manifest = Manifest(
+            shard=stored.shard,
+            spec=decode_spec(stored.spec),
+            generation=stored.generation,
+            flushed_through=stored.flushed_through,
+            next_row_id=stored.next_row_id,
+            since=stored.since,
+            parts=tuple(parts),
+            forgotten=stored.forgotten,
+        )
+        return manifest, blobs
+
+    async def store(self, manifest: Manifest) -> None:
+        """Make ``manifest`` its shard's durable state.
+
+        Raises:
+            Fenced: another server has taken over.
+            OutOfSpace, Indeterminate: the old one may still be the durable one; calling again is safe.
+            ValueError: it would go back behind the current one.
+        """
+        old = self.current.get(manifest.shard)
+        if old is not None and (manifest.flushed_through < old.flushed_through or old.forgotten):
+            raise ValueError(f"manifest of shard {manifest.shard} would go back")
+        old_blobs = self._ends_blobs.get(manifest.shard, {})
+        new_blobs: dict[str, tuple[str, Ends]] = {}
+        parts: list[_StoredPart] = []
+        for part in manifest.parts:
+            parts.append(await self._store_part(part, old_blobs, new_blobs))
+        stored = _Stored(
+            manifest.shard, encode_spec(manifest.spec), manifest.generation, manifest.flushed_through,
+            manifest.next_row_id, manifest.since, manifest.forgotten, tuple(parts),
+        )  # fmt: skip
+        data = _FORMAT_BYTE + msgspec.msgpack.encode(stored)
+        seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)
+        self._seqs[manifest.shard] = seq
+        self._ends_blobs[manifest.shard] = new_blobs
+        self.current[manifest.shard] = manifest
+        kept = {blob for blob, _ in new_blobs.values()}
+        for blob, _ in old_blobs.values():
+            if blob not in kept:
+                await self._blob.delete(blob)
+
+    async def _store_part(
+        self,
+        part: ManifestPart,
+        old_blobs: dict[str, tuple[str, Ends]],
+        new_blobs: dict[str, tuple[str, Ends]],
+    ) -> _StoredPart:
+        ends, name = part.ends, part.ref.name
+        ends.validate(part.ref.rows)
+        ref = dataclasses.replace(part.ref, path="")
+        if len(ends) <= _INLINE_ENDS:
+            return _StoredPart(ref, len(ends), ends.positions.tobytes(), ends.timestamps.tobytes(), "")
+        known = old_blobs.get(name)
+        if known is not None and known[1] == ends:
+            blob = known[0]
+        else:
+            blob = f"{name}.ends{self._ids.next_id()}"
+            await self._blob.put(
+                blob, b"".join((_FORMAT_BYTE, ends.positions.tobytes(), ends.timestamps.tobytes()))
+            )
+        new_blobs[name] = (blob, ends)
+        return _StoredPart(ref, len(ends), b"", b"", blob)
+
+    async def remove(self, shard: ShardId) -> None:
+        """Delete a forgotten shard's register, once the log holds nothing of it. Idempotent."""
+        manifest = self.current.get(shard)
+        if manifest is None:
+            return
+        if not manifest.forgotten:
+            raise ValueError(f"shard {shard} is not forgotten")
+        await self._set(register_key(shard), self._seqs[shard], None)
+        del self.current[shard], self._seqs[shard]
+        self._ends_blobs.pop(shard, None)
+
+    async def _set(self, key: str, expected: int | None, data: bytes | None) -> int:
+        error: TxnError = Indeterminate(f"{key} could not be written")
+        for _ in range(_ATTEMPTS):
+            try:
+                seq = await self._consensus.compare_and_set(key, expected, data, epoch=self._epoch)
+                if seq is not None:
+                    return seq
+                head = await self._consensus.head(key)
+            except Indeterminate as unknown:
+                error = unknown
+                continue
+            # Not the value expected: an attempt of ours that was reported as failed, or another server.
+            found: Any = None if head is None else head.data
+            if found == data:
+                return 0 if head is None else head.seq
+            raise Fenced(f"{key} was changed by another server")
+        raise error
+
+    def blob_names(self) -> set[str]:
+        """Return the names of the ends blobs that the manifests refer to."""
+        return {blob for blobs in self._ends_blobs.values() for blob, _ in blobs.values()}

@@ -1,0 +1,501 @@
+"""Parts: immutable Parquet files of row versions, with their sidecars.
+
+    <shard>/<epoch>-<id>.parquet    c1 c2 ... s_row_id s_begin; row groups of 16,384; zstd; sorted by primary key
+    <shard>/<epoch>-<id>.sys        row ids and begins (persist.sidecar)
+    <shard>/<epoch>-<id>.x<index>   keys of one index
+
+A part records the schema that it was written under in its footer, so RENAME, DROP and ADD COLUMN never touch it:
+readers pad (``RowPlan``). A bulk load is written before its timestamp is known: its ``s_begin`` is 0 throughout
+and the part's reference carries the timestamp once it is committed.
+
+Point reads keep decoded row groups as Arrow in one cache with a byte budget: a cold row costs one row group
+(a millisecond, in a thread), a warm one a microsecond or two on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
+from txn.encode import decode_spec, encode_spec
+from txn.errors import UnknownFormat
+from txn.keycodec import KeyCodec
+from txn.persist.location import Blob, Offload
+from txn.persist.sidecar import (
+    Buffers,
+    KeySidecar,
+    SystemSidecar,
+    build_key_sidecar,
+    build_system_sidecar,
+)
+from txn.types import (
+    IndexId,
+    Key,
+    KeyRange,
+    PartRef,
+    PhysicalType,
+    Row,
+    RowId,
+    ShardColumn,
+    ShardIndex,
+    ShardSpec,
+    Timestamp,
+)
+
+GROUP_BITS: Final = 14
+GROUP_ROWS: Final = 1 << GROUP_BITS
+_GROUP_MASK: Final = GROUP_ROWS - 1
+_ZSTD_LEVEL: Final = 1
+_FORMAT: Final = b"1"
+_CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
+_TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
+
+
+def parquet_name(part: str) -> str:
+    """Return the blob name of a part's file."""
+    return f"{part}.parquet"
+
+
+def system_name(part: str) -> str:
+    """Return the blob name of a part's system sidecar."""
+    return f"{part}.sys"
+
+
+def sidecar_name(part: str, index: IndexId) -> str:
+    """Return the blob name of a part's key sidecar for an index."""
+    return f"{part}.x{index}"
+
+
+def part_of_blob(name: str) -> str:
+    """Return the part that a blob belongs to."""
+    return name.rpartition(".")[0]
+
+
+def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
+    """Return the key codec of an index of a shard."""
+    types = {c.attnum: c.type for c in spec.columns}
+    return KeyCodec([types[a] for a in index.attnums])
+
+
+def key_columns(table: Any, index: ShardIndex) -> tuple[list[Any], list[Any]]:
+    """Return a table's columns of an index as arrays, and the companions of list columns (None for others)."""
+    names = set(table.column_names)
+    columns = [one_chunk(table.column(f"c{a}")) for a in index.attnums]
+    dims = [one_chunk(table.column(f"c{a}_dims")) if f"c{a}_dims" in names else None for a in index.attnums]
+    return columns, dims
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def sort_table(table: Any, spec: ShardSpec) -> Any:
+    """Return the table in part order: by primary key, or by row id where there is none. Stable.
+
+    Runs in a thread. A table that is in order already comes back as it is.
+    """
+    primary = next((i for i in spec.indexes if i.primary), None)
+    if primary is None:
+        keys = one_chunk(table.column("s_row_id"))
+    else:
+        columns, dims = key_columns(table, primary)
+        if len(columns) == 1 and columns[0].type in (pa.int16(), pa.int32(), pa.int64()):
+            keys = columns[0]
+        else:
+            keys = index_codec(spec, primary).encode_arrow(columns, dims)
+    count = len(keys)
+    if not keys.null_count and pc.all(pc.less_equal(keys.slice(0, max(count - 1, 0)), keys.slice(1))).as_py():
+        return table
+    return table.take(pc.array_sort_indices(keys))
+
+
+def _check_columns(table: Any, spec: ShardSpec) -> None:
+    known = {f.name for c in spec.columns for f in column_fields(c)} | {"s_row_id", "s_begin"}
+    names = set(table.column_names)
+    if "s_row_id" not in names or "s_begin" not in names or not names <= known:
+        raise ValueError(f"columns of a part of shard {spec.shard}: {sorted(names)}")
+
+
+async def write_part(
+    blob: Blob, offload: Offload, name: str, spec: ShardSpec, table: Any, *, sort: bool = True
+) -> PartRef:
+    """Write a part and its sidecars; all of them are durable on return.
+
+    ``table``: a pyarrow.Table of ``txn.columns.table_schema`` columns (columns of ``spec`` may be absent: their
+    missing value is read). ``sort`` False: it is in part order already.
+
+    Raises:
+        OutOfSpace, Indeterminate: blobs may be left behind under ``name``, which nobody may use then.
+    """
+    _check_columns(table, spec)
+    if not table.num_rows:
+        raise ValueError("a part has at least one row")
+    ordered = await offload(lambda: sort_table(table, spec)) if sort else table
+
+    def write_parquet(file: BinaryIO) -> None:
+        metadata = {b"holdfast.format": _FORMAT, b"holdfast.spec": encode_spec(spec)}
+        marked = ordered.replace_schema_metadata(metadata)
+        # Not closed: that would close the file, which is still to be synced.
+        python_file: Any = file
+        sink = pa.PythonFile(python_file, mode="w")
+        pq.write_table(
+            marked, sink, row_group_size=GROUP_ROWS, compression="zstd", compression_level=_ZSTD_LEVEL
+        )
+
+    size = await blob.publish(parquet_name(name), write_parquet)
+    row_ids = one_chunk(ordered.column("s_row_id"))
+    begins = one_chunk(ordered.column("s_begin"))
+    await _publish(blob, system_name(name), lambda: build_system_sidecar(row_ids, begins))
+    present = {c.attnum for c in spec.columns if f"c{c.attnum}" in ordered.column_names}
+    for index in spec.indexes:
+        if present.issuperset(index.attnums):
+            await write_sidecar(blob, name, spec, index, ordered)
+    bounds: Any = await offload(lambda: pc.min_max(begins).as_py())
+    return PartRef(
+        name=name,
+        path=blob.local_path(parquet_name(name)),
+        rows=ordered.num_rows,
+        bytes=size,
+        schema_version=spec.version,
+        columns=tuple(sorted(present)),
+        min_begin=Timestamp(bounds["min"]),
+        max_begin=Timestamp(bounds["max"]),
+    )
+
+
+async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardIndex, table: Any) -> None:
+    """Write the sidecar of one index from the part's columns in part order; durable on return."""
+    codec = index_codec(spec, index)
+
+    def build() -> Buffers:
+        columns, dims = key_columns(table, index)
+        return build_key_sidecar(codec, columns, dims)
+
+    await _publish(blob, sidecar_name(part, index.index), build)
+
+
+async def _publish(blob: Blob, name: str, build: Callable[[], Buffers]) -> None:
+    def write(file: BinaryIO) -> None:
+        for buffer in build():
+            file.write(buffer)
+
+    await blob.publish(name, write)
+
+
+async def delete_part(blob: Blob, part: str) -> None:
+    """Delete a part with its sidecars: the file last, so that an interrupted deletion can be repeated."""
+    for name in reversed(await blob.list(f"{part}.")):
+        if name != parquet_name(part):
+            await blob.delete(name)
+    await blob.delete(parquet_name(part))
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class RowGroup:
+    """A decoded row group: Arrow columns, and functions that read one value of them."""
+
+    __slots__ = ("_getters", "_plan", "_plan_getters", "nbytes", "table")
+
+    def __init__(self, table: Any) -> None:
+        """``table``: one chunk per column."""
+        self.table = table
+        self.nbytes: int = table.nbytes
+        self._getters: dict[int, Getter] = {}
+        self._plan: RowPlan | None = None  # the plan of ``_plan_getters``
+        self._plan_getters: list[Getter] = []
+
+    def _getter(self, attnum: int, type_: PhysicalType) -> Getter:
+        getter = self._getters.get(attnum)
+        if getter is None:
+            dims = None
+            if type_.kind == "list":
+                dims = one_chunk(self.table.column(f"c{attnum}_dims"))
+            getter = value_getter(one_chunk(self.table.column(f"c{attnum}")), type_, dims)
+            self._getters[attnum] = getter
+        return getter
+
+    def row(self, i: int, plan: RowPlan) -> Row:
+        """Return row ``i`` of the group."""
+        if self._plan is plan:
+            getters = self._plan_getters
+        else:
+            getters = [self._getter(a, t) for a, t in zip(plan.attnums, plan.types, strict=True)]
+            self._plan, self._plan_getters = plan, getters
+        if len(getters) == plan.width:
+            return tuple([get(i) for get in getters])
+        values = list(plan.constants)
+        for attnum, get in zip(plan.attnums, getters, strict=True):
+            values[attnum - 1] = get(i)
+        return tuple(values)
+
+    def rows(self, wanted: Sequence[int], plan: RowPlan) -> list[Row]:
+        """Return several rows of the group."""
+        if len(wanted) * _TAKE_SHARE < self.table.num_rows or len(wanted) < 4:
+            return [self.row(i, plan) for i in wanted]
+        return table_rows(self.table.take(pa.array(wanted, pa.int64())), plan)
+
+
+class RowGroupCache:
+    """Decoded row groups of all parts, least recently used out first. Used on the loop only."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        """``budget_bytes``: of Arrow data; a group larger than that is not kept."""
+        self.budget_bytes = budget_bytes
+        self.bytes = 0
+        self.hits = 0
+        self.misses = 0
+        self._groups: OrderedDict[tuple[str, int], RowGroup] = OrderedDict()
+
+    def get(self, part: str, group: int) -> RowGroup | None:
+        """Return a group and mark it as used, None if it is not here."""
+        key = (part, group)
+        found = self._groups.get(key)
+        if found is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._groups.move_to_end(key)
+        return found
+
+    def put(self, part: str, group: int, value: RowGroup) -> None:
+        """Keep a group, within the budget."""
+        if value.nbytes > self.budget_bytes or (part, group) in self._groups:
+            return
+        self._groups[part, group] = value
+        self.bytes += value.nbytes
+        while self.bytes > self.budget_bytes:
+            _, old = self._groups.popitem(last=False)
+            self.bytes -= old.nbytes
+
+    def drop(self, part: str) -> None:
+        """Forget a part's groups."""
+        for key in [k for k in self._groups if k[0] == part]:
+            self.bytes -= self._groups.pop(key).nbytes
+
+
+class Part:
+    """An open part. Immutable and shared; made by ``open_part``. Positions are 0 .. ref.rows - 1.
+
+    What is synchronous takes microseconds; the rest runs in a thread and may be awaited concurrently.
+    """
+
+    def __init__(
+        self, ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupCache, system: SystemSidecar,
+        footer: Any,
+    ) -> None:  # fmt: skip
+        """Use ``open_part``."""
+        self.ref = ref
+        self.spec: ShardSpec = decode_spec(footer.metadata[b"holdfast.spec"])
+        """The schema that the part was written under."""
+        self._blob = blob
+        self._offload = offload
+        self._cache = cache
+        self._system = system
+        self._footer = footer
+        self._sidecars: dict[IndexId, KeySidecar] = {}
+        self._plans: dict[int, RowPlan] = {}
+        self._loading: dict[int, asyncio.Task[RowGroup]] = {}
+
+    # -- by sidecar --------------------------------------------------------------------------------
+
+    def row_id(self, position: int) -> RowId:
+        """Return the row id at ``position``."""
+        return RowId(self._system.row_id(position))
+
+    def begin(self, position: int) -> Timestamp:
+        """Return the begin at ``position`` (0 while a bulk load is not committed)."""
+        ref = self.ref
+        if ref.min_begin == ref.max_begin:
+            return ref.min_begin
+        return Timestamp(self._system.begin(position))
+
+    def positions(self, row_id: RowId) -> Sequence[int]:
+        """Return the positions of a row's versions (normally none or one)."""
+        return self._system.positions(row_id)
+
+    def has_index(self, index: IndexId) -> bool:
+        """Return whether the index has a sidecar here."""
+        try:
+            self._sidecar(index)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _sidecar(self, index: IndexId) -> KeySidecar:
+        sidecar = self._sidecars.get(index)
+        if sidecar is None:
+            sidecar = KeySidecar(self._blob.local_path(sidecar_name(self.ref.name, index)))
+            self._sidecars[index] = sidecar
+        return sidecar
+
+    def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
+        """Return positions whose key equals ``key`` (full, no NULLs). FileNotFoundError: no such sidecar."""
+        return self._sidecar(index).lookup(key)
+
+    def range(
+        self, index: IndexId, key_range: KeyRange, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, int]]:
+        """Yield (memcomparable key, position) in key order (``txn.keycodec``)."""
+        return self._sidecar(index).range(key_range, reverse=reverse)
+
+    def count_range(self, index: IndexId, key_range: KeyRange) -> int:
+        """Return how many positions ``range`` would yield."""
+        return self._sidecar(index).count(key_range)
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _plan(self, spec: ShardSpec) -> RowPlan:
+        plan = self._plans.get(spec.version)
+        if plan is None or (plan.spec is not spec and plan.spec != spec):
+            plan = self._plans[spec.version] = RowPlan(spec, self.ref.columns)
+        return plan
+
+    def row(self, position: int, spec: ShardSpec) -> Row | Awaitable[Row]:
+        """Return the row padded to ``spec``: at once if its row group is cached, else an awaitable."""
+        group = self._cache.get(self.ref.name, position >> GROUP_BITS)
+        if group is not None:
+            return group.row(position & _GROUP_MASK, self._plan(spec))
+        return self._load_row(position, spec)
+
+    async def _load_row(self, position: int, spec: ShardSpec) -> Row:
+        group = await self._load(position >> GROUP_BITS)
+        return group.row(position & _GROUP_MASK, self._plan(spec))
+
+    def rows(self, positions: Sequence[int], spec: ShardSpec) -> list[Row] | Awaitable[list[Row]]:
+        """Return the rows at ``positions`` in their order; at once if all their groups are cached."""
+        by_group: dict[int, list[int]] = {}
+        for i, position in enumerate(positions):
+            by_group.setdefault(position >> GROUP_BITS, []).append(i)
+        groups: dict[int, RowGroup] = {}
+        for number in by_group:
+            group = self._cache.get(self.ref.name, number)
+            if group is None:
+                return self._load_rows(positions, spec, by_group)
+            groups[number] = group
+        return self._gather(positions, spec, by_group, groups)
+
+    async def _load_rows(
+        self, positions: Sequence[int], spec: ShardSpec, by_group: dict[int, list[int]]
+    ) -> list[Row]:
+        result: list[Row] = [()] * len(positions)
+        plan = self._plan(spec)
+        for number, slots in by_group.items():  # one group at a time: they may not fit together
+            group = self._cache.get(self.ref.name, number) or await self._load(number)
+            found = group.rows([positions[i] & _GROUP_MASK for i in slots], plan)
+            for i, row in zip(slots, found, strict=True):
+                result[i] = row
+        return result
+
+    def _gather(
+        self, positions: Sequence[int], spec: ShardSpec, by_group: dict[int, list[int]],
+        groups: dict[int, RowGroup],
+    ) -> list[Row]:  # fmt: skip
+        result: list[Row] = [()] * len(positions)
+        plan = self._plan(spec)
+        for number, slots in by_group.items():
+            found = groups[number].rows([positions[i] & _GROUP_MASK for i in slots], plan)
+            for i, row in zip(slots, found, strict=True):
+                result[i] = row
+        return result
+
+    async def _load(self, number: int) -> RowGroup:
+        """Decode a row group in a thread, once for all who wait for it, and cache it."""
+        task = self._loading.get(number)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._decode(number))
+            self._loading[number] = task
+            task.add_done_callback(lambda _: self._loading.pop(number, None))
+        return await asyncio.shield(task)
+
+    async def _decode(self, number: int) -> RowGroup:
+        columns = self._names(self.ref.columns)
+        group = await self._offload(lambda: RowGroup(self._read(number, columns)))
+        self._cache.put(self.ref.name, number, group)
+        return group
+
+    def _names(self, attnums: Sequence[int]) -> list[str]:
+        by_attnum: dict[int, ShardColumn] = {c.attnum: c for c in self.spec.columns}
+        return [f.name for a in attnums for f in column_fields(by_attnum[a])]
+
+    def _read(self, number: int, columns: list[str]) -> Any:
+        # A reader of its own per call: they are not for several threads; the footer is shared.
+        with pq.ParquetFile(self.ref.path, metadata=self._footer, memory_map=True) as file:
+            return file.read_row_group(number, columns=columns, use_threads=False).combine_chunks()
+
+    async def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
+        """Yield (first position, rows) by row group, in order; decoded in a thread, not cached."""
+        plan = self._plan(spec)
+        columns = self._names(plan.attnums)
+
+        def decode(number: int) -> list[Row]:
+            if not columns:
+                count = min(GROUP_ROWS, self.ref.rows - number * GROUP_ROWS)
+                return [plan.constants] * count
+            table = self._read(number, columns)
+            rows: list[Row] = []
+            for at in range(0, table.num_rows, _CHUNK_ROWS):
+                rows += table_rows(table.slice(at, _CHUNK_ROWS), plan)
+            return rows
+
+        for number in range(self._footer.num_row_groups):
+            yield number * GROUP_ROWS, await self._offload(lambda n=number: decode(n))  # type: ignore[misc]
+
+    async def read_arrow(self, attnums: Sequence[int] | None = None) -> Any:
+        """Return the part as a pyarrow.Table: the columns asked for (None: all), s_row_id and s_begin.
+
+        ``s_begin`` is the true one, also for a bulk load.
+        """
+        names = [*self._names(self.ref.columns if attnums is None else attnums), "s_row_id", "s_begin"]
+
+        def read() -> Any:
+            with pq.ParquetFile(self.ref.path, metadata=self._footer, memory_map=True) as file:
+                table = file.read(columns=names, use_threads=False)
+            ref = self.ref
+            if ref.min_begin == ref.max_begin:
+                begins = pa.repeat(pa.scalar(ref.min_begin, pa.int64()), table.num_rows)
+                table = table.set_column(table.column_names.index("s_begin"), "s_begin", begins)
+            return table.replace_schema_metadata(None)
+
+        return await self._offload(read)
+
+    def close(self) -> None:
+        """Drop cached groups. Mappings go with the last reference."""
+        self._cache.drop(self.ref.name)
+        self._sidecars.clear()
+
+
+async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupCache) -> Part:
+    """Open a part: footer and system sidecar are read in a thread, key sidecars at first use.
+
+    Raises:
+        FileNotFoundError: the part is not there.
+        UnknownFormat: a newer server wrote it, or it is damaged, or its length is not the reference's.
+    """
+    path = blob.local_path(parquet_name(ref.name))
+
+    def load() -> tuple[Any, SystemSidecar]:
+        try:
+            with pq.ParquetFile(path, memory_map=True) as file:
+                footer = file.metadata
+        except pa.ArrowInvalid as error:
+            raise UnknownFormat(f"{path} cannot be read: {error}") from error
+        written = (footer.metadata or {}).get(b"holdfast.format")
+        if written != _FORMAT:
+            raise UnknownFormat(f"{path} has format {written!r}; this server knows {_FORMAT!r}")
+        system = SystemSidecar(blob.local_path(system_name(ref.name)))
+        if not footer.num_rows == system.rows == ref.rows:
+            raise UnknownFormat(
+                f"{path} has {footer.num_rows} rows, its sidecar {system.rows}, not {ref.rows}"
+            )
+        return footer, system
+
+    footer, system = await offload(load)
+    return Part(ref, blob, offload, cache, system, footer)

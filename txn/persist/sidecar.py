@@ -1,0 +1,310 @@
+"""Sidecars: small memory-mapped files beside a part that answer "where" without reading the part.
+
+    <part>.sys     by position: row id and begin; by row id: positions
+    <part>.x<id>   one per index: sorted keys -> positions
+
+    key sidecar   | header 64 | types | keys ............ | positions (unless 0, 1, 2 ...) |
+                   integers:   keys   int64[k], k rows with a key; the other positions are those of NULLs
+                   bytes:      keys   offsets u64[n + 1], then after the positions the heap of txn.keycodec keys
+
+All numbers are little-endian, sections begin at multiples of 8. A lookup is a binary search in the mapping: a
+microsecond for integers, five for bytes; nothing is kept on the heap. Files never change.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.columns import int64_view
+from txn.errors import UnknownFormat
+from txn.keycodec import KeyCodec
+from txn.types import Key, KeyRange, PhysicalType
+
+_MAGIC: Final = b"HFSIDECR"
+_FORMAT: Final = 1
+_HEADER: Final = struct.Struct("<8sIIQQIIqq8x")  # magic format kind rows keys flags types_len base begin
+_INTS, _BYTES, _SYSTEM = 1, 2, 3
+_IDENTITY = 1  # positions are 0, 1, 2 ...
+_DENSE = 2  # row ids are base, base + 1 ...
+_ASCENDING = 4  # row ids rise with the position
+_ONE_BEGIN = 8  # all rows begin at the same timestamp
+
+Buffers = list[Any]
+
+
+def _pad(size: int) -> bytes:
+    return b"\0" * (-size % 8)
+
+
+def _raw(column: Any, width: int) -> Any:
+    """Return the value buffer of a null-free fixed-width array."""
+    buffer = column.buffers()[1]
+    if buffer is None:
+        return b""
+    return buffer[column.offset * width : (column.offset + len(column)) * width]
+
+
+def _header(
+    kind: int, rows: int, keys: int, flags: int, types: bytes = b"", base: int = 0, begin: int = 0
+) -> Buffers:
+    head = _HEADER.pack(_MAGIC, _FORMAT, kind, rows, keys, flags, len(types), base, begin)
+    return [head, types, _pad(len(types))]
+
+
+def _is_sorted(column: Any) -> bool:
+    if len(column) < 2:
+        return True
+    return bool(pc.all(pc.less_equal(column.slice(0, len(column) - 1), column.slice(1))).as_py())
+
+
+def _positions(order: Any) -> Buffers:
+    data = _raw(order.cast(pa.uint32()), 4)
+    return [data, _pad(len(data))]
+
+
+def build_key_sidecar(codec: KeyCodec, columns: Sequence[Any], dims: Sequence[Any]) -> Buffers:
+    """Return a key sidecar's contents for an index over ``columns`` (pyarrow arrays in part order).
+
+    Runs in a thread; takes about 0.2 us a row for integers, 0.5 us for texts.
+    """
+    types = msgspec.msgpack.encode(codec.types)
+    rows = len(columns[0])
+    if codec.is_int:
+        values = int64_view(columns[0])
+        keys = rows - values.null_count
+        if not values.null_count and _is_sorted(values):
+            return [*_header(_INTS, rows, keys, _IDENTITY, types), _raw(values, 8)]
+        order = pc.array_sort_indices(values, null_placement="at_end")
+        ordered = values.take(order).slice(0, keys)
+        return [*_header(_INTS, rows, keys, 0, types), _raw(ordered, 8), *_positions(order)]
+    encoded = codec.encode_arrow(columns, dims)
+    flags, positions = _IDENTITY, []
+    if not _is_sorted(encoded):
+        order = pc.array_sort_indices(encoded)
+        encoded = encoded.take(order)
+        flags, positions = 0, _positions(order)
+    if encoded.offset:
+        encoded = pa.concat_arrays([encoded, encoded.slice(0, 0)])
+    _, offsets, heap = encoded.buffers()
+    offsets = offsets[: (rows + 1) * 8] if rows else b"\0" * 8
+    return [*_header(_BYTES, rows, rows, flags, types), offsets, *positions, heap or b""]
+
+
+def build_system_sidecar(row_ids: Any, begins: Any) -> Buffers:
+    """Return the system sidecar's contents from the int64 arrays in part order (at least one row)."""
+    rows = len(row_ids)
+    first = row_ids[0].as_py()
+    flags = 0
+    body: Buffers = []
+    if _is_sorted(row_ids):
+        flags |= _ASCENDING
+        if row_ids[rows - 1].as_py() - first == rows - 1 and len(row_ids.unique()) == rows:
+            flags |= _DENSE
+    if not flags & _DENSE:
+        body.append(_raw(row_ids, 8))
+    bounds: Any = pc.min_max(begins).as_py()
+    if bounds["min"] == bounds["max"]:
+        flags |= _ONE_BEGIN
+    else:
+        body.append(_raw(begins, 8))
+    if not flags & _ASCENDING:
+        order = pc.array_sort_indices(row_ids)
+        body += [_raw(row_ids.take(order), 8), *_positions(order)]
+    return [*_header(_SYSTEM, rows, rows, flags, b"", first, bounds["min"]), *body]
+
+
+class _Mapped:
+    """A mapped sidecar: checks header and length, hands out typed sections."""
+
+    def __init__(self, path: str, kinds: tuple[int, ...]) -> None:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < _HEADER.size:
+                raise UnknownFormat(f"{path} is not a sidecar: {size} bytes")
+            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        magic, version, self.kind, self.rows, self.keys, self.flags, types_len, self.base, self.begin = (
+            _HEADER.unpack_from(self._data)
+        )
+        if magic != _MAGIC or version != _FORMAT or self.kind not in kinds:
+            raise UnknownFormat(f"{path} is a sidecar of format {version}, kind {self.kind}; unknown here")
+        self._path = path
+        self._at = _HEADER.size
+        self.types_bytes = bytes(self.bytes_section(types_len))
+        self._at += -types_len % 8
+
+    def bytes_section(self, size: int) -> memoryview:
+        """Return the next ``size`` bytes. UnknownFormat if the file is shorter."""
+        if self._at + size > len(self._data):
+            raise UnknownFormat(f"{self._path} is cut short")
+        section = self._data[self._at : self._at + size]
+        self._at += size
+        return section
+
+    def int64s(self, count: int) -> memoryview:
+        """Return the next section as int64[count]."""
+        return self.bytes_section(count * 8).cast("q")
+
+    def positions(self) -> memoryview | range:
+        """Return the positions section: u32[rows], or 0, 1, 2 ..."""
+        if self.flags & _IDENTITY:
+            return range(self.rows)
+        section = self.bytes_section(self.rows * 4).cast("I")
+        self._at += -self.rows * 4 % 8
+        return section
+
+    def rest(self) -> memoryview:
+        """Return what remains."""
+        return self._data[self._at :]
+
+
+class _HeapKeys(Sequence[bytes]):
+    """The keys of a bytes sidecar as a sequence that ``bisect`` can search."""
+
+    __slots__ = ("_count", "_heap", "_offsets")
+
+    def __init__(self, offsets: memoryview, heap: memoryview) -> None:
+        self._offsets, self._heap, self._count = offsets, heap, len(offsets) - 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: Any) -> Any:
+        offsets = self._offsets
+        return bytes(self._heap[offsets[i] : offsets[i + 1]])
+
+
+class KeySidecar:
+    """An open key sidecar. All methods are synchronous and take microseconds."""
+
+    def __init__(self, path: str) -> None:
+        """Map the file. Raises FileNotFoundError, UnknownFormat."""
+        mapped = _Mapped(path, (_INTS, _BYTES))
+        self._codec = KeyCodec(msgspec.msgpack.decode(mapped.types_bytes, type=list[PhysicalType]))
+        self._is_int = mapped.kind == _INTS
+        self._rows = mapped.rows
+        self._count = mapped.keys
+        self._keys: Any
+        self._positions: memoryview | range
+        if self._is_int:
+            self._keys = mapped.int64s(mapped.keys)
+            self._positions = mapped.positions()
+        else:
+            offsets = mapped.int64s(mapped.rows + 1)
+            self._positions = mapped.positions()
+            self._keys = _HeapKeys(offsets, mapped.rest())
+
+    def lookup(self, key: Key) -> list[int]:
+        """Return the positions of rows whose key equals ``key`` (full, no NULLs)."""
+        keys, count = self._keys, self._count
+        wanted = key[0] if self._is_int else self._codec.encode(key)
+        at = bisect_left(keys, wanted, 0, count)
+        found: list[int] = []
+        while at < count and keys[at] == wanted:
+            found.append(self._positions[at])
+            at += 1
+        return found
+
+    def _span(self, wanted: KeyRange) -> tuple[int, int]:
+        """Return the half-open range of sorted slots, NULLs included, that the range selects."""
+        keys, count = self._keys, self._count
+        if not self._is_int:
+            start, stop = self._codec.bounds(wanted)
+            low = bisect_left(keys, start, 0, count)
+            return low, bisect_left(keys, stop, low, count)
+        if wanted.prefix:
+            value = wanted.prefix[0]
+            if value is None:
+                return count, self._rows
+            return bisect_left(keys, value, 0, count), bisect_right(keys, value, 0, count)
+        low, high = 0, self._rows
+        if wanted.has_lower or wanted.has_upper:
+            high = count
+        if wanted.has_lower:
+            if wanted.lower is None:
+                return 0, 0
+            find = bisect_left if wanted.lower_inclusive else bisect_right
+            low = find(keys, wanted.lower, 0, count)
+        if wanted.has_upper:
+            if wanted.upper is None:
+                return 0, 0
+            find = bisect_right if wanted.upper_inclusive else bisect_left
+            high = find(keys, wanted.upper, 0, count)
+        return low, max(low, high)
+
+    def _key_at(self, slot: int) -> bytes:
+        if self._is_int:
+            return self._codec.encode((self._keys[slot] if slot < self._count else None,))
+        key: bytes = self._keys[slot]
+        return key
+
+    def range(self, wanted: KeyRange, *, reverse: bool = False) -> Iterator[tuple[bytes, int]]:
+        """Yield (memcomparable key, position) in key order; equal keys in order of position."""
+        low, high = self._span(wanted)
+        slots = range(high - 1, low - 1, -1) if reverse else range(low, high)
+        for slot in slots:
+            yield self._key_at(slot), self._positions[slot]
+
+    def count(self, wanted: KeyRange) -> int:
+        """Return how many rows the range selects, without visiting them."""
+        low, high = self._span(wanted)
+        return high - low
+
+    def contains_any(self, keys: Sequence[Key]) -> Key | None:
+        """Return the first of ``keys`` (full, no NULLs) that some row has, None if there is none."""
+        for key in keys:
+            if self.lookup(key):
+                return key
+        return None
+
+
+class SystemSidecar:
+    """Row ids and begins of a part, both ways."""
+
+    def __init__(self, path: str) -> None:
+        """Map the file. Raises FileNotFoundError, UnknownFormat."""
+        mapped = _Mapped(path, (_SYSTEM,))
+        flags = mapped.flags
+        self.rows = rows = mapped.rows
+        self._ids: memoryview | range = (
+            range(mapped.base, mapped.base + rows) if flags & _DENSE else mapped.int64s(rows)
+        )
+        self.one_begin: int | None = mapped.begin if flags & _ONE_BEGIN else None
+        self._begins: memoryview | None = None if flags & _ONE_BEGIN else mapped.int64s(rows)
+        self._dense = bool(flags & _DENSE)
+        self._base = mapped.base
+        if flags & _ASCENDING:
+            self._sorted: memoryview | range = self._ids
+            self._positions: memoryview | range = range(rows)
+        else:
+            self._sorted = mapped.int64s(rows)
+            self._positions = mapped.positions()
+
+    def row_id(self, position: int) -> int:
+        """Return the row id at a position; IndexError outside."""
+        return self._ids[position]
+
+    def begin(self, position: int) -> int:
+        """Return the stored begin at a position (0: a bulk load's, known by the part's reference)."""
+        return self._begins[position] if self._begins is not None else self.one_begin or 0
+
+    def positions(self, row_id: int) -> list[int]:
+        """Return the positions of a row's versions."""
+        if self._dense:
+            at = row_id - self._base
+            return [at] if 0 <= at < self.rows else []
+        ids = self._sorted
+        at = bisect_left(ids, row_id)
+        found: list[int] = []
+        while at < self.rows and ids[at] == row_id:
+            found.append(self._positions[at])
+            at += 1
+        return found
