@@ -31,7 +31,7 @@ from pgwire.framing import (
     FrameBuffer,
     frame_limits,
 )
-from pgwire.state import COPY_IN, DROPPED, RECEIVE, SEND, State
+from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State
 
 NO_FRAME: Final = 0  # next_frame: nothing to act on now
 COPY_CHUNK_BYTES: Final = 256 << 10  # copy_chunk hands out about this much at a time
@@ -137,6 +137,26 @@ class Connection:
         In state STARTUP the type is one of the numbers above 255 of ``messages`` and the value is in
         ``startup_message``. Raises as ``next_event``, but leaves payloads unread.
         """
+        # The usual case first: a whole frame is there and means something in this state.
+        frames = self._frames
+        data = frames.data
+        pos = frames.pos
+        left = len(data) - pos
+        if left == 0 and not frames.more:
+            return NO_FRAME
+        if left >= 5 and not self._copy_left:
+            kind, length = HEADER.unpack_from(data, pos)
+            after = ACTED_ON[self.state].get(kind)
+            if after is not None and 4 <= length < left and length <= self._limits[kind]:
+                self.data = data
+                self.start = pos + 5
+                self.stop = frames.pos = pos + 1 + length
+                self.state = after
+                return kind  # type: ignore[no-any-return]
+        return self._next_frame_with_care()
+
+    def _next_frame_with_care(self) -> int:
+        """Do what ``next_frame`` does where something is missing, meaningless, illegal or a start-up packet."""
         frames = self._frames
         while True:
             state = self.state
@@ -147,31 +167,22 @@ class Connection:
                 return self._next_startup()
             if self._copy_left and not self._skip_copy_rest():
                 return NO_FRAME
-            data = frames.data
-            pos = frames.pos
-            if len(data) - pos < 5:
-                if not frames.has(5):
-                    return NO_FRAME
-                data = frames.data
-                pos = frames.pos
-            kind, length = HEADER.unpack_from(data, pos)
+            if not frames.has(5):
+                return NO_FRAME
+            kind, length = HEADER.unpack_from(frames.data, frames.pos)
             limit = self._limits.get(kind)
             after = table.get(kind)
             if after is None or limit is None or not 4 <= length <= limit:
                 raise self._refuse(kind, length, limit)
-            stop = pos + 1 + length
-            if stop > len(data):
-                if not frames.has(1 + length):
-                    return NO_FRAME
-                data = frames.data
-                pos = frames.pos
-                stop = pos + 1 + length
-            frames.pos = stop
-            if after is state and kind in DROPPED[state]:
+            if not frames.has(1 + length):
+                return NO_FRAME
+            pos = frames.pos
+            frames.pos = pos + 1 + length
+            if kind in DROPPED[state]:
                 continue
-            self.data = data
+            self.data = frames.data
             self.start = pos + 5
-            self.stop = stop
+            self.stop = frames.pos
             self.state = after
             return int(kind)
 

@@ -45,25 +45,25 @@ def frame_limits(max_message_bytes: int) -> dict[int, int]:
 class FrameBuffer:
     """Received bytes that are not consumed yet.
 
-    ``data[pos:]`` is what can be looked at; ``_more`` are chunks behind it, joined when needed.
+    ``data[pos:]`` is what can be looked at; ``more`` are chunks behind it, joined when needed.
     """
 
-    __slots__ = ("_more", "_more_bytes", "data", "pos")
+    __slots__ = ("_more_bytes", "data", "more", "pos")
 
     def __init__(self) -> None:
         """Start empty."""
         self.data = b""
         self.pos = 0
-        self._more: list[bytes] = []
+        self.more: list[bytes] = []
         self._more_bytes = 0
 
     def feed(self, chunk: bytes) -> None:
         """Append what the socket delivered."""
-        if self.pos == len(self.data) and not self._more:
+        if self.pos == len(self.data) and not self.more:
             self.data = chunk
             self.pos = 0
         else:
-            self._more.append(chunk)
+            self.more.append(chunk)
             self._more_bytes += len(chunk)
 
     def __len__(self) -> int:
@@ -77,10 +77,10 @@ class FrameBuffer:
             return True
         if held + self._more_bytes < count:
             return False
-        self._more.insert(0, self.data[self.pos :])
-        self.data = b"".join(self._more)
+        self.more.insert(0, self.data[self.pos :])
+        self.data = b"".join(self.more)
         self.pos = 0
-        self._more = []
+        self.more = []
         self._more_bytes = 0
         return True
 
@@ -92,7 +92,7 @@ class FrameBuffer:
 
     def take_partial(self, limit: int) -> bytes:
         """Consume at most ``limit`` of the contiguous unread bytes (possibly none)."""
-        if self.pos == len(self.data) and self._more:
+        if self.pos == len(self.data) and self.more:
             self.has(len(self))
         return self.take(min(limit, len(self.data) - self.pos))
 
@@ -100,5 +100,5 @@ class FrameBuffer:
         """Forget everything."""
         self.data = b""
         self.pos = 0
-        self._more = []
+        self.more = []
         self._more_bytes = 0

@@ -124,6 +124,14 @@ RECEIVE: Final = _expand(RECEIVE_ROWS)
 SEND: Final = _expand(SEND_ROWS)
 DROPPED: Final = {state: frozenset(map(ord, DROPPED_ROWS.get(state, ""))) for state in State}
 
+# RECEIVE without the dropped rows: what the connection hands on (bench/wire_loop.py pays for this one).
+ACTED_ON: Final = {
+    state: {
+        kind: after for kind, after in RECEIVE[state].items() if kind not in DROPPED[state] and kind < 256
+    }
+    for state in State
+}
+
 COPY_IN: Final = frozenset((State.COPY_IN_SIMPLE, State.COPY_IN_EXTENDED))
 COPY_OUT: Final = frozenset((State.COPY_OUT_SIMPLE, State.COPY_OUT_EXTENDED))
 
