@@ -16,14 +16,22 @@ class DataError(Exception):
         message: primary message in PostgreSQL's wording, without a trailing period.
         detail: second sentence(s) for the DETAIL field, or None.
         hint: what the user can do, or None.
+        where: the CONTEXT field (W), e.g. ``COPY t, line 3, column b: "x"``, or None.
     """
 
     def __init__(
-        self, sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None
+        self,
+        sqlstate: str,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        where: str | None = None,
     ) -> None:
-        """Make an error with PostgreSQL's fields C, M, D and H."""
+        """Make an error with PostgreSQL's fields C, M, D, H and W."""
         super().__init__(message)
         self.sqlstate = sqlstate
         self.message = message
         self.detail = detail
         self.hint = hint
+        self.where = where

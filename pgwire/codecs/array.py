@@ -1,0 +1,357 @@
+"""Arrays of any type with a codec; value: nested ``tuple``, ``()`` when empty.
+
+    {1,2,NULL}   {{"a b","c\\"d"},{e,"null"}}   (1, 2, None)   (("a b", 'c"d'), ("e", "null"))
+
+Lower bounds are 1; text or binary input with other bounds is 0A000 (bounds written as ``[1:2]=`` are fine).
+Some element types are tuples themselves (interval, timetz, tid, record): ``leaf_is_tuple`` tells, so that nesting
+is not mistaken for a dimension.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from pgwire.codecs.errors import DataError
+
+Array: TypeAlias = tuple[Any, ...]
+
+MAX_DIMENSIONS: Final = 6
+MAX_ELEMENTS: Final = 134_217_727
+_SPACE: Final = " \t\n\r\f\v"
+_PLAIN: Final = re.compile(r'[^"\\{},\s]+(?:[ \t]+[^"\\{},\s]+)*')
+_FLAT: Final = re.compile(r'\{[^"\\{}\s]+\}')
+_NULLS: Final = frozenset(map("".join, itertools.product("nN", "uU", "lL", "lL")))
+_NEEDS_QUOTES: Final = re.compile(r'[{}",\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z')
+_BOUNDS: Final = re.compile(r"\[\s*(?:([+-]?\d+)\s*:\s*)?([+-]?\d+)\s*\]")
+
+
+def dimensions(value: Array, leaf_is_tuple: bool = False) -> tuple[int, ...]:
+    """Return the length of each dimension; ``()`` for an empty array."""
+    lengths: list[int] = []
+    level: Any = value
+    while isinstance(level, tuple) and level and not (lengths and leaf_is_tuple and _is_leaf(level)):
+        lengths.append(len(level))
+        level = level[0]
+    return tuple(lengths)
+
+
+def _is_leaf(value: Array) -> bool:
+    """Whether a tuple inside an array of tuple-valued elements is an element and not a dimension."""
+    return not any(item is None or isinstance(item, tuple) for item in value)
+
+
+def flatten(value: Array, depth: int) -> list[Any]:
+    """Return the elements of an array of ``depth`` dimensions in order."""
+    items = list(value)
+    for _ in range(depth - 1):
+        items = [inner for item in items for inner in item]
+    return items
+
+
+def nest(items: list[Any], lengths: tuple[int, ...]) -> Array:
+    """Build the nested tuple of a flat list."""
+    if not items:
+        return ()
+    for length in reversed(lengths[1:]):
+        items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
+    return tuple(items)
+
+
+def _malformed(text: str, detail: str) -> DataError:
+    return DataError("22P02", f'malformed array literal: "{text}"', detail=detail)
+
+
+def check_size(lengths: tuple[int, ...]) -> None:
+    """Raise 54000 for too many dimensions or elements."""
+    if len(lengths) > MAX_DIMENSIONS:
+        raise DataError(
+            "54000",
+            f"number of array dimensions ({len(lengths)}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
+        )
+    total = 1
+    for length in lengths:
+        total *= length
+    if total > MAX_ELEMENTS:
+        raise DataError("54000", f"array size exceeds the maximum allowed ({MAX_ELEMENTS})")
+
+
+def parse(text: str, element: Callable[[str], Any]) -> Array:
+    """Read an array; ``element`` reads one element's text.
+
+    Raises:
+        DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not
+            fit; 0A000 lower bounds other than 1; what ``element`` raises.
+    """
+    if _FLAT.fullmatch(text):
+        parts = text[1:-1].split(",")
+        if "" not in parts:
+            return tuple([None if p in _NULLS else element(p) for p in parts])
+    at = _skip(text, 0)
+    bounds: list[int] = []
+    if text[at : at + 1] == "[":
+        while text[at : at + 1] == "[":
+            match = _BOUNDS.match(text, at)
+            if match is None:
+                raise _malformed(text, '"[" must introduce explicitly-specified array dimensions.')
+            low, high = int(match[1] or 1), int(match[2])
+            if high < low:
+                raise DataError("2202E", "upper bound cannot be less than lower bound")
+            if low != 1:
+                raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
+            bounds.append(high)
+            at = _skip(text, match.end())
+        if text[at : at + 1] != "=":
+            raise _malformed(text, 'Missing "=" after array dimensions.')
+        at = _skip(text, at + 1)
+        if text[at : at + 1] != "{":
+            raise _malformed(text, 'Array contents must start with "{".')
+    elif text[at : at + 1] != "{":
+        raise _malformed(text, 'Array value must start with "{" or dimension information.')
+    value, end = _Reader(text, element).level(at, 1)
+    if _skip(text, end) != len(text):
+        raise _malformed(text, "Junk after closing right brace.")
+    lengths = _measure(value, text)
+    if bounds and list(lengths) != bounds:
+        raise _malformed(text, "Specified array dimensions do not match array contents.")
+    return _freeze(value) if lengths else ()
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+class _Reader:
+    """Recursive reader; dimensions are lists, elements are wrapped to stay apart from them."""
+
+    def __init__(self, text: str, element: Callable[[str], Any]) -> None:
+        self.text = text
+        self.element = element
+
+    def level(self, at: int, depth: int) -> tuple[list[Any], int]:
+        """Read ``{...}`` at ``at``; return its items and the position after it."""
+        text = self.text
+        if depth > MAX_DIMENSIONS:
+            raise DataError(
+                "54000",
+                f"number of array dimensions ({depth}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
+            )
+        items: list[Any] = []
+        at = _skip(text, at + 1)
+        if text[at : at + 1] == "}":
+            return items, at + 1
+        while True:
+            at = _skip(text, at)
+            char = text[at : at + 1]
+            if char == "{":
+                item: Any
+                item, at = self.level(at, depth + 1)
+                items.append(item)
+            elif char == "":
+                raise _malformed(text, "Unexpected end of input.")
+            elif char in ",}":
+                raise _malformed(text, f'Unexpected "{char}" character.')
+            else:
+                item, at = self.item(at)
+                items.append((item,))
+            at = _skip(text, at)
+            char = text[at : at + 1]
+            if char == "}":
+                return items, at + 1
+            if char == "":
+                raise _malformed(text, "Unexpected end of input.")
+            if char == "{":
+                raise _malformed(text, 'Unexpected "{" character.')
+            if char != ",":
+                raise _malformed(text, "Unexpected array element.")
+            at += 1
+
+    def item(self, at: int) -> tuple[Any, int]:
+        """Read one element, quoted or not."""
+        text = self.text
+        if text[at] == '"':
+            piece, at = self.quoted(at)
+            return self.element(piece), at
+        match = _PLAIN.match(text, at)
+        if match is not None and text[match.end() : match.end() + 1] in (",", "}"):
+            piece = match[0]
+            return (None if piece in _NULLS else self.element(piece)), match.end()
+        out: list[str] = []
+        kept = 0  # blanks at the end are dropped, but not escaped ones
+        escaped = False
+        while True:
+            char = text[at : at + 1]
+            if char == "":
+                raise _malformed(text, "Unexpected end of input.")
+            if char in ",}":
+                break
+            if char == "{":
+                raise _malformed(text, 'Unexpected "{" character.')
+            if char == '"':
+                raise _malformed(text, "Unexpected array element.")
+            if char == "\\":
+                at += 1
+                if at >= len(text):
+                    raise _malformed(text, "Unexpected end of input.")
+                escaped = True
+                out.append(text[at])
+                kept = len(out)
+            else:
+                out.append(char)
+                if char not in _SPACE:
+                    kept = len(out)
+            at += 1
+        piece = "".join(out[:kept])
+        return (None if not escaped and piece in _NULLS else self.element(piece)), at
+
+    def quoted(self, at: int) -> tuple[str, int]:
+        text = self.text
+        out: list[str] = []
+        at += 1
+        while True:
+            end = at
+            while end < len(text) and text[end] not in '"\\':
+                end += 1
+            out.append(text[at:end])
+            if end >= len(text):
+                raise _malformed(text, "Unexpected end of input.")
+            if text[end] == '"':
+                return "".join(out), end + 1
+            if end + 1 >= len(text):
+                raise _malformed(text, "Unexpected end of input.")
+            out.append(text[end + 1])
+            at = end + 2
+
+
+def _measure(items: list[Any], text: str) -> tuple[int, ...]:
+    """Return the lengths of a rectangular nest of lists (elements are 1-tuples); ``()`` if it is empty."""
+    uneven = "Multidimensional arrays must have sub-arrays with matching dimensions."
+    if not items:
+        return ()
+    if not isinstance(items[0], list):
+        if any(isinstance(item, list) for item in items):
+            raise _malformed(text, uneven)
+        return (len(items),)
+    inner: set[tuple[int, ...]] = set()
+    for item in items:
+        if not isinstance(item, list):
+            raise _malformed(text, uneven)
+        inner.add(_measure(item, text))
+    if len(inner) != 1:
+        raise _malformed(text, uneven)
+    (lengths,) = inner
+    return (len(items), *lengths) if lengths else ()
+
+
+def _freeze(items: list[Any]) -> Array:
+    return tuple([_freeze(item) if isinstance(item, list) else item[0] for item in items])
+
+
+def quote(text: str) -> str:
+    """Quote one element's text if it needs to be."""
+    if _NEEDS_QUOTES.search(text):
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text
+
+
+def printer(element: Callable[[Any], str], *, leaf_is_tuple: bool, plain: bool) -> Callable[[Array], str]:
+    """Return the function that prints arrays; ``plain`` promises that elements never need quotes."""
+
+    def show_level(value: Array, depth: int) -> str:
+        if depth > 1:
+            return "{" + ",".join([show_level(item, depth - 1) for item in value]) + "}"
+        if plain:
+            return "{" + ",".join(["NULL" if item is None else element(item) for item in value]) + "}"
+        return "{" + ",".join(["NULL" if item is None else quote(element(item)) for item in value]) + "}"
+
+    def show(value: Array) -> str:
+        if not value:
+            return "{}"
+        return show_level(value, len(dimensions(value, leaf_is_tuple)))
+
+    return show
+
+
+_HEADER: Final = struct.Struct(">iii")
+_DIMENSION: Final = struct.Struct(">ii")
+_LENGTH: Final = struct.Struct(">i")
+
+
+def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lower_bound: int = 1) -> Array:
+    """Read the binary form; 42804 for another element type, 22P03 for a broken header, 0A000 for bounds."""
+    if len(data) < 12:
+        raise DataError("08P01", "insufficient data left in message")
+    count, flags, oid = _HEADER.unpack_from(data)
+    if count < 0:
+        raise DataError("22P03", f"invalid number of dimensions: {count}")
+    if count > MAX_DIMENSIONS:
+        raise DataError(
+            "54000", f"number of array dimensions ({count}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
+        )
+    if flags not in (0, 1):
+        raise DataError("22P03", "invalid array flags")
+    if oid != element_oid:
+        raise DataError(
+            "42804", f"binary data has array element type {oid} instead of expected {element_oid}"
+        )
+    at = 12
+    lengths: list[int] = []
+    for _ in range(count):
+        if len(data) < at + 8:
+            raise DataError("08P01", "insufficient data left in message")
+        length, bound = _DIMENSION.unpack_from(data, at)
+        if length < 0:
+            raise DataError("22P03", "invalid array length")
+        if length and bound != lower_bound:
+            raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
+        lengths.append(length)
+        at += 8
+    check_size(tuple(lengths))
+    total = 1 if lengths else 0
+    for length in lengths:
+        total *= length
+    items: list[Any] = []
+    view = memoryview(data)
+    for _ in range(total):
+        if len(data) < at + 4:
+            raise DataError("08P01", "insufficient data left in message")
+        (size,) = _LENGTH.unpack_from(data, at)
+        at += 4
+        if size == -1:
+            items.append(None)
+            continue
+        if size < 0 or len(data) < at + size:
+            raise DataError("08P01", "insufficient data left in message")
+        items.append(element(bytes(view[at : at + size])))
+        at += size
+    if at != len(data):
+        raise DataError("22P03", "incorrect binary data format")
+    return nest(items, tuple(lengths))
+
+
+def sender(
+    element_oid: int, element: Callable[[Any], bytes], *, leaf_is_tuple: bool, lower_bound: int = 1
+) -> Callable[[Array], bytes]:
+    """Return the function that gives the binary form."""
+
+    def send(value: Array) -> bytes:
+        lengths = dimensions(value, leaf_is_tuple)
+        items = flatten(value, len(lengths)) if lengths else []
+        has_null = None in items
+        parts = [_HEADER.pack(len(lengths), 1 if has_null else 0, element_oid)]
+        parts += [_DIMENSION.pack(length, lower_bound) for length in lengths]
+        for item in items:
+            if item is None:
+                parts.append(b"\xff\xff\xff\xff")
+            else:
+                data = element(item)
+                parts.append(_LENGTH.pack(len(data)))
+                parts.append(data)
+        return b"".join(parts)
+
+    return send

@@ -1,0 +1,48 @@
+"""bit and varbit; values ``str`` of ``0`` and ``1``. Lengths are applied in ``typmod.py``."""
+
+from __future__ import annotations
+
+import struct
+
+from pgwire.codecs.errors import DataError
+
+
+def parse(text: str) -> str:
+    """Read binary digits, optionally after ``B``, or hexadecimal ones after ``X``; 22P02 names a bad digit."""
+    kind, digits = text[:1], text
+    if kind in ("b", "B", "x", "X"):
+        digits = text[1:]
+    if kind in ("x", "X"):
+        for char in digits:
+            if char not in "0123456789abcdefABCDEF":
+                raise DataError("22P02", f'"{char}" is not a valid hexadecimal digit')
+        return "".join([f"{int(char, 16):04b}" for char in digits])
+    for char in digits:
+        if char not in "01":
+            raise DataError("22P02", f'"{char}" is not a valid binary digit')
+    return digits
+
+
+def show(value: str) -> str:
+    """Return the digits."""
+    return value
+
+
+def recv(data: bytes) -> str:
+    """Read the number of bits (int32) and the bits, padded to whole bytes; 22P03."""
+    if len(data) < 4:
+        raise DataError("08P01", "insufficient data left in message")
+    (length,) = struct.unpack_from(">i", data)
+    if length < 0:
+        raise DataError("22P03", "invalid length in external bit string")
+    size = (length + 7) // 8
+    if len(data) != 4 + size:
+        raise DataError("08P01" if len(data) < 4 + size else "22P03", "insufficient data left in message")
+    return "".join([f"{byte:08b}" for byte in data[4:]])[:length]
+
+
+def send(value: str) -> bytes:
+    """Return bit count and padded bits."""
+    size = (len(value) + 7) // 8
+    packed = int(value.ljust(size * 8, "0"), 2).to_bytes(size, "big") if size else b""
+    return struct.pack(">i", len(value)) + packed

@@ -1,0 +1,348 @@
+"""All codecs by type oid: the one entrance for values in and out.
+
+    text_input(oid, text, typmod, settings)  -> value       text_output(oid, value, settings)   -> str
+    binary_input(oid, data, settings)        -> value       binary_output(oid, value, settings) -> bytes
+
+``text_decoder``, ``binary_decoder``, ``text_printer``, ``text_encoder`` and ``binary_encoder`` return the bare
+function of a type, bound to settings, for loops. NULL is never passed to any of them. A type without a codec is
+0A000.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pgwire.codecs import array, bit, bytea, datetime, domain, interval, json, numeric, system, text, uuid
+from pgwire.codecs import bool as bool_
+from pgwire.codecs import datetime_show as show
+from pgwire.codecs import float as float_
+from pgwire.codecs import int as int_
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.typmod import interval_limits, typmod_function
+
+__all__ = [
+    "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
+    "codec", "has_codec", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
+    "type_size",
+]  # fmt: skip
+
+Parse: TypeAlias = Callable[[str], Any]
+Print: TypeAlias = Callable[[Any], str]
+Recv: TypeAlias = Callable[[bytes], Any]
+Send: TypeAlias = Callable[[Any], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Codec:
+    """The four conversions of a type, each made for given settings.
+
+    Attributes:
+        size: pg_type.typlen: bytes, -1 for variable length, -2 for cstring.
+        plain: the text form never needs quoting in an array or record.
+        ascii: the text form is ASCII (so that characters are bytes).
+    """
+
+    oid: int
+    name: str
+    size: int
+    parse: Callable[[CodecSettings], Parse]
+    show: Callable[[CodecSettings], Print]
+    recv: Callable[[CodecSettings], Recv]
+    send: Callable[[CodecSettings], Send]
+    plain: bool = False
+    ascii: bool = True
+
+
+_CODECS: dict[int, Codec] = {}
+
+
+def _always(function: Any) -> Callable[[CodecSettings], Any]:
+    return lambda _: function
+
+
+def _add(
+    oid: int, name: str, size: int, parse: Parse, show_: Print, recv: Recv, send: Send, *,
+    plain: bool = False, ascii: bool = True,
+) -> None:  # fmt: skip
+    """Add a type whose forms do not depend on settings."""
+    _CODECS[oid] = Codec(
+        oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_), recv=_always(recv),
+        send=_always(send), plain=plain, ascii=ascii,
+    )  # fmt: skip
+
+
+def _add_for(
+    oid: int, name: str, size: int, parse: Callable[[str, CodecSettings], Any],
+    printer: Callable[[CodecSettings], Print], recv: Recv, send: Send,
+) -> None:  # fmt: skip
+    """Add a type whose text form depends on settings."""
+    _CODECS[oid] = Codec(
+        oid=oid, name=name, size=size, parse=lambda settings: lambda text: parse(text, settings),
+        show=printer, recv=_always(recv), send=_always(send),
+    )  # fmt: skip
+
+
+def _add_scalars() -> None:
+    _add(domain.BOOL, "boolean", 1, bool_.parse, bool_.show, bool_.recv, bool_.send, plain=True)
+    _add(domain.INT2, "smallint", 2, int_.parse_int2, int_.show, int_.recv_int2, int_.send_int2, plain=True)
+    _add(domain.INT4, "integer", 4, int_.parse_int4, int_.show, int_.recv_int4, int_.send_int4, plain=True)
+    _add(domain.INT8, "bigint", 8, int_.parse_int8, int_.show, int_.recv_int8, int_.send_int8, plain=True)
+    _add(domain.OID, "oid", 4, int_.parse_oid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
+    _add(domain.XID, "xid", 4, int_.parse_xid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
+    _add(domain.CID, "cid", 4, int_.parse_cid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
+    _add(domain.XID8, "xid8", 8, int_.parse_xid8, int_.show, int_.recv_xid8, int_.send_xid8, plain=True)
+    _add(domain.TID, "tid", 6, system.parse_tid, system.show_tid, system.recv_tid, system.send_tid)
+    for oid, name in domain.REG_TYPES.items():
+        _add(oid, name, 4, _reg_reader(name), _show_reg, int_.recv_oid, int_.send_oid, plain=True)
+    _add(domain.NUMERIC, "numeric", -1, numeric.parse, numeric.show, numeric.recv, numeric.send, plain=True)
+    _add_floats()
+    _add(domain.UUID, "uuid", 16, uuid.parse, uuid.show, uuid.recv, uuid.send, plain=True)
+    _add(domain.BIT, "bit", -1, bit.parse, bit.show, bit.recv, bit.send)
+    _add(domain.VARBIT, "bit varying", -1, bit.parse, bit.show, bit.recv, bit.send)
+    _CODECS[domain.BYTEA] = Codec(
+        oid=domain.BYTEA, name="bytea", size=-1, parse=_always(bytea.parse),
+        show=lambda s: bytea.show_hex if s.bytea_output == "hex" else bytea.show_escape,
+        recv=_always(bytea.copy), send=_always(bytea.copy),
+    )  # fmt: skip
+    _add(domain.VOID, "void", 4, system.parse_void, system.show_void, system.recv_void, system.send_void)
+
+
+def _add_floats() -> None:
+    def float8(settings: CodecSettings) -> Print:
+        extra = settings.extra_float_digits
+        if extra > 0:
+            return float_.show_float8
+        return lambda value: float_.show_digits(value, 15 + extra)
+
+    def float4(settings: CodecSettings) -> Print:
+        extra = settings.extra_float_digits
+        if extra > 0:
+            return float_.show_float4
+        return lambda value: float_.show_digits(value, 6 + extra)
+
+    for oid, name, size, parse, printer, recv, send in (
+        (domain.FLOAT4, "real", 4, float_.parse_float4, float4, float_.recv_float4, float_.send_float4),
+        (domain.FLOAT8, "double precision", 8, float_.parse_float8, float8, float_.recv_float8,
+         float_.send_float8),
+    ):  # fmt: skip
+        _CODECS[oid] = Codec(
+            oid=oid, name=name, size=size, parse=_always(parse), show=printer, recv=_always(recv),
+            send=_always(send), plain=True,
+        )  # fmt: skip
+
+
+def _reg_reader(name: str) -> Parse:
+    def parse(value: str) -> int:
+        if value == "-":
+            return 0
+        if not value.isdigit():
+            raise DataError("0A000", f"input of type {name} by name is not supported here")
+        return int_.parse_oid(value)
+
+    return parse
+
+
+def _show_reg(value: int) -> str:
+    return str(value) if value else "-"
+
+
+def _add_texts() -> None:
+    for oid, name, size in (
+        (domain.TEXT, "text", -1), (domain.VARCHAR, "character varying", -1), (domain.BPCHAR, "character", -1),
+        (domain.UNKNOWN, "unknown", -2), (domain.CSTRING, "cstring", -2),
+        (domain.REFCURSOR, "refcursor", -1), (domain.ACLITEM, "aclitem", 12),
+        (domain.PG_NODE_TREE, "pg_node_tree", -1),
+    ):  # fmt: skip
+        _add(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text, ascii=False)
+    _add(
+        domain.NAME, "name", 64, text.parse_name, text.show_text, text.recv_name, text.send_text, ascii=False
+    )
+    _add(domain.CHAR, '"char"', 1, text.parse_char, text.show_text, text.recv_char, text.send_char)
+    _add(
+        domain.JSON, "json", -1, json.parse_json, text.show_text, json.recv_json, text.send_text, ascii=False
+    )
+    _add(
+        domain.JSONB, "jsonb", -1, json.parse_jsonb, text.show_text, json.recv_jsonb, json.send_jsonb,
+        ascii=False,
+    )  # fmt: skip
+
+
+def _add_times() -> None:
+    _add_for(domain.DATE, "date", 4, datetime.parse_date, show.date_printer, datetime.recv_date,
+             datetime.send_date)  # fmt: skip
+    _add_for(domain.TIME, "time without time zone", 8, datetime.parse_time, _always(show.show_time),
+             datetime.recv_time, datetime.send_time)  # fmt: skip
+    _add_for(domain.TIMETZ, "time with time zone", 12, datetime.parse_timetz, _always(show.show_timetz),
+             datetime.recv_timetz, datetime.send_timetz)  # fmt: skip
+    _add_for(domain.TIMESTAMP, "timestamp without time zone", 8, datetime.parse_timestamp,
+             show.timestamp_printer, datetime.recv_timestamp, datetime.send_timestamp)  # fmt: skip
+    _add_for(domain.TIMESTAMPTZ, "timestamp with time zone", 8, datetime.parse_timestamptz,
+             show.timestamptz_printer, datetime.recv_timestamp, datetime.send_timestamp)  # fmt: skip
+    _add_for(domain.INTERVAL, "interval", 16, interval.parse, interval.printer, interval.recv,
+             interval.send)  # fmt: skip
+
+
+def _add_composites() -> None:
+    for oid, name, element, recv, send in (
+        (domain.INT2VECTOR, "int2vector", int_.parse_int2, int_.recv_int2, int_.send_int2),
+        (domain.OIDVECTOR, "oidvector", int_.parse_oid, int_.recv_oid, int_.send_oid),
+    ):
+        inner = domain.INT2 if oid == domain.INT2VECTOR else domain.OID
+        _add(
+            oid, name, -1, system.vector_reader(element), system.show_vector,
+            functools.partial(array.recv, element_oid=inner, element=recv, lower_bound=0),
+            array.sender(inner, send, leaf_is_tuple=False, lower_bound=0),
+        )  # fmt: skip
+    _CODECS[domain.RECORD] = Codec(
+        oid=domain.RECORD, name="record", size=-1, parse=_no_record, show=_record_printer,
+        recv=_no_record, send=_record_sender, ascii=False,
+    )  # fmt: skip
+
+
+def _no_record(settings: CodecSettings) -> Callable[[Any], Any]:
+    def refuse(value: Any) -> Any:
+        raise DataError("0A000", "input of anonymous composite types is not implemented")
+
+    return refuse
+
+
+def _record_printer(settings: CodecSettings) -> Print:
+    def show_record(value: Any) -> str:
+        fields = [
+            "" if item is None else system.quote_field(text_output(oid, item, settings))
+            for oid, item in zip(system.record_types(value), value, strict=True)
+        ]
+        return f"({','.join(fields)})"
+
+    return show_record
+
+
+def _record_sender(settings: CodecSettings) -> Send:
+    def send(value: Any) -> bytes:
+        types = system.record_types(value)
+        fields = [
+            None if item is None else binary_output(oid, item, settings)
+            for oid, item in zip(types, value, strict=True)
+        ]
+        return system.send_record(types, fields)
+
+    return send
+
+
+def _array_codec(oid: int, element: Codec) -> Codec:
+    tuple_leaf = element.oid in domain.TUPLE_TYPES
+
+    def recv(settings: CodecSettings) -> Recv:
+        inner = element.recv(settings)
+        return lambda data: array.recv(data, element.oid, inner)
+
+    return Codec(
+        oid=oid, name=element.name + "[]", size=-1,
+        parse=lambda s: functools.partial(array.parse, element=element.parse(s)),
+        show=lambda s: array.printer(element.show(s), leaf_is_tuple=tuple_leaf, plain=element.plain),
+        recv=recv,
+        send=lambda s: array.sender(element.oid, element.send(s), leaf_is_tuple=tuple_leaf),
+        ascii=element.ascii,
+    )  # fmt: skip
+
+
+# Domains of information_schema travel as their base types.
+_DOMAINS = {13221: domain.INT4, 13224: domain.VARCHAR, 13226: domain.NAME, 13231: domain.TIMESTAMPTZ,
+            13233: domain.VARCHAR}  # fmt: skip
+
+
+def _fill() -> None:
+    _add_scalars()
+    _add_texts()
+    _add_times()
+    _add_composites()
+    for oid, element in domain.ARRAY_ELEMENT.items():
+        _CODECS[oid] = _array_codec(oid, _CODECS[element])
+    for oid, base in _DOMAINS.items():
+        _CODECS[oid] = _CODECS[base]
+        _CODECS[oid - 1] = _array_codec(oid - 1, _CODECS[base])
+
+
+_fill()
+
+
+def has_codec(type_oid: int) -> bool:
+    """Whether values of the type can be read and printed."""
+    return type_oid in _CODECS
+
+
+def codec(type_oid: int) -> Codec:
+    """Return the codec of a type; 0A000 if it has none."""
+    try:
+        return _CODECS[type_oid]
+    except KeyError:
+        raise DataError("0A000", f"values of the type with oid {type_oid} are not supported") from None
+
+
+def type_size(type_oid: int) -> int:
+    """Return RowDescription's type size: bytes, -1 variable, -2 cstring (and unknown)."""
+    found = _CODECS.get(type_oid)
+    return found.size if found is not None else -1
+
+
+def text_decoder(type_oid: int, settings: CodecSettings = DEFAULT, typmod: int = -1) -> Parse:
+    """Return the function that reads the type's text, applying ``typmod`` as an assignment does."""
+    if typmod >= 0 and type_oid == domain.INTERVAL:
+        fields = interval_limits(typmod)[0]
+        parse: Parse = functools.partial(interval.parse, settings=settings, fields=fields)
+    else:
+        parse = codec(type_oid).parse(settings)
+    apply = typmod_function(type_oid, typmod)
+    return parse if apply is None else lambda value: apply(parse(value))
+
+
+def text_input(type_oid: int, text: str, typmod: int = -1, settings: CodecSettings = DEFAULT) -> Any:
+    """Read a value from its text form and apply ``typmod``.
+
+    Raises:
+        DataError: 22P02 and kin as PostgreSQL words them; 0A000 for a type without codec.
+    """
+    return text_decoder(type_oid, settings, typmod)(text)
+
+
+@functools.lru_cache(maxsize=1024)
+def text_printer(type_oid: int, settings: CodecSettings = DEFAULT) -> Print:
+    """Return the function from value to text (str)."""
+    return codec(type_oid).show(settings)
+
+
+def text_output(type_oid: int, value: Any, settings: CodecSettings = DEFAULT) -> str:
+    """Print a value."""
+    return text_printer(type_oid, settings)(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def text_encoder(type_oid: int, settings: CodecSettings = DEFAULT) -> Send:
+    """Return the function from value to text in UTF-8."""
+    printer = codec(type_oid).show(settings)
+    return lambda value: printer(value).encode("utf-8")
+
+
+def binary_decoder(type_oid: int, settings: CodecSettings = DEFAULT) -> Recv:
+    """Return the function that reads the type's binary form."""
+    return codec(type_oid).recv(settings)
+
+
+def binary_input(type_oid: int, data: bytes, settings: CodecSettings = DEFAULT) -> Any:
+    """Read a value from its binary form. Raises 22P03 and kin."""
+    return codec(type_oid).recv(settings)(data)
+
+
+@functools.lru_cache(maxsize=1024)
+def binary_encoder(type_oid: int, settings: CodecSettings = DEFAULT) -> Send:
+    """Return the function from value to binary form."""
+    return codec(type_oid).send(settings)
+
+
+def binary_output(type_oid: int, value: Any, settings: CodecSettings = DEFAULT) -> bytes:
+    """Return a value's binary form."""
+    return binary_encoder(type_oid, settings)(value)

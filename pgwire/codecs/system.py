@@ -1,0 +1,161 @@
+"""tid, int2vector, oidvector, record and void.
+
+A record value is a tuple; its columns' types are not in it. Whoever builds an anonymous record that may reach
+a client makes it a ``RecordValue``, which remembers them; printing a plain tuple is refused, because a number
+in it may be a date.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pgwire.codecs.bool import wrong_length
+from pgwire.codecs.errors import DataError
+
+_TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*", re.ASCII)
+_TID_WIRE: Final = struct.Struct(">IH")
+_NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
+
+
+def parse_tid(text: str) -> tuple[int, int]:
+    """Read ``(block,offset)``; 22P02."""
+    match = _TID.fullmatch(text)
+    if match is None or int(match[1]) >= 2**32 or int(match[2]) >= 2**16:
+        raise DataError("22P02", f'invalid input syntax for type tid: "{text}"')
+    return int(match[1]), int(match[2])
+
+
+def show_tid(value: tuple[int, int]) -> str:
+    """Print ``(block,offset)``."""
+    return f"({value[0]},{value[1]})"
+
+
+def recv_tid(data: bytes) -> tuple[int, int]:
+    """Read block (4 bytes) and offset (2 bytes)."""
+    if len(data) != 6:
+        raise DataError(*wrong_length(data, 6))
+    block, offset = _TID_WIRE.unpack(data)
+    return block, offset
+
+
+def send_tid(value: tuple[int, int]) -> bytes:
+    """Return block and offset."""
+    return _TID_WIRE.pack(*value)
+
+
+def vector_reader(element: Callable[[str], int]) -> Callable[[str], tuple[int, ...]]:
+    """Return the reader of ``1 2 3`` (int2vector, oidvector)."""
+
+    def parse(text: str) -> tuple[int, ...]:
+        return tuple([element(part) for part in text.split()])
+
+    return parse
+
+
+def show_vector(value: tuple[int, ...]) -> str:
+    """Print elements separated by blanks."""
+    return " ".join([str(item) for item in value])
+
+
+class RecordValue(tuple[Any, ...]):
+    """A record that knows the type oids of its columns."""
+
+    types: tuple[int, ...]
+
+    def __new__(cls, values: Iterable[Any], types: tuple[int, ...]) -> RecordValue:
+        """Make a record of ``values``, one per type."""
+        record = super().__new__(cls, values)
+        record.types = types
+        return record
+
+
+def record_types(value: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the column types of a record; 0A000 if it does not know them."""
+    if isinstance(value, RecordValue):
+        return value.types
+    raise DataError("0A000", "output of a record whose column types are unknown is not supported")
+
+
+def quote_field(text: str) -> str:
+    """Quote one column of a record's text if it needs to be."""
+    if _NEEDS_QUOTES.search(text):
+        return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+    return text
+
+
+def send_record(types: tuple[int, ...], fields: list[bytes | None]) -> bytes:
+    """Return the binary form: number of columns; type, length and bytes of each."""
+    parts = [struct.pack(">i", len(types))]
+    for oid, data in zip(types, fields, strict=True):
+        if data is None:
+            parts.append(struct.pack(">Ii", oid, -1))
+        else:
+            parts.append(struct.pack(">Ii", oid, len(data)))
+            parts.append(data)
+    return b"".join(parts)
+
+
+def parse_void(text: str) -> str:
+    """Anything is void."""
+    return ""
+
+
+def show_void(value: str) -> str:
+    """Void prints as nothing."""
+    return ""
+
+
+def recv_void(data: bytes) -> str:
+    """Anything is void."""
+    return ""
+
+
+def send_void(value: str) -> bytes:
+    """Void is no bytes."""
+    return b""
+
+
+def split_record(text: str) -> list[str | None]:
+    """Cut a record's text ``(a,"b c",)`` into column texts; 22P02 ``malformed record literal``."""
+
+    def bad(detail: str) -> DataError:
+        return DataError("22P02", f'malformed record literal: "{text}"', detail=detail)
+
+    body = text.strip(" \t\n\r\f\v")
+    if not body.startswith("("):
+        raise bad("Missing left parenthesis.")
+    fields: list[str | None] = []
+    at = 1
+    while True:
+        out: list[str] = []
+        quoted = present = False
+        while True:
+            if at >= len(body):
+                raise bad("Unexpected end of input.")
+            char = body[at]
+            at += 1
+            if not quoted and char in ",)":
+                break
+            present = True
+            if char == "\\":
+                if at >= len(body):
+                    raise bad("Unexpected end of input.")
+                out.append(body[at])
+                at += 1
+            elif char == '"':
+                if quoted and body[at : at + 1] == '"':
+                    out.append('"')
+                    at += 1
+                else:
+                    quoted = not quoted
+            else:
+                out.append(char)
+        fields.append("".join(out) if present else None)
+        if char == ")":
+            break
+    if at != len(body):
+        raise bad("Junk after right parenthesis.")
+    return fields

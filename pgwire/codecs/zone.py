@@ -1,0 +1,231 @@
+"""Time zones: offsets at an instant or for a local time, and the abbreviations PostgreSQL knows.
+
+Zone data comes from the IANA database through ``zoneinfo``. Beyond ``datetime``'s years the calendar's
+400-year cycle is used (later years) or the first known offset (earlier ones).
+
+    local time that a change of clocks skips    read with the offset before the change
+    local time that a change of clocks repeats  read as standard time, the later of the two
+
+Abbreviations are those of PostgreSQL's default set: a fixed offset, or the name of a zone in which the
+abbreviation means what it meant at that date.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import zoneinfo
+from datetime import UTC as _UTC
+from datetime import datetime, timedelta
+from typing import Final
+
+from pgwire.codecs.calendar import civil_from_days, days_from_civil
+from pgwire.codecs.domain import US_PER_DAY
+from pgwire.codecs.errors import DataError
+
+_UTC_NAMES: Final = frozenset({
+    "utc", "etc/utc", "gmt", "etc/gmt", "zulu", "etc/zulu", "uct", "etc/uct", "universal", "etc/universal",
+    "etc/greenwich", "greenwich", "gmt0", "etc/gmt0", "etc/gmt+0", "etc/gmt-0", "gmt+0", "gmt-0",
+})  # fmt: skip
+_POSIX: Final = re.compile(
+    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([+-]?)([0-9]{1,3})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?", re.ASCII
+)
+_EPOCH: Final = datetime(1970, 1, 1)
+_VARIES: Final = 1 << 40
+_CACHE_DAYS: Final = 20_000
+_FIRST_DAY: Final = days_from_civil(2, 1, 1)
+_END_DAY: Final = days_from_civil(9999, 1, 1)
+_CYCLE_DAYS: Final = 146097
+
+
+class Zone:
+    """One time zone. ``fixed`` is its offset in seconds east if that never changes, else None."""
+
+    __slots__ = ("_abbreviation", "_days", "_local_days", "_tz", "fixed", "name")
+
+    def __init__(self, name: str, *, fixed: int | None = None, abbreviation: str = "") -> None:
+        """Make a zone with a constant offset, or (``fixed`` None) one of the IANA database."""
+        self.name = name
+        self.fixed = fixed
+        self._abbreviation = abbreviation
+        self._tz = zoneinfo.ZoneInfo(name) if fixed is None else None
+        self._days: dict[int, int] = {}
+        self._local_days: dict[int, int] = {}
+
+    def offset_at(self, us: int) -> int:
+        """Return seconds east of UTC at the instant ``us``."""
+        if self.fixed is not None:
+            return self.fixed
+        day = us // US_PER_DAY
+        offset = self._days.get(day)
+        if offset is None:
+            first, last = self._exact(day * US_PER_DAY), self._exact((day + 1) * US_PER_DAY - 1)
+            offset = first if first == last else _VARIES
+            if len(self._days) > _CACHE_DAYS:
+                self._days.clear()
+            self._days[day] = offset
+        return self._exact(us) if offset == _VARIES else offset
+
+    def offset_for_local(self, us: int) -> int:
+        """Return seconds east of UTC for a local time (``us`` as if it were UTC); see the table above."""
+        if self.fixed is not None:
+            return self.fixed
+        day = us // US_PER_DAY
+        offset = self._local_days.get(day)
+        if offset is None:
+            first, last = self._exact_local(day * US_PER_DAY), self._exact_local((day + 1) * US_PER_DAY - 1)
+            offset = first if first == last else _VARIES
+            if len(self._local_days) > _CACHE_DAYS:
+                self._local_days.clear()
+            self._local_days[day] = offset
+        return self._exact_local(us) if offset == _VARIES else offset
+
+    def abbreviation_at(self, us: int) -> str:
+        """Return the zone's abbreviation at the instant, such as ``CET``."""
+        if self._tz is None:
+            return self._abbreviation
+        return self._aware(us).tzname() or ""
+
+    def is_dst_at(self, us: int) -> bool:
+        """Whether daylight saving time is in force at the instant."""
+        return self._tz is not None and bool(self._aware(us).dst())
+
+    def _aware(self, us: int) -> datetime:
+        moment = _naive(us).replace(tzinfo=_UTC)
+        return moment.astimezone(self._tz)
+
+    def _exact(self, us: int) -> int:
+        offset = self._aware(us).utcoffset()
+        return offset.days * 86400 + offset.seconds if offset is not None else 0
+
+    def _exact_local(self, us: int) -> int:
+        local = _naive(us).replace(tzinfo=self._tz)
+        early, late = local.utcoffset(), local.replace(fold=1).utcoffset()
+        if early is None or late is None:
+            return 0
+        offset = min(early, late)
+        return offset.days * 86400 + offset.seconds
+
+
+def _naive(us: int) -> datetime:
+    """Return the datetime of ``us``, moved into datetime's range where it is outside."""
+    days, rest = divmod(us, US_PER_DAY)
+    if days < _FIRST_DAY:
+        days = _FIRST_DAY
+    elif days >= _END_DAY:
+        days -= ((days - _END_DAY) // _CYCLE_DAYS + 1) * _CYCLE_DAYS
+    return _EPOCH + timedelta(days=days, microseconds=rest)
+
+
+UTC: Final = Zone("UTC", fixed=0, abbreviation="UTC")
+
+
+@functools.cache
+def _names() -> dict[str, str]:
+    return {name.lower(): name for name in zoneinfo.available_timezones()}
+
+
+@functools.lru_cache(maxsize=512)
+def find_zone(name: str) -> Zone | None:
+    """Return the zone called ``name`` (any case), or given as a POSIX offset like ``UTC+3``; None if unknown.
+
+    A POSIX offset counts hours *west*; ``<+05>-05`` is how a numeric TimeZone setting is written.
+    """
+    lower = name.lower()
+    if lower in _UTC_NAMES:
+        return Zone(name, fixed=0, abbreviation="UTC" if lower in ("utc", "etc/utc") else "GMT")
+    known = _names().get(lower)
+    if known is not None:
+        return Zone(known)
+    match = _POSIX.fullmatch(name)
+    if match is None:
+        return None
+    west = int(match[4]) * 3600 + int(match[5] or 0) * 60 + int(match[6] or 0)
+    if int(match[4]) > 167 or int(match[5] or 0) > 59 or int(match[6] or 0) > 59:
+        return None
+    return Zone(name, fixed=west if match[3] == "-" else -west, abbreviation=match[1] or match[2].upper())
+
+
+def zone(name: str) -> Zone:
+    """Return the zone called ``name``; 22023 if there is none."""
+    found = find_zone(name)
+    if found is None:
+        raise DataError("22023", f'time zone "{name}" not recognized')
+    return found
+
+
+def abbreviation_offset(word: str, local_us: int) -> int | None:
+    """Return seconds east for an abbreviation (lower case) at a local time; None if it is none.
+
+    An abbreviation bound to a zone takes the offset that it last had there at or before that time.
+    """
+    entry = ABBREVIATIONS.get(word)
+    if entry is None:
+        return None
+    if isinstance(entry, tuple):
+        return entry[0]
+    place = zone(entry)
+    offset = place.offset_for_local(local_us)
+    if place.abbreviation_at(local_us - offset * 1_000_000).lower() == word:
+        return offset
+    meant = _abbreviation_in_zone(entry, word, civil_from_days(local_us // US_PER_DAY)[0])
+    return offset if meant is None else meant
+
+
+@functools.lru_cache(maxsize=1024)
+def _abbreviation_in_zone(name: str, word: str, year: int) -> int | None:
+    """Look back (then ahead) half a year at a time for when the zone used the abbreviation."""
+    place = zone(name)
+    for step in (*range(0, -200, -1), *range(1, 200)):
+        us = (days_from_civil(year, 7, 1) + step * 182) * US_PER_DAY
+        if place.abbreviation_at(us).lower() == word:
+            return place.offset_at(us)
+    return None
+
+
+# word -> (seconds east, is daylight saving), or the name of the zone that says what it means.
+_FIXED: Final = """
+eat:10800 sast:7200 wat:3600 act:-18000 akdt:-28800D akst:-32400 bot:-14400 bra:-10800 brst:-7200D
+brt:-10800 cot:-18000 cdt:-18000D clst:-10800D cst:-21600 edt:-14400D egst:0D egt:-3600 est:-18000
+fnt:-7200 fnst:-3600D gft:-10800 mdt:-21600D mst:-25200 ndt:-9000D nft:-12600 nst:-12600 pet:-18000
+pdt:-25200D pmdt:-7200D pmst:-10800 pst:-28800 pyst:-10800D uyst:-7200D uyt:-10800 wgst:-7200D wgt:-10800
+ddut:36000 aft:16200 almt:21600 almst:25200D amt:-14400 bdt:21600 bnt:28800 bort:28800 btt:21600
+cct:28800 hkt:28800 ict:25200 idt:10800D irt:12600 ist:7200 jayt:32400 jst:32400 kdt:36000D kgst:21600D
+kst:32400 mmt:23400 myt:28800 npt:20700 pht:28800 pkt:18000 pkst:21600D tjt:18000 ulast:32400D
+uzst:21600D uzt:18000 xjt:21600 yekst:21600D adt:-10800D ast:-14400 azost:0D azot:-3600 acsst:37800D
+acdt:37800D acst:34200 acwst:31500 aesst:39600D aedt:39600D aest:36000 awsst:32400D awst:28800
+cadt:37800D cast:34200 lhst:37800 ligt:36000 nzt:43200 sadt:37800D wadt:28800D wast:25200 wdt:32400D
+gmt:0 uct:0 ut:0 utc:0 z:0 zulu:0 bst:3600D bdst:7200D cest:7200D cet:3600 cetdst:7200D eest:10800D
+eet:7200 eetdst:10800D fet:10800 mest:7200D mesz:7200D met:3600 metdst:7200D mez:3600 msd:14400D wet:0
+wetdst:3600D cxt:25200 mut:14400 must:18000D mvt:18000 ret:14400 sct:14400 tft:18000 chadt:49500D
+chast:45900 chut:36000 fjst:46800D fjt:43200 galt:-21600 gamt:-32400 gilt:43200 hst:-36000 mart:-34200
+mht:43200 mpt:36000 nzdt:46800D nzst:43200 pgt:36000 pont:39600 pwt:32400 taht:-36000 tot:46800
+trut:36000 tvt:43200 vut:39600 wakt:43200 wft:43200 yapt:36000
+"""
+_BY_ZONE: Final = """
+art:America/Argentina/Buenos_Aires arst:America/Argentina/Buenos_Aires clt:America/Santiago
+gyt:America/Guyana pyt:America/Asuncion vet:America/Caracas davt:Antarctica/Davis mawt:Antarctica/Mawson
+amst:Asia/Yerevan anast:Asia/Anadyr anat:Asia/Anadyr azst:Asia/Baku azt:Asia/Baku gest:Asia/Tbilisi
+get:Asia/Tbilisi irkst:Asia/Irkutsk irkt:Asia/Irkutsk kgt:Asia/Bishkek krast:Asia/Krasnoyarsk
+krat:Asia/Krasnoyarsk lkt:Asia/Colombo magst:Asia/Magadan magt:Asia/Magadan novst:Asia/Novosibirsk
+novt:Asia/Novosibirsk omsst:Asia/Omsk omst:Asia/Omsk petst:Asia/Kamchatka pett:Asia/Kamchatka
+sgt:Asia/Singapore tmt:Asia/Ashgabat ulat:Asia/Ulaanbaatar vlast:Asia/Vladivostok vlat:Asia/Vladivostok
+yakst:Asia/Yakutsk yakt:Asia/Yakutsk yekt:Asia/Yekaterinburg fkst:Atlantic/Stanley fkt:Atlantic/Stanley
+lhdt:Australia/Lord_Howe msk:Europe/Moscow volt:Europe/Volgograd iot:Indian/Chagos ckt:Pacific/Rarotonga
+easst:Pacific/Easter east:Pacific/Easter kost:Pacific/Kosrae lint:Pacific/Kiritimati nut:Pacific/Niue
+tkt:Pacific/Fakaofo
+"""
+
+
+def _load() -> dict[str, tuple[int, bool] | str]:
+    table: dict[str, tuple[int, bool] | str] = {}
+    for entry in _FIXED.split():
+        word, _, offset = entry.partition(":")
+        table[word] = (int(offset.rstrip("D")), offset.endswith("D"))
+    for entry in _BY_ZONE.split():
+        word, _, name = entry.partition(":")
+        table[word] = name
+    return table
+
+
+ABBREVIATIONS: Final = _load()
