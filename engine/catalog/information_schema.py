@@ -1,0 +1,253 @@
+"""information_schema: the standard's views over the same catalog (manual, chapter 37)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.catalog.physical import numeric_precision_scale
+from engine.catalog.virtual import RowDict, relation
+from planner import facts as f
+from planner.catalog import ColumnDef, RelationDef
+from planner.typenames import format_type
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+_INTEGER_BITS = {f.INT2: 16, f.INT4: 32, f.INT8: 64}
+_FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
+_DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
+MAX_OCTETS = 1 << 30
+PRIVILEGES = ("INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+
+
+def _yes(flag: bool) -> str:
+    return "YES" if flag else "NO"
+
+
+def _owner(session: Session, oid: int) -> str:
+    role = session.catalog.role_by_oid(oid)
+    return role.name if role is not None else ""
+
+
+def _relations(session: Session, kinds: str = "rv") -> Iterator[RelationDef]:
+    return (r for r in session.catalog.all_relations() if r.kind in kinds)
+
+
+@relation("information_schema.schemata", "catalog")
+def schemata(session: Session) -> Iterator[RowDict]:
+    """Yield schemata."""
+    for schema in session.catalog.schemas():
+        yield {
+            "catalog_name": session.database, "schema_name": schema.name,
+            "schema_owner": _owner(session, schema.owner),
+        }  # fmt: skip
+
+
+@relation("information_schema.tables", "catalog")
+def tables(session: Session) -> Iterator[RowDict]:
+    """Yield tables and views."""
+    for item in _relations(session):
+        kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
+        yield {
+            "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+            "table_type": kind, "is_insertable_into": _yes(item.kind == "r"), "is_typed": "NO",
+        }  # fmt: skip
+
+
+def _type_columns(column: ColumnDef) -> RowDict:
+    """Return the columns that describe a type, as the standard splits them."""
+    oid, typmod = column.type
+    fact = f.facts().types.get(oid)
+    array = fact is not None and fact.category == "A" and fact.length == -1
+    values: dict[str, object] = {
+        "data_type": "ARRAY" if array else format_type(oid, -1),
+        "udt_name": fact.name if fact is not None else None, "udt_schema": "pg_catalog",
+    }  # fmt: skip
+    if oid in (f.VARCHAR, f.BPCHAR, f.BIT, f.VARBIT) and typmod > 0:
+        values["character_maximum_length"] = typmod - (4 if oid in (f.VARCHAR, f.BPCHAR) else 0)
+    if oid in (f.TEXT, f.VARCHAR, f.BPCHAR):
+        length = values.get("character_maximum_length")
+        values["character_octet_length"] = length * 4 if isinstance(length, int) else MAX_OCTETS
+    if oid in _INTEGER_BITS:
+        values |= {"numeric_precision": _INTEGER_BITS[oid], "numeric_precision_radix": 2, "numeric_scale": 0}
+    elif oid in _FLOAT_BITS:
+        values |= {"numeric_precision": _FLOAT_BITS[oid], "numeric_precision_radix": 2}
+    elif oid == f.NUMERIC:
+        values["numeric_precision_radix"] = 10
+        declared = numeric_precision_scale(typmod)
+        if declared is not None:
+            values |= {"numeric_precision": declared[0], "numeric_scale": declared[1]}
+    elif oid == f.DATE:
+        values["datetime_precision"] = 0
+    elif oid in _DATETIME or oid == f.INTERVAL:
+        precision = typmod & 0xFFFF if oid == f.INTERVAL and typmod >= 0 else typmod
+        values["datetime_precision"] = 6 if precision < 0 or precision == 0xFFFF else precision
+    return values
+
+
+@relation("information_schema.columns", "catalog")
+def columns(session: Session) -> Iterator[RowDict]:
+    """Yield columns of tables and views."""
+    for item in _relations(session):
+        for column in item.live:
+            yield {
+                "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+                "column_name": column.name, "ordinal_position": column.attnum,
+                "column_default": column.default_sql, "is_nullable": _yes(not column.not_null),
+                "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
+                "is_self_referencing": "NO", "is_identity": "NO", "is_generated": "NEVER",
+                "is_updatable": _yes(item.kind == "r"), "identity_cycle": "NO", **_type_columns(column),
+            }  # fmt: skip
+
+
+@relation("information_schema.views", "catalog")
+def views(session: Session) -> Iterator[RowDict]:
+    """Yield views."""
+    for item in _relations(session, "v"):
+        yield {
+            "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+            "view_definition": item.view_sql + ";" if item.view_sql else None, "check_option": "NONE",
+            "is_updatable": "NO", "is_insertable_into": "NO", "is_trigger_updatable": "NO",
+            "is_trigger_deletable": "NO", "is_trigger_insertable_into": "NO",
+        }  # fmt: skip
+
+
+_KIND = {"p": "PRIMARY KEY", "u": "UNIQUE", "c": "CHECK"}
+
+
+@relation("information_schema.table_constraints", "catalog")
+def table_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield constraints; NOT NULL columns appear as CHECK constraints, as the standard has it."""
+    for item in session.catalog.user_relations():
+        common = {
+            "constraint_catalog": session.database, "constraint_schema": item.schema,
+            "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+            "is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES",
+        }  # fmt: skip
+        for constraint in item.constraints:
+            extra = {"nulls_distinct": "YES"} if constraint.kind == "u" else {}
+            yield {
+                **common, "constraint_name": constraint.name, "constraint_type": _KIND[constraint.kind],
+                **extra,
+            }  # fmt: skip
+        if item.kind == "r":
+            for column in item.live:
+                if column.not_null:
+                    yield {
+                        **common, "constraint_name": _not_null_name(item, column), "constraint_type": "CHECK",
+                    }  # fmt: skip
+
+
+def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
+    return f"{item.schema_oid}_{item.oid}_{column.attnum}_not_null"
+
+
+@relation("information_schema.check_constraints", "catalog")
+def check_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield CHECK and NOT NULL constraints."""
+    for item in session.catalog.user_relations():
+        for constraint in item.constraints:
+            if constraint.kind == "c":
+                yield {
+                    "constraint_catalog": session.database, "constraint_schema": item.schema,
+                    "constraint_name": constraint.name, "check_clause": f"({constraint.check_sql})",
+                }  # fmt: skip
+        if item.kind == "r":
+            for column in item.live:
+                if column.not_null:
+                    yield {
+                        "constraint_catalog": session.database, "constraint_schema": item.schema,
+                        "constraint_name": _not_null_name(item, column),
+                        "check_clause": f"{column.name} IS NOT NULL",
+                    }  # fmt: skip
+
+
+@relation("information_schema.key_column_usage", "catalog")
+def key_column_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns of primary keys and unique constraints."""
+    for item in session.catalog.user_relations():
+        names = {c.attnum: c.name for c in item.columns}
+        for constraint in item.constraints:
+            if constraint.kind in "pu":
+                for position, attnum in enumerate(constraint.attnums, 1):
+                    yield {
+                        "constraint_catalog": session.database, "constraint_schema": item.schema,
+                        "constraint_name": constraint.name, "table_catalog": session.database,
+                        "table_schema": item.schema, "table_name": item.name,
+                        "column_name": names[attnum], "ordinal_position": position,
+                    }  # fmt: skip
+
+
+@relation("information_schema.constraint_column_usage", "catalog")
+def constraint_column_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns that constraints use."""
+    for item in session.catalog.user_relations():
+        names = {c.attnum: c.name for c in item.columns}
+        for constraint in item.constraints:
+            for attnum in constraint.attnums:
+                yield {
+                    "table_catalog": session.database, "table_schema": item.schema,
+                    "table_name": item.name, "column_name": names[attnum],
+                    "constraint_catalog": session.database, "constraint_schema": item.schema,
+                    "constraint_name": constraint.name,
+                }  # fmt: skip
+
+
+def _privileges(session: Session) -> Iterator[RowDict]:
+    for item in _relations(session):
+        owner = _owner(session, item.owner)
+        for privilege in PRIVILEGES:
+            yield {
+                "grantor": owner, "grantee": owner, "table_catalog": session.database,
+                "table_schema": item.schema, "table_name": item.name, "privilege_type": privilege,
+                "is_grantable": "YES", "with_hierarchy": _yes(privilege == "SELECT"),
+            }  # fmt: skip
+
+
+@relation("information_schema.table_privileges", "catalog")
+def table_privileges(session: Session) -> Iterator[RowDict]:
+    """Yield what owners may do (there is no GRANT yet)."""
+    yield from _privileges(session)
+
+
+@relation("information_schema.role_table_grants", "catalog")
+def role_table_grants(session: Session) -> Iterator[RowDict]:
+    """Yield what owners may do."""
+    yield from _privileges(session)
+
+
+@relation("information_schema.information_schema_catalog_name", "static")
+def catalog_name(session: Session) -> Iterator[RowDict]:
+    """Yield the one catalog's name."""
+    yield {"catalog_name": session.database}
+
+
+@relation("information_schema.enabled_roles", "session")
+def enabled_roles(session: Session) -> Iterator[RowDict]:
+    """Yield the current role."""
+    yield {"role_name": session.user}
+
+
+@relation("information_schema.character_sets", "static")
+def character_sets(session: Session) -> Iterator[RowDict]:
+    """Yield the one character set."""
+    yield {
+        "character_set_name": "UTF8", "character_repertoire": "UCS", "form_of_use": "UTF8",
+        "default_collate_catalog": session.database, "default_collate_schema": "pg_catalog",
+        "default_collate_name": "default",
+    }  # fmt: skip
+
+
+@relation("information_schema.view_table_usage", "catalog")
+def view_table_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the relations that views read."""
+    for item in session.catalog.user_relations():
+        for oid in item.depends_on:
+            read = session.catalog.relation_by_oid(oid)
+            if item.kind == "v" and read is not None:
+                yield {
+                    "view_catalog": session.database, "view_schema": item.schema, "view_name": item.name,
+                    "table_catalog": session.database, "table_schema": read.schema,
+                    "table_name": read.name,
+                }  # fmt: skip

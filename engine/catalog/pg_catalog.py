@@ -1,0 +1,529 @@
+"""pg_catalog's tables: what PostgreSQL 15 stores about relations, types, functions and roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import (
+    DATABASE_OID,
+    PG_AUTHID_OID,
+    PG_CLASS_OID,
+    PG_CONSTRAINT_OID,
+    PG_DATABASE_OID,
+    PG_NAMESPACE_OID,
+    SUPERUSER_OID,
+    row_array_oid,
+    row_type_oid,
+)
+from engine.catalog.virtual import RowDict, relation
+from planner import facts as f
+from planner.catalog import ColumnDef, RelationDef
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+BTREE_AM, HASH_AM, HEAP_AM = 403, 405, 2
+DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664
+UTF8_ENCODING = 6
+C_COLLATION, DEFAULT_COLLATION = 950, 100
+PG_ATTRDEF_OID, PG_REWRITE_OID, PG_TYPE_OID, PG_PROC_OID = 2604, 2618, 1247, 1255
+
+
+def all_relations(session: Session) -> Iterable[RelationDef]:
+    """Return every relation of the session's catalog: virtual, tables, views, indexes."""
+    return session.catalog.all_relations()
+
+
+def _shared(name: str) -> bool:
+    return name in (
+        "pg_authid", "pg_auth_members", "pg_database", "pg_tablespace", "pg_shdepend", "pg_shdescription",
+        "pg_db_role_setting", "pg_parameter_acl", "pg_replication_origin", "pg_shseclabel", "pg_subscription",
+    )  # fmt: skip
+
+
+@relation("pg_class", "catalog")
+def pg_class(session: Session) -> Iterator[RowDict]:
+    """Yield pg_class."""
+    store = session.db.store
+    for item in all_relations(session):
+        is_index = item.kind == "i"
+        is_table = item.kind == "r"
+        rows = float(store.row_estimate(item.oid)) if is_table and not item.virtual else -1.0
+        table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
+        method = None
+        if table is not None:
+            method = next(i.method for i in table.indexes if i.oid == item.oid)
+        options = [f"{key}={value}" for key, value in item.options.items()]
+        yield {
+            "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
+            "reltype": 0 if is_index else _row_type(item), "relowner": item.owner,
+            "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
+            "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
+            "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
+            "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
+            "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
+            "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind == "v",
+            "relispopulated": True, "relreplident": "d" if is_table and not item.virtual else "n",
+            "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
+            "reloptions": tuple(options) or None,
+        }  # fmt: skip
+
+
+def _row_type(item: RelationDef) -> int:
+    return 0 if item.virtual else row_type_oid(item.oid)
+
+
+_ALIGN: dict[int, tuple[str, str]] = {}
+
+
+def _storage_of(type_oid: int) -> tuple[int, bool, str, str]:
+    """Return (length, by value, alignment, storage) of a type."""
+    if not _ALIGN:
+        for row in f.rows("types"):
+            _ALIGN[int(row["oid"])] = (row["typalign"], row["typstorage"])
+    fact = f.facts().types.get(type_oid)
+    if fact is None:
+        return -1, False, "d", "x"
+    align, storage = _ALIGN[type_oid]
+    return fact.length, fact.by_value, align, storage
+
+
+def _collation(column: ColumnDef) -> int:
+    if column.collation:
+        return column.collation
+    fact = f.facts().types.get(column.type.oid)
+    if fact is None:
+        return 0
+    if fact.name in ("name", "_name"):
+        return C_COLLATION
+    if fact.category == "S" and fact.name != '"char"' and fact.oid != f.CHAR:
+        return DEFAULT_COLLATION
+    if fact.category == "A" and fact.element in (f.TEXT, f.VARCHAR, f.BPCHAR):
+        return DEFAULT_COLLATION
+    return 0
+
+
+_SYSTEM_COLUMNS = (
+    ("tableoid", f.OID, -6), ("cmax", f.CID, -5), ("xmax", f.XID, -4), ("cmin", f.CID, -3),
+    ("xmin", f.XID, -2), ("ctid", f.TID, -1),
+)  # fmt: skip
+
+
+@relation("pg_attribute", "catalog")
+def pg_attribute(session: Session) -> Iterator[RowDict]:
+    """Yield pg_attribute, system columns of tables included."""
+    for item in all_relations(session):
+        if item.kind == "r":
+            for name, oid, number in _SYSTEM_COLUMNS:
+                length, by_value, align, storage = _storage_of(oid)
+                yield {
+                    "attrelid": item.oid, "attname": name, "atttypid": oid, "attlen": length,
+                    "attnum": number, "attcacheoff": -1, "atttypmod": -1, "attbyval": by_value,
+                    "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
+                }  # fmt: skip
+        for column in item.columns:
+            length, by_value, align, storage = _storage_of(column.type.oid)
+            fact = f.facts().types.get(column.type.oid)
+            yield {
+                "attrelid": item.oid, "attname": column.name,
+                "atttypid": 0 if column.dropped else column.type.oid,
+                "attstattarget": 0 if item.kind == "i" else -1, "attlen": length, "attnum": column.attnum,
+                "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
+                "attcacheoff": -1, "atttypmod": column.type.typmod, "attbyval": by_value, "attalign": align,
+                "attstorage": storage, "attnotnull": column.not_null,
+                "atthasdef": column.default_sql is not None,
+                "atthasmissing": column.missing_value is not None,
+                "attisdropped": column.dropped, "attislocal": True, "attcollation": _collation(column),
+                "attidentity": column.identity, "attgenerated": column.generated,
+            }  # fmt: skip
+
+
+@relation("pg_attrdef", "catalog")
+def pg_attrdef(session: Session) -> Iterator[RowDict]:
+    """Yield pg_attrdef; the oid is made of the relation and column (defaults have no other identity)."""
+    for item in session.catalog.user_relations():
+        for column in item.live:
+            if column.default_sql is not None:
+                yield {
+                    "oid": attrdef_oid(item.oid, column.attnum), "adrelid": item.oid,
+                    "adnum": column.attnum, "adbin": column.default_sql,
+                }  # fmt: skip
+
+
+def attrdef_oid(relation_oid: int, attnum: int) -> int:
+    """Return the oid of a column default: above all allocated oids, unique per column."""
+    return 0x8000_0000 | (relation_oid * 1601 + attnum) & 0x7FFF_FFFF
+
+
+@relation("pg_namespace", "catalog")
+def pg_namespace(session: Session) -> Iterator[RowDict]:
+    """Yield pg_namespace."""
+    yield {"oid": 99, "nspname": "pg_toast", "nspowner": SUPERUSER_OID}
+    for schema in session.catalog.schemas():
+        yield {"oid": schema.oid, "nspname": schema.name, "nspowner": schema.owner}
+
+
+@relation("pg_index", "catalog")
+def pg_index(session: Session) -> Iterator[RowDict]:
+    """Yield pg_index."""
+    for item in session.catalog.user_relations():
+        by_attnum = {c.attnum: c for c in item.columns}
+        for index in item.indexes:
+            descending = index.descending or (False,) * len(index.attnums)
+            nulls_first = index.nulls_first or descending
+            keys = [by_attnum[a] for a in index.attnums]
+            yield {
+                "indexrelid": index.oid, "indrelid": item.oid,
+                "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
+                "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
+                "indisprimary": index.primary, "indimmediate": True, "indisvalid": True,
+                "indisready": True, "indislive": True, "indkey": index.attnums + index.include,
+                "indcollation": tuple(_collation(c) for c in keys),
+                "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
+                "indoption": tuple(
+                    int(d) | (int(n) << 1) for d, n in zip(descending, nulls_first, strict=True)
+                ),
+            }  # fmt: skip
+
+
+_OPCLASS: dict[tuple[int, int], int] = {}
+
+
+def operator_class(type_oid: int, method: str) -> int:
+    """Return the default operator class of a type for an access method, 0 if it has none."""
+    if not _OPCLASS:
+        for row in f.rows("opclass"):
+            if row["opcdefault"] == "t":
+                _OPCLASS[int(row["opcmethod"]), int(row["opcintype"])] = int(row["oid"])
+    am = HASH_AM if method == "hash" else BTREE_AM
+    fact = f.facts().types.get(type_oid)
+    if type_oid == f.VARCHAR:
+        type_oid = f.TEXT
+    elif fact is not None and fact.category == "A":
+        type_oid = f.ANYARRAY
+    return _OPCLASS.get((am, type_oid), 0)
+
+
+@relation("pg_constraint", "catalog")
+def pg_constraint(session: Session) -> Iterator[RowDict]:
+    """Yield pg_constraint."""
+    for item in session.catalog.user_relations():
+        for constraint in item.constraints:
+            yield {
+                "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
+                "contype": constraint.kind, "convalidated": True, "conrelid": item.oid,
+                "conindid": constraint.index_oid, "confupdtype": " ", "confdeltype": " ",
+                "confmatchtype": " ", "conislocal": True, "connoinherit": constraint.kind != "c",
+                "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
+            }  # fmt: skip
+
+
+_INFORMATION_DOMAINS = (
+    "cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no",
+)  # fmt: skip
+_PROC_COLUMNS = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
+
+
+@relation("pg_type", "catalog")
+def pg_type(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type: built-in types and the row types of tables and views."""
+    for row in f.rows("types"):
+        oid = int(row["oid"])
+        information = row["typname"].lstrip("_") in _INFORMATION_DOMAINS
+        yield {
+            "oid": oid, "typname": row["typname"],
+            "typnamespace": f.INFORMATION_SCHEMA_OID if information else f.PG_CATALOG_OID,
+            "typowner": SUPERUSER_OID, "typlen": int(row["typlen"]), "typbyval": row["typbyval"] == "t",
+            "typtype": row["typtype"], "typcategory": row["typcategory"],
+            "typispreferred": row["typispreferred"] == "t", "typisdefined": True,
+            "typdelim": row["typdelim"], "typrelid": int(row["typrelid"]), "typelem": int(row["typelem"]),
+            "typarray": int(row["typarray"]), "typalign": row["typalign"], "typstorage": row["typstorage"],
+            "typnotnull": row["typnotnull"] == "t", "typbasetype": int(row["typbasetype"]),
+            "typtypmod": int(row["typtypmod"]), "typndims": int(row["typndims"]),
+            "typcollation": int(row["typcollation"]), **{c: int(row[c]) for c in _PROC_COLUMNS},
+        }  # fmt: skip
+    for item in session.catalog.user_relations():
+        common = {"typnamespace": item.schema_oid, "typowner": item.owner, "typisdefined": True,
+                  "typdelim": ",", "typalign": "d", "typstorage": "x", "typlen": -1, "typtypmod": -1}  # fmt: skip
+        yield {
+            "oid": row_type_oid(item.oid), "typname": item.name, "typtype": "c", "typcategory": "C",
+            "typrelid": item.oid, "typarray": row_array_oid(item.oid), "typinput": 2290,
+            "typoutput": 2291, "typreceive": 2402, "typsend": 2403, **common,
+        }  # fmt: skip
+        yield {
+            "oid": row_array_oid(item.oid), "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
+            "typelem": row_type_oid(item.oid), "typinput": 750, "typoutput": 751, "typreceive": 2400,
+            "typsend": 2401, **common,
+        }  # fmt: skip
+
+
+@relation("pg_proc", "static")
+def pg_proc(session: Session) -> Iterator[RowDict]:
+    """Yield pg_proc: PostgreSQL's built-in functions."""
+    for row in f.rows("functions"):
+        names = row["proargnames"]
+        yield {
+            "oid": int(row["oid"]), "proname": row["proname"], "pronamespace": f.PG_CATALOG_OID,
+            "proowner": SUPERUSER_OID, "prolang": int(row["prolang"]), "procost": float(row["procost"]),
+            "prorows": float(row["prorows"]), "provariadic": int(row["provariadic"]),
+            "prokind": row["prokind"], "prosecdef": row["prosecdef"] == "t",
+            "proleakproof": row["proleakproof"] == "t", "proisstrict": row["proisstrict"] == "t",
+            "proretset": row["proretset"] == "t", "provolatile": row["provolatile"],
+            "proparallel": row["proparallel"], "pronargs": int(row["pronargs"]),
+            "pronargdefaults": int(row["pronargdefaults"]), "prorettype": int(row["prorettype"]),
+            "proargtypes": tuple(map(int, row["proargtypes"].split())),
+            "proallargtypes": _oids(row["proallargtypes"]),
+            "proargmodes": tuple(row["proargmodes"].strip("{}").split(",")) if row["proargmodes"] else None,
+            "proargnames": tuple(n.strip('"') for n in names.strip("{}").split(",")) if names else None,
+            "prosrc": row["proname"],
+        }  # fmt: skip
+
+
+def _oids(text: str) -> tuple[int, ...] | None:
+    return tuple(map(int, text.strip("{}").split(","))) if text else None
+
+
+@relation("pg_aggregate", "static")
+def pg_aggregate(session: Session) -> Iterator[RowDict]:
+    """Yield pg_aggregate (identity and kind; transition functions are not ours)."""
+    for row in f.rows("aggregates"):
+        yield {
+            "aggfnoid": int(row["aggfnoid"]), "aggkind": row["aggkind"],
+            "aggnumdirectargs": int(row["aggnumdirectargs"]), "aggsortop": int(row["aggsortop"]),
+            "aggtranstype": int(row["aggtranstype"]), "aggfinalextra": row["aggfinalextra"] == "t",
+            "aggfinalmodify": "r", "aggmfinalmodify": "r", "agginitval": row["agginitval"] or None,
+        }  # fmt: skip
+
+
+@relation("pg_operator", "static")
+def pg_operator(session: Session) -> Iterator[RowDict]:
+    """Yield pg_operator."""
+    operators = f.facts().operators
+    for row in f.rows("operators"):
+        oid = int(row["oid"])
+        yield {
+            "oid": oid, "oprname": row["oprname"], "oprnamespace": f.PG_CATALOG_OID,
+            "oprowner": SUPERUSER_OID, "oprkind": row["oprkind"], "oprcanmerge": row["oprcanmerge"] == "t",
+            "oprcanhash": row["oprcanhash"] == "t", "oprleft": int(row["oprleft"]),
+            "oprright": int(row["oprright"]), "oprresult": int(row["oprresult"]),
+            "oprcom": int(row["oprcom"]), "oprnegate": int(row["oprnegate"]),
+            "oprcode": operators[oid].proc, "oprrest": int(row["oprrest"]), "oprjoin": int(row["oprjoin"]),
+        }  # fmt: skip
+
+
+@relation("pg_cast", "static")
+def pg_cast(session: Session) -> Iterator[RowDict]:
+    """Yield pg_cast."""
+    for row in f.rows("casts"):
+        yield {
+            "oid": int(row["oid"]), "castsource": int(row["castsource"]),
+            "casttarget": int(row["casttarget"]), "castfunc": int(row["castfunc"]),
+            "castcontext": row["castcontext"], "castmethod": row["castmethod"],
+        }  # fmt: skip
+
+
+def _typed(file: str, integers: str, booleans: str = "") -> Iterator[dict[str, Any]]:
+    """Yield a fact file's rows with the named columns converted."""
+    numbers, flags = set(integers.split()), set(booleans.split())
+    for row in f.rows(file):
+        yield {
+            name: int(text) if name in numbers else text == "t" if name in flags else text
+            for name, text in row.items()
+        }
+
+
+@relation("pg_am", "static")
+def pg_am(session: Session) -> Iterator[RowDict]:
+    """Yield pg_am."""
+    handlers = {p.name: p.oid for p in f.facts().procs.values()}
+    for row in _typed("am", "oid"):
+        yield {**row, "amhandler": handlers.get(row["amhandler"], 0)}
+
+
+@relation("pg_opclass", "static")
+def pg_opclass(session: Session) -> Iterator[RowDict]:
+    """Yield pg_opclass."""
+    yield from _typed(
+        "opclass", "oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype", "opcdefault"
+    )
+
+
+@relation("pg_opfamily", "static")
+def pg_opfamily(session: Session) -> Iterator[RowDict]:
+    """Yield pg_opfamily."""
+    yield from _typed("opfamily", "oid opfmethod opfnamespace opfowner")
+
+
+@relation("pg_amop", "static")
+def pg_amop(session: Session) -> Iterator[RowDict]:
+    """Yield pg_amop."""
+    yield from _typed(
+        "amop",
+        "oid amopfamily amoplefttype amoprighttype amopstrategy amopopr amopmethod amopsortfamily",
+    )
+
+
+@relation("pg_amproc", "static")
+def pg_amproc(session: Session) -> Iterator[RowDict]:
+    """Yield pg_amproc."""
+    procs = {p.name: p.oid for p in f.facts().procs.values()}
+    for row in _typed("amproc", "oid amprocfamily amproclefttype amprocrighttype amprocnum"):
+        yield {**row, "amproc": procs.get(row["amproc"], 0)}
+
+
+@relation("pg_language", "static")
+def pg_language(session: Session) -> Iterator[RowDict]:
+    """Yield pg_language."""
+    for row in _typed("language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"):
+        yield {**row, "lanacl": None}
+
+
+@relation("pg_collation", "static")
+def pg_collation(session: Session) -> Iterator[RowDict]:
+    """Yield pg_collation: those this server compares by, all bytewise."""
+    for row in f.rows("collations"):
+        yield {
+            "oid": int(row["oid"]), "collname": row["collname"], "collnamespace": f.PG_CATALOG_OID,
+            "collowner": SUPERUSER_OID, "collprovider": row["collprovider"],
+            "collisdeterministic": row["collisdeterministic"] == "t",
+            "collencoding": int(row["collencoding"]), "collcollate": row["collcollate"] or None,
+            "collctype": row["collctype"] or None,
+        }  # fmt: skip
+
+
+@relation("pg_range", "static")
+def pg_range(session: Session) -> Iterator[RowDict]:
+    """Yield pg_range."""
+    procs = {p.name: p.oid for p in f.facts().procs.values()}
+    for row in _typed("range", "rngtypid rngsubtype rngmultitypid rngcollation rngsubopc"):
+        yield {
+            **row, "rngcanonical": procs.get(row["rngcanonical"], 0),
+            "rngsubdiff": procs.get(row["rngsubdiff"], 0),
+        }  # fmt: skip
+
+
+@relation("pg_database", "static")
+def pg_database(session: Session) -> Iterator[RowDict]:
+    """Yield pg_database: the one database."""
+    yield {
+        "oid": DATABASE_OID, "datname": session.database, "datdba": SUPERUSER_OID,
+        "encoding": UTF8_ENCODING, "datlocprovider": "c", "datallowconn": True, "datconnlimit": -1,
+        "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": "C.UTF-8",
+        "datctype": "C.UTF-8",
+    }  # fmt: skip
+
+
+@relation("pg_tablespace", "static")
+def pg_tablespace(session: Session) -> Iterator[RowDict]:
+    """Yield pg_tablespace."""
+    for oid, name in ((DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")):
+        yield {"oid": oid, "spcname": name, "spcowner": SUPERUSER_OID}
+
+
+@relation("pg_authid", "catalog")
+def pg_authid(session: Session) -> Iterator[RowDict]:
+    """Yield pg_authid; verifiers are shown to superusers only (through pg_shadow and here)."""
+    for role in session.catalog.roles.values():
+        yield {
+            "oid": role.oid, "rolname": role.name, "rolsuper": role.superuser, "rolinherit": role.inherit,
+            "rolcreaterole": role.create_role, "rolcreatedb": role.create_db,
+            "rolcanlogin": role.can_login, "rolreplication": role.replication,
+            "rolbypassrls": role.bypass_rls, "rolconnlimit": role.connection_limit,
+            "rolpassword": role.verifier, "rolvaliduntil": role.valid_until,
+        }  # fmt: skip
+
+
+@relation("pg_roles", "catalog")
+def pg_roles(session: Session) -> Iterator[RowDict]:
+    """Yield pg_roles."""
+    for row in pg_authid(session):
+        yield {**row, "rolpassword": "********"}
+
+
+@relation("pg_shadow", "catalog")
+def pg_shadow(session: Session) -> Iterator[RowDict]:
+    """Yield pg_shadow."""
+    for row in pg_authid(session):
+        if row["rolcanlogin"]:
+            yield {
+                "usename": row["rolname"], "usesysid": row["oid"], "usecreatedb": row["rolcreatedb"],
+                "usesuper": row["rolsuper"], "userepl": row["rolreplication"],
+                "usebypassrls": row["rolbypassrls"], "passwd": row["rolpassword"],
+                "valuntil": row["rolvaliduntil"],
+            }  # fmt: skip
+
+
+@relation("pg_user", "catalog")
+def pg_user(session: Session) -> Iterator[RowDict]:
+    """Yield pg_user."""
+    for row in pg_shadow(session):
+        yield {**row, "passwd": "********"}
+
+
+@relation("pg_description", "catalog")
+def pg_description(session: Session) -> Iterator[RowDict]:
+    """Yield pg_description: comments on relations, columns, constraints and schemas."""
+    for item in session.catalog.comments():
+        if item.class_oid not in (PG_DATABASE_OID, PG_AUTHID_OID):
+            yield {
+                "objoid": item.object_oid, "classoid": item.class_oid, "objsubid": item.sub_id,
+                "description": item.text,
+            }  # fmt: skip
+
+
+@relation("pg_shdescription", "catalog")
+def pg_shdescription(session: Session) -> Iterator[RowDict]:
+    """Yield pg_shdescription: comments on databases and roles."""
+    for item in session.catalog.comments():
+        if item.class_oid in (PG_DATABASE_OID, PG_AUTHID_OID):
+            yield {
+                "objoid": item.object_oid, "classoid": item.class_oid, "description": item.text,
+            }  # fmt: skip
+
+
+@relation("pg_depend", "catalog")
+def pg_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend: constraints on tables, indexes on constraints, views on what they read."""
+    for item in session.catalog.user_relations():
+        for constraint in item.constraints:
+            for attnum in constraint.attnums or (0,):
+                yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, item.oid, attnum, "a")
+        for index in item.indexes:
+            if index.constraint_oid:
+                yield _depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, 0, "i")
+            else:
+                for attnum in index.attnums:
+                    yield _depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, attnum, "a")
+        if item.kind == "v":
+            rule = rewrite_oid(item.oid)
+            yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, 0, "i")
+            for oid in item.depends_on:
+                yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, 0, "n")
+        yield _depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, 0, "n")
+
+
+def _depends(class_: int, oid: int, ref_class: int, ref: int, sub: int, kind: str) -> RowDict:
+    return {
+        "classid": class_, "objid": oid, "refclassid": ref_class, "refobjid": ref, "refobjsubid": sub,
+        "deptype": kind,
+    }  # fmt: skip
+
+
+def rewrite_oid(view_oid: int) -> int:
+    """Return the oid of a view's _RETURN rule: the third oid of the relation's block is its array type,
+    so the rule takes a number above all allocated oids.
+    """
+    return 0xC000_0000 | view_oid
+
+
+@relation("pg_rewrite", "catalog")
+def pg_rewrite(session: Session) -> Iterator[RowDict]:
+    """Yield pg_rewrite: the _RETURN rule of each view."""
+    for item in session.catalog.user_relations():
+        if item.kind == "v":
+            yield {
+                "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
+                "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",
+            }  # fmt: skip
+

@@ -1,0 +1,179 @@
+"""pg_catalog's views over settings, sessions, locks and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, available_timezones
+
+from engine.catalog.state import DATABASE_OID
+from engine.catalog.virtual import RowDict, relation
+from engine.settings import HARMLESS, HONOURED, OURS
+from planner.deparse import index_definition
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+
+def _owner(session: Session, oid: int) -> str:
+    role = session.catalog.role_by_oid(oid)
+    return role.name if role is not None else f"unknown (OID={oid})"
+
+
+@relation("pg_settings", "session")
+def pg_settings(session: Session) -> Iterator[RowDict]:
+    """Yield pg_settings."""
+    for definition, _shown in session.settings.items():
+        key = definition.name.lower()
+        value = session.settings.get(key)
+        yield {
+            "name": definition.name, "setting": value, "unit": definition.unit or None,
+            "category": definition.category, "short_desc": definition.description,
+            "context": definition.context, "vartype": definition.kind,
+            "source": "default" if value == definition.default else "session",
+            "min_val": definition.minimum or None, "max_val": definition.maximum or None,
+            "enumvals": definition.choices or None, "boot_val": definition.default,
+            "reset_val": definition.default, "pending_restart": False,
+            "extra_desc": None if key in HONOURED or any(o.name == key for o in OURS)
+            else "Accepted without effect." if key in HARMLESS else "Shown only.",
+        }  # fmt: skip
+
+
+@relation("pg_stat_activity", "session")
+def pg_stat_activity(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_activity: one row per connection."""
+    for pid, connection in session.db.sessions.items():
+        other = connection.session
+        role = other.catalog.role(other.session_user)
+        yield {
+            "datid": DATABASE_OID, "datname": other.database, "pid": pid,
+            "usesysid": role.oid if role is not None else None, "usename": other.session_user,
+            "application_name": other.settings.get("application_name"),
+            "backend_start": other.backend_start_us,
+            "xact_start": other.transaction_time_us if other.txn is not None else None,
+            "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
+            "state": other.activity, "query": other.query_text, "backend_type": "client backend",
+            "wait_event_type": "Client" if other.activity != "active" else None,
+            "wait_event": "ClientRead" if other.activity != "active" else None,
+        }  # fmt: skip
+
+
+@relation("pg_tables", "catalog")
+def pg_tables(session: Session) -> Iterator[RowDict]:
+    """Yield pg_tables."""
+    for item in session.catalog.all_relations():
+        if item.kind == "r":
+            yield {
+                "schemaname": item.schema, "tablename": item.name,
+                "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
+                "hasrules": False, "hastriggers": False, "rowsecurity": False,
+            }  # fmt: skip
+
+
+@relation("pg_views", "catalog")
+def pg_views(session: Session) -> Iterator[RowDict]:
+    """Yield pg_views."""
+    for item in session.catalog.all_relations():
+        if item.kind == "v":
+            yield {
+                "schemaname": item.schema, "viewname": item.name, "viewowner": _owner(session, item.owner),
+                "definition": item.view_sql + ";" if item.view_sql else None,
+            }  # fmt: skip
+
+
+@relation("pg_indexes", "catalog")
+def pg_indexes(session: Session) -> Iterator[RowDict]:
+    """Yield pg_indexes."""
+    for item in session.catalog.user_relations():
+        for index in item.indexes:
+            yield {
+                "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
+                "indexdef": index_definition(item, index),
+            }  # fmt: skip
+
+
+@relation("pg_locks", "session")
+def pg_locks(session: Session) -> Iterator[RowDict]:
+    """Yield pg_locks from the lock table of txn."""
+    names = {"IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock",
+             "SIX": "ShareRowExclusiveLock", "X": "AccessExclusiveLock"}  # fmt: skip
+    for lock in session.db.store.lock_rows():
+        yield {
+            "locktype": "relation" if lock.key is None else "tuple", "database": DATABASE_OID,
+            "relation": lock.shard, "virtualtransaction": f"{lock.session}/{lock.txn}",
+            "pid": lock.session, "mode": names[lock.mode], "granted": lock.granted, "fastpath": False,
+        }  # fmt: skip
+
+
+@relation("pg_prepared_statements", "session")
+def pg_prepared_statements(session: Session) -> Iterator[RowDict]:
+    """Yield pg_prepared_statements of the session."""
+    connection = session.db.sessions.get(session.pid)
+    for prepared in connection.prepared.values() if connection is not None else ():
+        if prepared.name:
+            yield {
+                "name": prepared.name, "statement": prepared.text, "prepare_time": prepared.prepare_time_us,
+                "parameter_types": prepared.param_oids, "from_sql": prepared.from_sql,
+                "generic_plans": 0, "custom_plans": 0,
+            }  # fmt: skip
+
+
+@relation("pg_cursors", "session")
+def pg_cursors(session: Session) -> Iterator[RowDict]:
+    """Yield pg_cursors of the session."""
+    connection = session.db.sessions.get(session.pid)
+    for cursor in connection.cursors.all() if connection is not None else ():
+        yield {
+            "name": cursor.name, "statement": cursor.text, "is_holdable": cursor.hold,
+            "is_binary": cursor.binary, "is_scrollable": cursor.scroll, "creation_time": cursor.created_us,
+        }  # fmt: skip
+
+
+def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
+    for item in session.catalog.all_relations():
+        if item.kind == "r" and ((item.virtual and system) or (not item.virtual and user)):
+            rows = 0 if item.virtual else session.db.store.row_estimate(item.oid)
+            yield {
+                "relid": item.oid, "schemaname": item.schema, "relname": item.name, "n_live_tup": rows,
+                "n_dead_tup": 0,
+            }  # fmt: skip
+
+
+@relation("pg_stat_all_tables", "session")
+def pg_stat_all_tables(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_all_tables."""
+    yield from _table_stats(session, system=True, user=True)
+
+
+@relation("pg_stat_user_tables", "session")
+def pg_stat_user_tables(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_user_tables."""
+    yield from _table_stats(session, system=False, user=True)
+
+
+@relation("pg_stat_sys_tables", "session")
+def pg_stat_sys_tables(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_sys_tables."""
+    yield from _table_stats(session, system=True, user=False)
+
+
+@relation("pg_stat_database", "session")
+def pg_stat_database(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_database."""
+    yield {
+        "datid": DATABASE_OID, "datname": session.database, "numbackends": len(session.db.sessions),
+    }  # fmt: skip
+
+
+@relation("pg_timezone_names", "session")
+def pg_timezone_names(session: Session) -> Iterator[RowDict]:
+    """Yield pg_timezone_names at the transaction's time."""
+    now = datetime.fromtimestamp(session.transaction_time_us / 1e6, UTC)
+    for name in sorted(available_timezones()):
+        local = now.astimezone(ZoneInfo(name))
+        offset = local.utcoffset() or timedelta()
+        yield {
+            "name": name, "abbrev": local.tzname(), "is_dst": bool(local.dst()),
+            "utc_offset": (0, 0, int(offset.total_seconds() * 1_000_000)),
+        }  # fmt: skip
