@@ -1,0 +1,410 @@
+"""Statements about the session and the server: settings, transactions, cursors, roles, maintenance, comments.
+
+Each function takes the BindContext and an AST node and returns the bound statement of ``planner.statements``.
+Values of settings stay text, joined as PostgreSQL joins a list; what they mean is the engine's business. Names of
+objects are looked up here, so errors about them come before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.registry import text_input, text_output
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.options import boolean_option, check_words, option_text, redundant
+from planner.catalog import RelationDef
+from planner.deparse_expr import quote_identifier
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import INTERVAL, TIMESTAMPTZ
+from planner.typenames import resolve_type
+
+# --- transactions -------------------------------------------------------------------------------
+
+_ACTIONS: dict[str, Literal["begin", "commit", "rollback", "savepoint", "release", "rollback_to"]] = {
+    "begin": "begin",
+    "start": "begin",
+    "commit": "commit",
+    "rollback": "rollback",
+    "savepoint": "savepoint",
+    "release": "release",
+    "rollback to": "rollback_to",
+}
+
+
+def bind_transaction(context: BindContext, node: ast.Transaction) -> st.Transaction:
+    """BEGIN ... ROLLBACK TO; two-phase commit is 0A000."""
+    action = _ACTIONS.get(node.action)
+    if action is None:
+        raise not_supported(node.action.upper(), span=node.span)
+    return st.Transaction(action=action, name=node.name, chain=node.chain, **_modes(node.options))
+
+
+def _modes(options: Sequence[ast.Option]) -> dict[str, Any]:
+    modes: dict[str, Any] = {}
+    for option in options:
+        text = option_text(option)
+        if option.name == "transaction_isolation":
+            modes["isolation"] = text
+        elif option.name == "transaction_read_only":
+            modes["read_only"] = text in ("1", "true", "on")
+        elif option.name == "transaction_deferrable":
+            modes["deferrable"] = text in ("1", "true", "on")
+    return modes
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+# Settings that are lists, and of those the ones whose elements are quoted as identifiers.
+_LISTS = frozenset(
+    ("search_path", "datestyle", "session_preload_libraries", "shared_preload_libraries", "temp_tablespaces",
+     "local_preload_libraries", "unix_socket_directories", "listen_addresses", "log_destination",
+     "wal_consistency_checking", "synchronous_standby_names", "debug_io_direct")
+)  # fmt: skip
+_QUOTED_LISTS = frozenset(
+    ("search_path", "session_preload_libraries", "shared_preload_libraries", "temp_tablespaces",
+     "local_preload_libraries", "unix_socket_directories")
+)  # fmt: skip
+
+
+def bind_set(context: BindContext, node: ast.SetVariable) -> st.SetVariable | st.SetTransaction:
+    """SET, RESET, SET TRANSACTION. Raises 22023 for several values of a setting that takes one."""
+    if node.kind == "multi":
+        return _set_transaction(node)
+    if node.kind == "current":
+        raise not_supported("SET ... FROM CURRENT", span=node.span)
+    if node.kind == "reset all":
+        return st.SetVariable(name="all", value=None)
+    value = _setting_value(context, node) if node.kind == "value" else None
+    return st.SetVariable(name=node.name, value=value, local=node.local, span=node.span)
+
+
+def _set_transaction(node: ast.SetVariable) -> st.SetTransaction:
+    name = node.name.upper()
+    if name == "TRANSACTION SNAPSHOT":
+        snapshot = str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else ""
+        return st.SetTransaction(session=False, snapshot=snapshot)
+    return st.SetTransaction(session=name == "SESSION CHARACTERISTICS", **_modes(node.options))
+
+
+def _setting_value(context: BindContext, node: ast.SetVariable) -> str:
+    name = node.name.lower()
+    if len(node.args) > 1 and name not in _LISTS:
+        raise SqlError("22023", f"SET {node.name} takes only one argument")
+    parts: list[str] = []
+    for arg in node.args:
+        if isinstance(arg, ast.TypeCast):
+            parts.append(_interval_text(context, arg))
+        elif isinstance(arg, ast.Constant):
+            text = str(arg.value)
+            quoted = name in _QUOTED_LISTS and arg.kind == "string"
+            parts.append(quote_identifier(text) if quoted else text)
+        elif isinstance(arg, ast.ColumnRef):
+            parts.append(arg.names[-1])
+        else:
+            raise not_supported("this value in SET", span=arg.span)
+    return ", ".join(parts)
+
+
+def _interval_text(context: BindContext, cast: ast.TypeCast) -> str:
+    """SET TIME ZONE INTERVAL '...': the one setting written as a typed literal."""
+    target = resolve_type(cast.type)
+    if target.oid != INTERVAL or not isinstance(cast.arg, ast.Constant):
+        raise not_supported("a typed value in SET", span=cast.span)
+    settings = context.env.settings
+    value = positioned(INTERVAL, str(cast.arg.value), target.typmod, context, cast.arg.span)
+    return f"INTERVAL '{text_output(INTERVAL, value, settings)}'"
+
+
+def positioned(oid: int, text: str, typmod: int, context: BindContext, span: Span | None) -> Any:
+    """Read a literal of the statement; its input error points at ``span``."""
+    try:
+        return text_input(oid, text, typmod, context.env.settings)
+    except DataError as error:
+        raise SqlError(
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span
+        ) from None
+
+
+def bind_show(context: BindContext, node: ast.Show) -> st.ShowVariable:
+    """SHOW name, SHOW ALL."""
+    return st.ShowVariable(name=node.name)
+
+
+def bind_discard(context: BindContext, node: ast.Discard) -> st.Discard:
+    """DISCARD."""
+    return st.Discard(what=node.what)
+
+
+# --- prepared statements and cursors ------------------------------------------------------------
+
+
+def bind_prepare(context: BindContext, node: ast.Prepare) -> st.Prepare:
+    """PREPARE: the inner statement is planned by whoever keeps it, from its text."""
+    types = tuple(resolve_type(name).oid for name in node.types)
+    return st.Prepare(name=node.name, param_types=types, text=node.text)
+
+
+def bind_deallocate(context: BindContext, node: ast.Deallocate) -> st.Deallocate:
+    """DEALLOCATE."""
+    return st.Deallocate(name=node.name)
+
+
+def bind_fetch(context: BindContext, node: ast.Fetch) -> st.Fetch:
+    """FETCH, MOVE."""
+    return st.Fetch(cursor=node.cursor, direction=node.direction, count=node.count, move=node.move)
+
+
+def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
+    """CLOSE."""
+    return st.CloseCursor(name=node.name)
+
+
+def check_cursor(node: ast.DeclareCursor) -> None:
+    """Refuse contradicting cursor options: 42P11."""
+    if node.insensitive and node.asensitive:
+        raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
+
+
+# --- roles --------------------------------------------------------------------------------------
+
+_ROLE_OPTIONS = {
+    "superuser": "superuser",
+    "inherit": "inherit",
+    "createrole": "create_role",
+    "createdb": "create_db",
+    "canlogin": "can_login",
+    "isreplication": "replication",
+    "bypassrls": "bypass_rls",
+    "connectionlimit": "connection_limit",
+    "password": "password",
+    "validUntil": "valid_until",
+}
+_ROLE_REFUSED = {
+    "rolemembers": "role membership (ROLE, USER)",
+    "addroleto": "role membership (IN ROLE)",
+    "adminmembers": "role membership (ADMIN)",
+}
+
+
+def _role_options(context: BindContext, options: Sequence[ast.Option]) -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    for option in options:
+        if option.name in _ROLE_REFUSED:
+            raise not_supported(_ROLE_REFUSED[option.name], span=option.span)
+        if option.name == "sysid":
+            continue  # PostgreSQL only says that it ignores it
+        name = _ROLE_OPTIONS.get(option.name)
+        if name is None:
+            raise SqlError("42601", f'unrecognized role option "{option.name}"', span=option.span)
+        if name in found:
+            raise redundant(option.span)
+        text = option_text(option)
+        if name == "password":
+            found[name] = text
+        elif name == "connection_limit":
+            limit = int(text or "-1")
+            if limit < -1:
+                raise SqlError("22023", f"invalid connection limit: {limit}")
+            found[name] = limit
+        elif name == "valid_until":
+            found[name] = positioned(TIMESTAMPTZ, text or "", -1, context, None)
+            context.env.folded.update(("timezone", "datestyle", "now"))
+        else:
+            found[name] = text in ("1", "true", "on")
+    return found
+
+
+def bind_create_role(context: BindContext, node: ast.CreateRole) -> st.RoleStatement:
+    """CREATE ROLE, USER, GROUP."""
+    return st.RoleStatement(
+        action="create",
+        names=(node.name,),
+        options=_role_options(context, node.options),
+        is_user=node.kind == "user",
+    )
+
+
+def _role_name(role: ast.Role, command: str) -> str:
+    if role.special in ("", None):
+        return role.name
+    if role.special == "public":
+        raise SqlError("42704", 'role "public" does not exist', span=role.span)
+    raise not_supported(f"{command} {role.special.upper()}", span=role.span)
+
+
+def bind_alter_role(context: BindContext, node: ast.AlterRole) -> st.RoleStatement:
+    """ALTER ROLE ... WITH options."""
+    return st.RoleStatement(
+        action="alter",
+        names=(_role_name(node.role, "ALTER ROLE"),),
+        options=_role_options(context, node.options),
+    )
+
+
+def bind_drop_role(context: BindContext, node: ast.DropRole) -> st.RoleStatement:
+    """DROP ROLE, USER, GROUP."""
+    for role in node.roles:
+        if role.special:
+            raise SqlError("22023", "cannot use special role specifier in DROP ROLE", span=role.span)
+    return st.RoleStatement(
+        action="drop",
+        names=tuple(role.name for role in node.roles),
+        options={},
+        if_exists=node.if_exists,
+    )
+
+
+def owner_name(role: ast.Role) -> str:
+    """Return the role of OWNER TO / AUTHORIZATION: a name, or current_user / session_user as such."""
+    if role.special == "public":
+        raise SqlError("42704", 'role "public" does not exist', span=role.span)
+    return role.name or role.special
+
+
+# --- maintenance and comments ---------------------------------------------------------------------
+
+_MAINTENANCE_OPTIONS = {
+    "vacuum": (
+        "verbose", "skip_locked", "analyze", "freeze", "full", "disable_page_skipping", "index_cleanup",
+        "process_toast", "truncate", "parallel",
+    ),
+    "analyze": ("verbose", "skip_locked"),
+    "reindex": ("verbose", "tablespace", "concurrently"),
+    "cluster": ("verbose",),
+    "checkpoint": (),
+}  # fmt: skip
+
+
+def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintenance:
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL is passed on."""
+    options = check_words(node.options, node.what.upper(), _MAINTENANCE_OPTIONS[node.what])
+    for name, option in options.items():
+        if name not in ("index_cleanup", "parallel", "tablespace"):
+            boolean_option(option)
+    if "tablespace" in options:
+        raise not_supported("REINDEX with TABLESPACE", span=options["tablespace"].span)
+    tables: list[int] = []
+    for reference, columns in node.relations:
+        relation = context.relation(
+            reference.schema, reference.name, reference.span, catalog=reference.catalog
+        )
+        _maintainable(node, relation, columns)
+        if relation.kind == "i":
+            tables.append(relation.table_oid)
+        elif relation.kind == "r" and not relation.virtual:
+            tables.append(relation.oid)
+    if node.object == "schema" and context.catalog.schema(node.name) is None:
+        raise SqlError("3F000", f'schema "{node.name}" does not exist')
+    full = "full" in options and boolean_option(options["full"])
+    return st.Maintenance(what=node.what, tables=tuple(tables), full=full)
+
+
+def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequence[str]) -> None:
+    names = {column.name for column in relation.live}
+    for column in columns:
+        if column not in names:
+            raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
+    if node.what == "reindex":
+        if node.object == "index" and relation.kind != "i":
+            raise SqlError("42809", f'"{relation.name}" is not an index')
+        if node.object == "table" and relation.kind != "r":
+            raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
+    if node.what == "cluster":
+        if relation.kind != "r":
+            raise SqlError("42809", f'"{relation.name}" is not a table')
+        if node.name and all(index.name != node.name for index in relation.indexes):
+            raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
+
+
+# pg_class, pg_namespace, pg_constraint, pg_authid
+_PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID = 1259, 2615, 2606, 1260
+_COMMENT_KINDS = {"table": "r", "view": "v", "index": "i"}
+_ARTICLES = {"table": "a table", "view": "a view", "index": "an index"}
+
+
+def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
+    """COMMENT ON TABLE, VIEW, INDEX, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
+    if node.what in _COMMENT_KINDS:
+        relation = _named_relation(context, node.name, node.span)
+        if relation.kind != _COMMENT_KINDS[node.what]:
+            raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+        return st.Comment(class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=0, text=node.text)
+    if node.what == "column":
+        relation = _named_relation(context, node.name[:-1], node.span)
+        for column in relation.live:
+            if column.name == node.name[-1]:
+                return st.Comment(
+                    class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=column.attnum, text=node.text
+                )
+        raise SqlError("42703", f'column "{node.name[-1]}" of relation "{relation.name}" does not exist')
+    if node.what in ("table constraint", "constraint", "tabconstraint"):
+        relation = _named_relation(context, node.name[:-1], node.span)
+        for constraint in relation.constraints:
+            if constraint.name == node.name[-1]:
+                return st.Comment(
+                    class_oid=_PG_CONSTRAINT, object_oid=constraint.oid, sub_id=0, text=node.text
+                )
+        raise SqlError("42704", f'constraint "{node.name[-1]}" for table "{relation.name}" does not exist')
+    if node.what == "schema":
+        schema = context.catalog.schema(node.name[-1])
+        if schema is None:
+            raise SqlError("3F000", f'schema "{node.name[-1]}" does not exist')
+        return st.Comment(class_oid=_PG_NAMESPACE, object_oid=schema.oid, sub_id=0, text=node.text)
+    if node.what == "role":
+        role = context.catalog.role(node.name[-1])
+        if role is None:
+            raise SqlError("42704", f'role "{node.name[-1]}" does not exist')
+        return st.Comment(class_oid=_PG_AUTHID, object_oid=role.oid, sub_id=0, text=node.text)
+    raise not_supported(f"COMMENT ON {node.what.upper()}", span=node.span)
+
+
+def _named_relation(context: BindContext, name: Sequence[str], span: Span | None) -> RelationDef:
+    schema = name[-2] if len(name) > 1 else ""
+    return context.relation(schema, name[-1], span, catalog=name[-3] if len(name) > 2 else "")
+
+
+# --- EXPLAIN --------------------------------------------------------------------------------------
+
+_EXPLAIN_OPTIONS = (
+    "analyze", "verbose", "costs", "buffers", "wal", "settings", "timing", "summary", "format", "timestamp",
+)  # fmt: skip
+_FORMATS = ("text", "xml", "json", "yaml")
+
+
+def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
+    """Check EXPLAIN's options; returns lower-case name -> "on"/"off", and "format" -> its word.
+
+    Raises SqlError 42601 for unknown ones, 22023 for a bad format and for WAL or TIMING without ANALYZE.
+    """
+    found = check_words(options, "EXPLAIN", _EXPLAIN_OPTIONS)
+    result: dict[str, str] = {}
+    for name, option in found.items():
+        if name == "format":
+            text = option_text(option) or ""
+            if text not in _FORMATS:
+                raise SqlError(
+                    "22023",
+                    f'unrecognized value for EXPLAIN option "format": "{text}"',
+                    span=option.span,
+                )
+            if text == "xml":
+                raise not_supported("EXPLAIN (FORMAT XML)", span=option.span)
+            result[name] = text
+        else:
+            result[name] = "on" if boolean_option(option) else "off"
+    if result.get("analyze", "off") == "off":
+        for name in ("wal", "timing"):
+            if result.get(name) == "on":
+                raise SqlError("22023", f"EXPLAIN option {name.upper()} requires ANALYZE")
+    return result
+
+
+def refuse_session(context: BindContext, node: ast.Notify | ast.LockTable) -> st.Statement:
+    """LISTEN, NOTIFY, UNLISTEN, LOCK TABLE: 0A000."""
+    if isinstance(node, ast.LockTable):
+        raise not_supported("LOCK TABLE", span=node.span)
+    raise not_supported(node.action.upper(), span=node.span)

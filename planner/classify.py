@@ -1,0 +1,167 @@
+"""Statement classes, command tags, result columns, and what a statement reads and writes.
+
+    INSERT ... VALUES           WRITE_ONLY
+    INSERT ... SELECT, UPDATE   READ_THEN_WRITE
+    SELECT, COPY TO             READ_ONLY
+    CREATE, ALTER, DROP         DDL
+
+Everything here is a walk over a bound statement: no catalog, no session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner import ast, query
+from planner import statements as st
+from planner.facts import TEXT, facts
+from planner.query import FuncExpr, OpExpr, OutputColumn, RelationRange, ScalarArrayOp, SubLink, Values
+from planner.statements import StatementClass
+from planner.types import SqlType
+from planner.walk import walk
+
+# Functions that are volatile only in name: they change nothing and may run anywhere.
+_VOLATILE = "v"
+
+
+def is_volatile(node: Any) -> bool:
+    """Tell whether an expression, query or statement calls a volatile function."""
+    return any(_proc_volatility(item) == _VOLATILE for item in walk(node))
+
+
+def _proc_volatility(node: Any) -> str:
+    if isinstance(node, FuncExpr | OpExpr | ScalarArrayOp):
+        proc = facts().procs.get(node.proc)
+        return proc.volatility if proc is not None else "i"
+    return "i"
+
+
+def relations_read(node: Any) -> frozenset[int]:
+    """Return the oids of base and virtual relations that ranges below ``node`` name."""
+    return frozenset(item.oid for item in walk(node) if isinstance(item, RelationRange))
+
+
+def classify(statement: st.Statement) -> StatementClass:
+    """Return how the statement runs (DESIGN section 2)."""
+    match statement:
+        case st.QueryStatement():
+            return StatementClass.READ_ONLY
+        case query.Insert():
+            return _insert_class(statement)
+        case query.Update() | query.Delete():
+            return StatementClass.READ_THEN_WRITE
+        case st.Copy():
+            return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
+        case (
+            st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateIndex() | st.AlterTable()
+            | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
+        ):  # fmt: skip
+            return StatementClass.DDL
+        case st.Transaction():
+            return StatementClass.TRANSACTION_CONTROL
+        case _:
+            return StatementClass.UTILITY
+
+
+def _insert_class(insert: query.Insert) -> StatementClass:
+    reads = insert.source is not None and not isinstance(insert.source, Values)
+    updates = insert.on_conflict is not None
+    looks = any(isinstance(item, SubLink) for item in walk(insert))
+    return StatementClass.READ_THEN_WRITE if reads or updates or looks else StatementClass.WRITE_ONLY
+
+
+def relations_written(statement: st.Statement) -> frozenset[int]:
+    """Return the oids of tables whose rows the statement changes."""
+    match statement:
+        case query.Insert() | query.Update() | query.Delete():
+            return frozenset((statement.table,))
+        case st.Copy() if statement.is_from:
+            return frozenset((statement.table,))
+        case st.Truncate():
+            return frozenset(statement.tables)
+        case _:
+            return frozenset()
+
+
+def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
+    """Return the result's columns, None when it has no rows (or only the engine knows: FETCH, EXECUTE)."""
+    match statement:
+        case st.QueryStatement():
+            return statement.query.columns
+        case query.Insert() | query.Update() | query.Delete():
+            return statement.columns if statement.returning else None
+        case st.Explain():
+            oid = 114 if statement.options.get("format") == "json" else TEXT
+            return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)
+        case st.ShowVariable():
+            return show_columns(statement.name)
+        case _:
+            return None
+
+
+def show_columns(name: str) -> tuple[OutputColumn, ...]:
+    """Return the columns of SHOW: one named as the setting is spelt, or three for SHOW ALL."""
+    names = ("name", "setting", "description") if name == "all" else (setting_spelling(name),)
+    return tuple(OutputColumn(name=n, type=SqlType(TEXT)) for n in names)
+
+
+def setting_spelling(name: str) -> str:
+    """Return a setting's own spelling (DateStyle, TimeZone); unknown ones as given."""
+    from planner.facts import rows
+
+    lowered = name.lower()
+    return next((row["name"] for row in rows("settings") if row["name"].lower() == lowered), name)
+
+
+_TAGS: dict[type, str] = {
+    ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY",
+    ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
+    ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
+    ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
+    ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
+    ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE",
+}  # fmt: skip
+
+
+def command_tag(node: ast.Node) -> str:
+    """Return the command tag of a parsed statement, without counts."""
+    tag = _TAGS.get(type(node))
+    if tag is not None:
+        return tag
+    match node:
+        case ast.Select() if node.into is not None:
+            return "SELECT INTO"
+        case ast.Select() | ast.SetOp() | ast.Values():
+            return "SELECT"
+        case ast.CreateTableAs():
+            return "SELECT INTO" if node.select_into else "CREATE TABLE AS"
+        case ast.AlterTable() | ast.SetSchema():
+            return f"ALTER {node.what.upper()}"
+        case ast.Rename():
+            inner = node.what in ("column", "table constraint", "constraint", "tabconstraint")
+            return f"ALTER {(node.relation_what or 'table').upper() if inner else node.what.upper()}"
+        case ast.AlterOwner():
+            return f"ALTER {node.what.upper()}"
+        case ast.Drop():
+            return f"DROP {node.what.upper()}"
+        case ast.Transaction():
+            return _TRANSACTION_TAGS.get(node.action, node.action.upper())
+        case ast.SetVariable():
+            return "RESET" if node.kind in ("reset", "reset all") else "SET"
+        case ast.Deallocate():
+            return "DEALLOCATE" if node.name is not None else "DEALLOCATE ALL"
+        case ast.Fetch():
+            return "MOVE" if node.move else "FETCH"
+        case ast.ClosePortal():
+            return "CLOSE CURSOR" if node.name is not None else "CLOSE CURSOR ALL"
+        case ast.Maintenance():
+            return node.what.upper()
+        case ast.Discard():
+            return f"DISCARD {node.what.upper()}"
+        case ast.Notify():
+            return node.action.upper()
+        case _:
+            return type(node).__name__.upper()
+
+
+_TRANSACTION_TAGS = {"start": "START TRANSACTION", "rollback to": "ROLLBACK"}
