@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
 from planner.errors import Span, SqlError
 from planner.facts import (
@@ -388,8 +389,6 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
         return _catalog_name(text, oid, where)
     if base in _DATETIME:
         _note_settings(text, base, env)
-    from pgwire.codecs.registry import text_input
-
     try:
         value = text_input(oid, text, typmod, env.settings)
     except SqlError:
