@@ -1,19 +1,60 @@
-"""The durable half of ``txn`` behind one class: log, oracle, parts, manifests.  (Signatures; bodies follow.)"""
+"""The durable half of ``txn`` behind one class: log, oracle, parts and manifests of one data directory.
+
+    <data>/lock, FORMAT      ownership and format of the directory
+    <data>/log.sqlite        consensus: epoch, registers (oracle bound, manifests), the log
+    <data>/blobs/<shard>/    parts, sidecars, ends
+
+A start, in this order (A38-A40, U2, L10)::
+
+    lock the directory -> raise the epoch (older leaders are fenced from here on) -> read manifests
+      -> oracle above max(reserved bound, log upper) -> replay(): what the manifests do not cover
+      -> start(): commits are accepted; blobs that nothing refers to are swept away
+
+The user (``txn.coordinator`` and its kin) applies replayed batches to memory exactly as it applies new ones.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import logging
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from weakref import WeakValueDictionary
 
-from txn.persist.manifest import Manifest
-from txn.records import Batch, PartSwap, WriteSet
-from txn.time import Clock, IdGen, Rng
-from txn.types import IndexId, Key, KeyRange, PartRef, Row, RowId, ShardId, ShardSpec, Timestamp
+from txn.columns import column_arrays, column_fields
+from txn.encode import decode_batch
+from txn.errors import Fenced, TxnError
+from txn.group_commit import Committer
+from txn.leadership import DirectoryLock, take_leadership
+from txn.oracle import DurableOracle
+from txn.persist.blobfs import LocalBlob
+from txn.persist.location import Blob, Consensus, Offload, in_thread
+from txn.persist.manifest import Manifest, ManifestStore
+from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.persist.part import (
+    Part,
+    RowGroupCache,
+    delete_part,
+    open_part,
+    part_of_blob,
+    write_part,
+    write_sidecar,
+)
+from txn.persist.sqlite import SqliteConsensus
+from txn.records import Batch
+from txn.time import Clock, IdGen
+from txn.timeline import DEFAULT_TIMELINE
+from txn.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
+from txn.wal.apply import tidy
+from txn.wal.cache import LogMap
+from txn.wal.read import Uncovered, read_entries
+from txn.wal.txns import TxnsLog
 
-Validate = Callable[[], Exception | None]
+PartLike = Part
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,83 +63,12 @@ class StorageConfig:
 
     path: Path | None
     cache_bytes: int = 64 << 20
-
-
-class OracleLike(Protocol):
-    """txn.oracle.TimestampOracle."""
-
-    def read_ts(self) -> Timestamp:
-        """Latest commit that is durable and applied. No side effect."""
-
-    def peek_write_ts(self) -> Timestamp:
-        """A timestamp at or below what write_ts would return. No side effect."""
-
-    # write_ts and apply_write are the committer's.
-
-
-class CommitterLike(Protocol):
-    """txn.group_commit.Committer. All methods are called on the loop."""
-
-    applier: Callable[[Batch, int], None]
-    """Set before the first submit: apply(batch, log seq) in memory; timestamps are filled in. Runs on the
-    loop, then oracle.apply_write, then ``after_apply(batch)``, all in one tick; the futures resolve after."""
-    after_apply: Callable[[Batch], None] | None
-    applied_seq: int
-    """Log seq of the last batch applied. Read it in the tick in which a flush captures its cut."""
-
-    def submit(self, writes: WriteSet, validate: Validate | None = None) -> asyncio.Future[Timestamp]:
-        """Queue a transaction. ``validate`` runs on the loop when its batch is formed (every earlier batch is
-        applied by then), in queue order; what it returns is raised from the future and the member leaves.
-
-        The future raises OutOfSpace (this batch only), Fenced, CommitUnknown (server must stop: further submits
-        raise it too). Bulk parts whose ``max_begin`` is 0 get the commit timestamp as min_begin = max_begin.
-        Cancelling the future does not take the transaction back.
-        """
-
-    def submit_swap(self, swap: PartSwap, validate: Validate | None = None) -> asyncio.Future[int]:
-        """Queue a change of parts; the applier gets it in order with commits. Resolves to the log seq."""
-
-
-class PartLike(Protocol):
-    """txn.persist.part.Part: an open part; shared, immutable. Positions are 0 .. ref.rows - 1."""
-
-    ref: PartRef
-
-    # Synchronous, memory-mapped, about a microsecond each:
-    def row_id(self, position: int) -> RowId:
-        """Row id of a position."""
-
-    def begin(self, position: int) -> Timestamp:
-        """Begin timestamp of a position."""
-
-    def positions(self, row_id: RowId) -> Sequence[int]:
-        """Positions of a row's versions in this part (normally 0 or 1), any order."""
-
-    def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
-        """Positions whose index key equals ``key`` (full key, no NULLs)."""
-
-    def range(
-        self, index: IndexId, key_range: KeyRange, *, reverse: bool = False
-    ) -> Iterator[tuple[bytes, int]]:
-        """Yield (memcomparable key, position) in key order; the keys merge with txn.keycodec of hot rows."""
-
-    # Rows (decoded row groups are cached under a byte budget):
-    def row(self, position: int, spec: ShardSpec) -> Row | Awaitable[Row]:
-        """The row padded to ``spec``; at once if its row group is cached."""
-
-    def rows(self, positions: Sequence[int], spec: ShardSpec) -> list[Row] | Awaitable[list[Row]]:
-        """As row(), for several (any order; result in the same order)."""
-
-    def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
-        """Yield (first position, rows) by chunks of a row group, decoded in a thread; not cached."""
-
-    def read_arrow(self, attnums: Sequence[int] | None = None) -> Awaitable[Any]:
-        """The whole part as a pyarrow.Table with c<attnum>, s_row_id, s_begin."""
+    """Budget of decoded row groups, in bytes of Arrow data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPressure:
-    """Why the log cannot be trimmed: its size, and shards in the order in which their entries hold it."""
+    """What the log holds, and the shards whose unflushed entries keep it, the oldest first."""
 
     bytes: int
     entries: int
@@ -106,61 +76,340 @@ class LogPressure:
 
 
 class DurableLog:
-    """See the docstrings; ``open`` acquires leadership (epoch + 1; older leaders are fenced)."""
+    """One leader's durable state. Made by ``open`` or ``assemble``; used from one event loop.
 
-    epoch: int
-    oracle: OracleLike
-    committer: CommitterLike
-    manifests: Mapping[ShardId, Manifest]
+    ``oracle``, ``committer``, ``blob``, ``cache`` and ``epoch`` are its parts, for direct use.
+    """
+
+    def __init__(
+        self,
+        *,
+        consensus: Consensus,
+        blob: Blob,
+        offload: Offload,
+        ids: IdGen,
+        epoch: int,
+        oracle: DurableOracle,
+        manifests: ManifestStore,
+        log: TxnsLog,
+        cache: RowGroupCache,
+        lock: DirectoryLock | None,
+    ) -> None:
+        """Use ``open`` or ``assemble``."""
+        self.epoch = epoch
+        self.oracle = oracle
+        self.blob = blob
+        self.cache = cache
+        self.committer = Committer(log, oracle)
+        self.committer.noted = self._note
+        self._consensus = consensus
+        self._offload = offload
+        self._ids = ids
+        self._store = manifests
+        self._txns = log
+        self._lock = lock
+        self._parts: WeakValueDictionary[str, Part] = WeakValueDictionary()
+        self._opening: dict[str, asyncio.Task[Part]] = {}
+        self._manifest_lock = asyncio.Lock()
+        # Bulk-loaded parts by the entry that brought them, and per shard the entry that the next manifest
+        # must cover because such a part has been replaced: replaying it would bring the part back.
+        self._loaded: dict[str, tuple[ShardId, int]] = {}
+        self._must_cover: dict[ShardId, int] = {}
+        self._replayed = False
+        self._sweeper: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # -- opening -----------------------------------------------------------------------------------
 
     @classmethod
-    async def open(cls, config: StorageConfig, clock: Clock, rng: Rng, ids: IdGen) -> DurableLog:
-        """Raises DataDirectoryInUse, UnknownFormat."""
-        raise NotImplementedError
+    async def open(cls, config: StorageConfig, clock: Clock, rng: object, ids: IdGen) -> DurableLog:
+        """Open or create a data directory and become its leader. ``rng`` is not needed yet.
 
-    def replay(self) -> AsyncIterator[tuple[int, Batch]]:
-        """Yield (seq, batch) in order, without what the manifests cover and without swaps. Once, before the
-        first submit; afterwards set committer.applier and call ``start``.
+        Raises:
+            DataDirectoryInUse: another process holds it.
+            UnknownFormat: a newer server wrote it, or it is something else.
+            OutOfSpace: the first reservation cannot be stored.
         """
-        raise NotImplementedError
+        if config.path is None:
+            disk = MemoryDisk()
+            return await cls.assemble(
+                MemoryConsensus(disk), MemoryBlob(disk), clock, ids, cache_bytes=config.cache_bytes
+            )
+        path = str(config.path)
+        lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
+        consensus: SqliteConsensus | None = None
+        try:
+            consensus = await SqliteConsensus.open(os.path.join(path, "log.sqlite"))
+            blob = await asyncio.to_thread(LocalBlob, os.path.join(path, "blobs"))
+            return await cls.assemble(consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock)
+        except BaseException:
+            if consensus is not None:
+                await consensus.close()
+            lock.release()
+            raise
+
+    @classmethod
+    async def assemble(
+        cls,
+        consensus: Consensus,
+        blob: Blob,
+        clock: Clock,
+        ids: IdGen,
+        *,
+        offload: Offload = in_thread,
+        cache_bytes: int = 64 << 20,
+        lock: DirectoryLock | None = None,
+    ) -> DurableLog:
+        """Become the leader of given stores (tests and simulation choose them, and ``offload``)."""
+        leadership = await take_leadership(consensus)
+        epoch = leadership.epoch
+        manifests = ManifestStore(consensus, blob, ids, epoch)
+        await manifests.load()
+        first, end = await consensus.log_bounds()
+        oracle = await DurableOracle.open(
+            consensus, DEFAULT_TIMELINE, epoch, clock, log_upper=await _log_upper(consensus, end)
+        )
+        return cls(
+            consensus=consensus,
+            blob=blob,
+            offload=offload,
+            ids=ids,
+            epoch=epoch,
+            oracle=oracle,
+            manifests=manifests,
+            log=TxnsLog(consensus, epoch, LogMap(first)),
+            cache=RowGroupCache(cache_bytes),
+            lock=lock,
+        )
+
+    @property
+    def manifests(self) -> Mapping[ShardId, Manifest]:
+        """The durable manifests, kept current by ``checkpoint``; forgotten shards included."""
+        return self._store.current
+
+    async def replay(self) -> AsyncIterator[tuple[int, Batch]]:
+        """Yield (seq, batch) in log order: what no manifest covers, without part swaps. To be exhausted, once.
+
+        Raises:
+            UnknownFormat: an entry of a newer server.
+            DamagedLog: entries are missing.
+        """
+        uncovered = Uncovered(self._store.current, lambda part: self.blob.local_path(f"{part}.parquet"))
+        log_map = self._txns.map
+        async for seq, whole in read_entries(self._consensus, log_map):
+            batch = uncovered.cut(seq, whole)
+            if batch is not None:
+                self._note(batch, seq)
+                yield seq, batch
+        for shard, manifest in self._store.current.items():
+            log_map.flushed(shard, manifest.flushed_through)
+        self.committer.applied_seq = log_map.next - 1
+        self._replayed = True
 
     def start(self) -> None:
-        """Begin to accept submits."""
-        raise NotImplementedError
+        """Begin to accept commits; ``replay`` is exhausted and ``committer.applier`` is set."""
+        if not self._replayed:
+            raise AssertionError("start before the log was replayed")
+        self.committer.start()
+        self._sweeper = asyncio.get_running_loop().create_task(self._sweep(self._referenced()))
 
-    async def write_part(
-        self, shard: ShardId, spec: ShardSpec, rows: Any, *, sort: bool = True, job: str | None = None
-    ) -> PartRef:
-        """Write a part and its sidecars, durably. ``rows``: pyarrow.Table with c<attnum>, s_row_id, s_begin
-        (s_begin 0 throughout: bulk load, the timestamp comes at commit); txn.columns builds it from tuples.
-        ``sort``: by primary key where there is one, else by row id.
+    def _note(self, batch: Batch, seq: int) -> None:
+        for write_set in batch.writes:
+            for writes in write_set.shards:
+                for part in writes.parts:
+                    self._loaded[part.name] = (writes.shard, seq)
+        for swap in batch.swaps:
+            for name in swap.removed:
+                loaded = self._loaded.get(name)
+                if loaded is not None:
+                    self._must_cover[swap.shard] = max(self._must_cover.get(swap.shard, 0), loaded[1])
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    async def write_part(self, shard: ShardId, spec: ShardSpec, table: Any, *, sort: bool = True) -> PartRef:
+        """Write a part and its sidecars, durably, under a new name. Heavy work runs in threads.
+
+        ``table``: a pyarrow.Table of ``txn.columns.table_schema`` columns (``rows_to_table`` makes one);
+        ``s_begin`` 0 throughout for a bulk load, whose timestamp comes at commit. ``sort`` False: it is already in
+        order of the primary key (row ids where there is none).
+
+        Raises:
+            OutOfSpace: what was written is removed.
+            Indeterminate: as above, as far as possible; the next start sweeps the rest.
         """
-        raise NotImplementedError
+        name = f"{shard}/{self.epoch}-{self._ids.next_id()}"
+        try:
+            return await write_part(self.blob, self._offload, name, spec, table, sort=sort)
+        except BaseException:
+            try:
+                await delete_part(self.blob, name)
+            except TxnError as error:
+                _log.info("an unfinished part was left behind: %s", error)
+            raise
 
-    def open_part(self, ref: PartRef) -> Awaitable[PartLike]:
-        """Open (map sidecars, read the footer) in a thread; the same object for the same name while it lives."""
-        raise NotImplementedError
+    async def open_part(self, ref: PartRef) -> Part:
+        """Open a part; the same object for the same name while somebody holds it.
+
+        Raises FileNotFoundError, UnknownFormat.
+        """
+        part = self._parts.get(ref.name)
+        if part is None:
+            task = self._opening.get(ref.name)
+            if task is None:
+                task = asyncio.get_running_loop().create_task(
+                    open_part(ref, self.blob, self._offload, self.cache)
+                )
+                self._opening[ref.name] = task
+                task.add_done_callback(lambda _: self._opening.pop(ref.name, None))
+            part = await asyncio.shield(task)
+            self._parts[ref.name] = part
+        if ref.max_begin and not part.ref.max_begin:
+            part.ref = ref  # a bulk load that has got its timestamp since
+        return part
 
     async def build_sidecar(self, ref: PartRef, spec: ShardSpec, index: IndexId) -> None:
-        """Add the sidecar of a new index to an existing part, durably. Idempotent."""
-        raise NotImplementedError
+        """Add the sidecar of an index of ``spec`` to an existing part, durably. Idempotent.
 
-    async def checkpoint(self, manifest: Manifest) -> None:
-        """Make ``manifest`` the shard's durable state (compare-and-set under the epoch), then trim the log as
-        far as all shards allow. ``manifest.flushed_through`` = committer.applied_seq read in the tick in which
-        the hot rows were captured; everything up to it must be in ``parts``/``ends``. Parts that left may be
-        discarded when this returns.
+        Columns that the part lacks count with their missing value.
         """
-        raise NotImplementedError
+        definition = next(i for i in spec.indexes if i.index == index)
+        part = await self.open_part(ref)
+        if part.has_index(index):
+            return
+        table = await part.read_arrow([a for a in definition.attnums if a in ref.columns])
+        table = await self._offload(lambda: _with_missing(table, spec, definition.attnums))
+        await write_sidecar(self.blob, ref.name, spec, definition, table)
 
     async def discard(self, parts: Iterable[str]) -> None:
-        """Delete parts (by name) and their sidecars; nothing durable may name them any more (checked)."""
-        raise NotImplementedError
+        """Delete parts and their sidecars (rolled back bulk loads, what a swap replaced). Idempotent.
+
+        Raises:
+            ValueError: a manifest, or a log entry that no manifest covers, still names one.
+        """
+        for name in parts:
+            owner = ShardId(int(name.partition("/")[0]))
+            manifest = self._store.current.get(owner)
+            if manifest is not None and any(p.ref.name == name for p in manifest.parts):
+                raise ValueError(f"part {name} is in the manifest of shard {owner}")
+            loaded = self._loaded.get(name)
+            if loaded is not None and (manifest is None or manifest.flushed_through < loaded[1]):
+                raise ValueError(f"part {name} is named by log entry {loaded[1]}, which is not flushed")
+            self._loaded.pop(name, None)
+            part = self._parts.pop(name, None)
+            if part is not None:
+                part.close()
+            await delete_part(self.blob, name)
+
+    # -- manifests ---------------------------------------------------------------------------------
+
+    async def checkpoint(self, manifest: Manifest) -> None:
+        """Make ``manifest`` its shard's durable state, then trim the log as far as all shards allow.
+
+        ``manifest.flushed_through`` is ``committer.applied_seq`` as read in the tick in which the hot rows were
+        captured: all commits up to it are in the manifest's parts and ends. Parts that are no longer in it
+        may be discarded afterwards.
+
+        Raises:
+            ValueError: it is older than the current one, ahead of what is applied, or too old for a bulk-loaded
+                part that has been replaced.
+            OutOfSpace, Indeterminate: the old manifest may still be the durable one; calling again is safe.
+            Fenced: the server must stop.
+        """
+        shard, through = manifest.shard, manifest.flushed_through
+        if through > self.committer.applied_seq:
+            raise ValueError(f"manifest of shard {shard} is ahead of the log")
+        if through < self._must_cover.get(shard, 0):
+            raise ValueError(f"manifest of shard {shard} must cover entry {self._must_cover[shard]}")
+        async with self._manifest_lock:
+            await self._store.store(manifest)
+            self._txns.map.flushed(shard, through)
+            if self._must_cover.get(shard, through + 1) <= through:
+                del self._must_cover[shard]
+            for name in [n for n, (s, at) in self._loaded.items() if s == shard and at <= through]:
+                del self._loaded[name]
+            await self._tidy()
+
+    async def _tidy(self, *, everything: bool = False) -> None:
+        """Trim the log, then remove the registers of shards that it no longer mentions."""
+        try:
+            first = await tidy(self._txns, everything=everything)
+            for shard, manifest in list(self._store.current.items()):
+                if manifest.forgotten and manifest.flushed_through < first:
+                    await self._store.remove(shard)
+                    self._txns.map.forget(shard)
+        except Fenced:
+            raise
+        except TxnError as error:
+            _log.warning("the log was not trimmed: %s", error)  # the next checkpoint tries again
 
     def pressure(self) -> LogPressure:
-        """Cheap; for the flush policy."""
-        raise NotImplementedError
+        """Return what the flush policy needs to know. Cheap."""
+        log_map = self._txns.map
+        return LogPressure(
+            bytes=log_map.bytes, entries=log_map.next - log_map.first, laggards=log_map.laggards()
+        )
+
+    # -- sweeping and closing ----------------------------------------------------------------------
+
+    def _referenced(self) -> set[str]:
+        parts = {p.ref.name for m in self._store.current.values() for p in m.parts}
+        return parts | set(self._loaded)
+
+    async def _sweep(self, parts: set[str]) -> None:
+        """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names."""
+        ends = self._store.blob_names()
+        try:
+            for name in await self.blob.list(""):
+                part = part_of_blob(name)
+                epoch = part.rpartition("/")[2].partition("-")[0]
+                if not epoch.isdigit() or int(epoch) >= self.epoch:
+                    continue
+                is_ends = ".ends" in name
+                if (name not in ends) if is_ends else (part not in parts):
+                    await self.blob.delete(name)
+        except TxnError as error:
+            _log.warning("unused files were not all removed: %s", error)  # the next start goes on
 
     async def close(self) -> None:
-        """Finish queued commits, lower the oracle's bound, release the data directory. Idempotent."""
-        raise NotImplementedError
+        """Finish queued commits, give unused timestamps back, release everything. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.committer.close()
+        if self._sweeper is not None:
+            await asyncio.wait([self._sweeper])
+        if self._replayed and self.committer.failed is None:
+            try:
+                await self._tidy(everything=True)
+            except TxnError as error:
+                _log.info("the log was not trimmed at the end: %s", error)
+        await self.oracle.close()
+        await self._consensus.close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+async def _log_upper(consensus: Consensus, end: int) -> Timestamp:
+    """Return a timestamp above all commits in the log (0: it is empty).
+
+    The last entry may hold part swaps only, so this looks back until one with a timestamp comes.
+    """
+    first, _ = await consensus.log_bounds()
+    for seq in range(end - 1, first - 1, -1):
+        entries = await consensus.read_log(seq, 1)
+        if not entries or entries[0][0] != seq:
+            break
+        batch = decode_batch(entries[0][1])
+        if batch.writes:
+            return Timestamp(batch.writes[-1].ts + 1)
+    return Timestamp(0)
+
+
+def _with_missing(table: Any, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
+    """Return ``table`` with the columns it lacks, filled with their missing values."""
+    for column in spec.columns:
+        if column.attnum in attnums and f"c{column.attnum}" not in table.column_names:
+            arrays = column_arrays([column.missing_value] * table.num_rows, column)
+            for field, values in zip(column_fields(column), arrays, strict=True):
+                table = table.append_column(field, values)
+    return table

@@ -78,6 +78,8 @@ class Committer:
         self.on_failure: Callable[[Exception], None] | None = None
         self.applier: Applier | None = None
         """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
+        self.noted: Callable[[Batch, int], None] | None = None
+        """Told of every durable batch before the applier (the durable half's own bookkeeping)."""
         self.after_apply: Callable[[Batch], None] | None = None
         """Runs in the same tick, when ``read_ts`` already covers the batch."""
         self.applied_seq = log.next_seq - 1
@@ -218,6 +220,8 @@ class Committer:
         if applier is None:
             raise AssertionError("the committer has no applier")
         try:
+            if self.noted is not None:
+                self.noted(batch, seq)
             applier(batch, seq)
             self.applied_seq = seq
             if batch.writes:
