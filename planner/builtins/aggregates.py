@@ -1,0 +1,700 @@
+"""Aggregates: one state object per group, stepped with each row's arguments.
+
+Exact types accumulate exactly (integers as Python integers, numeric at full precision) and finish with
+PostgreSQL's scale rules; floats use its Youngs-Cramer update, so that the digits agree for the same row order.
+Ordered-set aggregates are stepped in WITHIN GROUP order and get their direct arguments at creation.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from planner.builtins import floating, numeric
+from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.integer import check8
+from planner.builtins.registry import REGISTRY, AggregateState
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError
+from planner.facts import facts
+
+
+class Count:
+    """SQL's ``count`` and count(x)."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def step(self, *args: Any) -> None:
+        """Count."""
+        self.n += 1
+
+    def result(self) -> int:
+        """Return the number of rows."""
+        return self.n
+
+
+class SumInt:
+    """SQL's ``sum``, sum(int4): bigint."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+
+    def step(self, value: int) -> None:
+        """Add."""
+        self.total = value if self.total is None else self.total + value
+
+    def result(self) -> int | None:
+        """Return the sum; 22003 past bigint."""
+        return None if self.total is None else check8(self.total)
+
+
+class SumBigint(SumInt):
+    """SQL's ``sum``: numeric."""
+
+    __slots__ = ()
+
+    def result(self) -> Any:
+        """Return the sum as numeric."""
+        return None if self.total is None else Decimal(self.total)
+
+
+class SumNumeric:
+    """SQL's ``sum``."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total: Decimal | None = None
+
+    def step(self, value: Decimal) -> None:
+        """Add exactly."""
+        self.total = value if self.total is None else numeric.EXACT.add(self.total, value)
+
+    def result(self) -> Decimal | None:
+        """Return the sum; 22003 when too large."""
+        return None if self.total is None else numeric.checked(self.total)
+
+
+class SumFloat:
+    """SQL's ``sum``, sum(float8)."""
+
+    __slots__ = ("add", "total")
+
+    def __init__(self, add: Callable[[float, float], float] = floating.add) -> None:
+        self.add = add
+        self.total: float | None = None
+
+    def step(self, value: float) -> None:
+        """Add."""
+        self.total = value if self.total is None else self.add(self.total, value)
+
+    def result(self) -> float | None:
+        """Return the sum."""
+        return self.total
+
+
+class ExactMoments:
+    """avg, variance and stddev of integers and numerics from N, sum and sum of squares."""
+
+    __slots__ = ("finish", "n", "squares", "total", "want_squares")
+
+    def __init__(self, finish: Callable[[int, Decimal, Decimal], Decimal | None], want_squares: bool) -> None:
+        self.finish = finish
+        self.want_squares = want_squares
+        self.n = 0
+        self.total: Any = 0
+        self.squares: Any = 0
+
+    def step(self, value: Any) -> None:
+        """Take a value."""
+        self.n += 1
+        if value.__class__ is int:
+            self.total += value
+            if self.want_squares:
+                self.squares += value * value
+            return
+        context = numeric.EXACT
+        self.total = context.add(Decimal(self.total) if self.total.__class__ is int else self.total, value)
+        if self.want_squares:
+            squares = Decimal(self.squares) if self.squares.__class__ is int else self.squares
+            self.squares = context.add(squares, context.multiply(value, value))
+
+    def result(self) -> Decimal | None:
+        """Return the statistic; NULL for too few values."""
+        if not self.n:
+            return None
+        return self.finish(self.n, Decimal(self.total), Decimal(self.squares))
+
+
+def _average(n: int, total: Decimal, squares: Decimal) -> Decimal:
+    return numeric.div(total, Decimal(n))
+
+
+def _spread(sample: bool, root: bool) -> Callable[[int, Decimal, Decimal], Decimal | None]:
+    """Return variance or standard deviation (numeric_stddev_internal)."""
+
+    def finish(n: int, total: Decimal, squares: Decimal) -> Decimal | None:
+        if sample and n < 2:
+            return None
+        if not total.is_finite() or not squares.is_finite():
+            return numeric.NAN
+        context = numeric.EXACT
+        top = context.subtract(context.multiply(Decimal(n), squares), context.multiply(total, total))
+        if top <= 0:
+            return Decimal(0)
+        bottom = Decimal(n * (n - 1) if sample else n * n)
+        scale = numeric.div_scale(top, bottom)
+        variance = numeric.divided(top, bottom, scale)
+        return numeric.sqrt_at(variance, scale) if root else variance
+
+    return finish
+
+
+class FloatMoments:
+    """avg, variance, stddev of floats (Youngs and Cramer's update)."""
+
+    __slots__ = ("finish", "n", "sum", "sxx")
+
+    def __init__(self, finish: Callable[[float, float, float], float | None]) -> None:
+        self.finish = finish
+        self.n = 0.0
+        self.sum = 0.0
+        self.sxx = 0.0
+
+    def step(self, value: float) -> None:
+        """Take a value; 22003 on overflow."""
+        before, old_sum = self.n, self.sum
+        self.n = n = before + 1.0
+        self.sum = total = old_sum + value
+        if before > 0.0:
+            delta = value * n - total
+            self.sxx += delta * delta / (n * before)
+            if math.isinf(total) or math.isinf(self.sxx):
+                if not math.isinf(old_sum) and not math.isinf(value):
+                    raise SqlError("22003", "value out of range: overflow")
+                self.sxx = math.nan
+        elif value != value or math.isinf(value):
+            self.sxx = math.nan
+
+    def result(self) -> float | None:
+        """Return the statistic; NULL for too few values."""
+        return self.finish(self.n, self.sum, self.sxx)
+
+
+def _float_average(n: float, total: float, sxx: float) -> float | None:
+    return total / n if n else None
+
+
+def _float_spread(sample: bool, root: bool) -> Callable[[float, float, float], float | None]:
+    def finish(n: float, total: float, sxx: float) -> float | None:
+        count = n - 1.0 if sample else n
+        if count < 1.0:
+            return None
+        variance = sxx / count
+        return math.sqrt(variance) if root else variance
+
+    return finish
+
+
+class Regression:
+    """The two-argument statistics over (Y, X)."""
+
+    __slots__ = ("finish", "n", "sx", "sxx", "sxy", "sy", "syy")
+
+    def __init__(self, finish: Callable[[Regression], Any]) -> None:
+        self.finish = finish
+        self.n = self.sx = self.sxx = self.sy = self.syy = self.sxy = 0.0
+
+    def step(self, y: float, x: float) -> None:
+        """Take a pair; 22003 on overflow."""
+        before = self.n
+        old_x, old_y = self.sx, self.sy
+        self.n = n = before + 1.0
+        self.sx += x
+        self.sy += y
+        if before > 0.0:
+            dx = x * n - self.sx
+            dy = y * n - self.sy
+            scale = 1.0 / (n * before)
+            self.sxx += dx * dx * scale
+            self.syy += dy * dy * scale
+            self.sxy += dx * dy * scale
+            if any(map(math.isinf, (self.sx, self.sxx, self.sy, self.syy, self.sxy))):
+                if (
+                    (
+                        (math.isinf(self.sx) or math.isinf(self.sxx))
+                        and not math.isinf(old_x)
+                        and not math.isinf(x)
+                    )
+                    or (
+                        (math.isinf(self.sy) or math.isinf(self.syy))
+                        and not math.isinf(old_y)
+                        and not math.isinf(y)
+                    )
+                    or (math.isinf(self.sxy) and not any(map(math.isinf, (old_x, x, old_y, y))))
+                ):
+                    raise SqlError("22003", "value out of range: overflow")
+                self.sxx = math.nan if math.isinf(self.sxx) else self.sxx
+                self.syy = math.nan if math.isinf(self.syy) else self.syy
+                self.sxy = math.nan if math.isinf(self.sxy) else self.sxy
+        else:
+            if x != x or math.isinf(x):
+                self.sxx = self.sxy = math.nan
+            if y != y or math.isinf(y):
+                self.syy = self.sxy = math.nan
+
+    def result(self) -> Any:
+        """Return the statistic."""
+        return self.finish(self)
+
+
+def _corr(s: Regression) -> float | None:
+    if s.n < 1.0 or s.sxx == 0 or s.syy == 0:
+        return None
+    return s.sxy / math.sqrt(s.sxx * s.syy)
+
+
+def _r2(s: Regression) -> float | None:
+    if s.n < 1.0 or s.sxx == 0:
+        return None
+    return 1.0 if s.syy == 0 else (s.sxy * s.sxy) / (s.sxx * s.syy)
+
+
+_REGRESSION: dict[str, Callable[[Regression], Any]] = {
+    "corr": _corr,
+    "covar_pop": lambda s: s.sxy / s.n if s.n >= 1.0 else None,
+    "covar_samp": lambda s: s.sxy / (s.n - 1.0) if s.n >= 2.0 else None,
+    "regr_avgx": lambda s: s.sx / s.n if s.n >= 1.0 else None,
+    "regr_avgy": lambda s: s.sy / s.n if s.n >= 1.0 else None,
+    "regr_sxx": lambda s: s.sxx if s.n >= 1.0 else None,
+    "regr_syy": lambda s: s.syy if s.n >= 1.0 else None,
+    "regr_sxy": lambda s: s.sxy if s.n >= 1.0 else None,
+    "regr_slope": lambda s: s.sxy / s.sxx if s.n >= 1.0 and s.sxx != 0 else None,
+    "regr_intercept": lambda s: (s.sy - s.sx * s.sxy / s.sxx) / s.n if s.n >= 1.0 and s.sxx != 0 else None,
+    "regr_r2": _r2,
+    "regr_count": lambda s: int(s.n),
+}
+
+
+class Extreme:
+    """min and max by a type's sort key; ties keep the first."""
+
+    __slots__ = ("best", "key", "larger", "value")
+
+    def __init__(self, larger: bool, types: tuple[int, ...]) -> None:
+        self.larger = larger
+        self.key = sort_key(types[0])
+        self.best: Any = None
+        self.value: Any = None
+
+    def step(self, value: Any) -> None:
+        """Keep the extreme one."""
+        key = value if self.key is None else self.key(value)
+        if self.value is None or (key > self.best if self.larger else key < self.best):
+            self.best, self.value = key, value
+
+    def result(self) -> Any:
+        """Return it; NULL for no values."""
+        return self.value
+
+
+class Fold:
+    """Aggregates that combine two values into one: bool_and, bit_or ..."""
+
+    __slots__ = ("combine", "value")
+
+    def __init__(self, combine: Callable[[Any, Any], Any]) -> None:
+        self.combine = combine
+        self.value: Any = None
+
+    def step(self, value: Any) -> None:
+        """Combine."""
+        self.value = value if self.value is None else self.combine(self.value, value)
+
+    def result(self) -> Any:
+        """Return the combination; NULL for no values."""
+        return self.value
+
+
+class StringAgg:
+    """string_agg over text or bytea: a value's own delimiter goes before it."""
+
+    __slots__ = ("empty", "parts")
+
+    def __init__(self, empty: Any) -> None:
+        self.empty = empty
+        self.parts: list[Any] = []
+
+    def step(self, value: Any, delimiter: Any) -> None:
+        """Append, unless the value is NULL."""
+        if value is None:
+            return
+        if self.parts and delimiter is not None:
+            self.parts.append(delimiter)
+        self.parts.append(value)
+
+    def result(self) -> Any:
+        """Return the concatenation; NULL for no values."""
+        return self.empty.join(self.parts) if self.parts else None
+
+
+class ArrayAgg:
+    """array_agg: values, NULLs included; arrays of equal shape become one of a further dimension."""
+
+    __slots__ = ("arrays", "items")
+
+    def __init__(self, types: tuple[int, ...]) -> None:
+        fact = facts().types.get(types[0])
+        self.arrays = fact is not None and fact.category == "A"
+        self.items: list[Any] = []
+
+    def step(self, value: Any) -> None:
+        """Append."""
+        if self.arrays:
+            if value is None:
+                raise SqlError("22004", "cannot accumulate null arrays")
+            if not value:
+                raise SqlError("2202E", "cannot accumulate empty arrays")
+            if self.items and _shape(value) != _shape(self.items[0]):
+                raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
+        self.items.append(value)
+
+    def result(self) -> tuple[Any, ...] | None:
+        """Return the array; NULL for no rows."""
+        return tuple(self.items) if self.items else None
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return (len(value), *_shape(value[0])) if type(value) is tuple and value else ()
+
+
+class JsonAgg:
+    """json_agg and jsonb_agg."""
+
+    __slots__ = ("binary", "convert", "items", "structured")
+
+    def __init__(self, session: EvalSession, types: tuple[int, ...], binary: bool) -> None:
+        self.binary = binary
+        self.convert = _to_json(session, types[0], binary)
+        fact = facts().types.get(types[0])
+        self.structured = fact is None or fact.category == "A" or fact.kind == "c" or fact.name == "record"
+        self.items: list[str] = []
+
+    def step(self, value: Any) -> None:
+        """Append the value as JSON."""
+        text = self.convert(value)
+        if not self.binary and self.structured and value is not None and self.items:
+            text = "\n " + text
+        self.items.append(text)
+
+    def result(self) -> str | None:
+        """Return the array; NULL for no rows."""
+        if not self.items:
+            return None
+        out = self.items[0]
+        if len(self.items) > 1:
+            out += "".join(("," if x.startswith("\n ") else ", ") + x for x in self.items[1:])
+        return f"[{out}]"
+
+
+class JsonObjectAgg:
+    """json_object_agg and jsonb_object_agg."""
+
+    __slots__ = ("binary", "convert", "items", "key_text", "session")
+
+    def __init__(self, session: EvalSession, types: tuple[int, ...], binary: bool) -> None:
+        self.session = session
+        self.binary = binary
+        self.key_text = functools.partial(_key_text, types[0], session)
+        self.convert = _to_json(session, types[1], binary)
+        self.items: list[tuple[str, str]] = []
+
+    def step(self, key: Any, value: Any) -> None:
+        """Add a member; 22023 for a NULL key."""
+        if key is None:
+            raise SqlError("22023", "field name must not be null")
+        self.items.append((self.key_text(key), self.convert(value)))
+
+    def result(self) -> str | None:
+        """Return the object; NULL for no rows. jsonb keeps the last of equal keys."""
+        if not self.items:
+            return None
+        import json
+
+        def quoted(key: str) -> str:
+            return json.dumps(key, ensure_ascii=False)
+
+        if not self.binary:
+            return "{ " + ", ".join(f"{quoted(k)} : {v}" for k, v in self.items) + " }"
+        members = dict(self.items)
+        ordered = sorted(members, key=lambda k: (len(k.encode()), k.encode()))
+        return "{" + ", ".join(f"{quoted(k)}: {members[k]}" for k in ordered) + "}"
+
+
+def _key_text(oid: int, session: EvalSession, key: Any) -> str:
+    from planner.builtins.casts import to_text
+
+    return to_text(oid, key, session)
+
+
+def _to_json(session: EvalSession, oid: int, binary: bool) -> Callable[[Any], str]:
+    """Return the conversion of values of ``oid`` through to_json / to_jsonb."""
+    signature = "to_jsonb(anyelement)" if binary else "to_json(anyelement)"
+    row = REGISTRY.functions.get(facts().proc_by_signature[signature])
+    if row is None or row.python is None:
+        raise SqlError("0A000", f"{signature} is not supported")
+    form, needs_session, needs_types = row.python, row.needs_session, row.needs_types
+    keywords: dict[str, Any] = {"types": (oid,)} if needs_types else {}
+    first = (session,) if needs_session else ()
+
+    def convert(value: Any) -> str:
+        return "null" if value is None else str(form(*first, value, **keywords))
+
+    return convert
+
+
+class IntervalSum:
+    """sum and avg of intervals."""
+
+    __slots__ = ("average", "n", "total")
+
+    def __init__(self, average: bool) -> None:
+        self.average = average
+        self.n = 0
+        self.total: Any = None
+
+    def step(self, value: tuple[int, int, int]) -> None:
+        """Add field by field."""
+        self.n += 1
+        if self.total is None:
+            self.total = value
+        else:
+            self.total = _function("interval_pl(interval,interval)")(self.total, value)
+
+    def result(self) -> Any:
+        """Return the sum or its n-th part."""
+        if self.total is None or not self.average:
+            return self.total
+        return _function("interval_div(interval,float8)")(self.total, float(self.n))
+
+
+def _function(signature: str) -> Callable[..., Any]:
+    row = REGISTRY.functions[facts().proc_by_signature[signature]]
+    if row.python is None:
+        raise SqlError("0A000", f"{signature} is not supported")
+    return row.python
+
+
+# --- ordered sets -------------------------------------------------------------------------------
+
+
+def _fraction(p: float) -> float:
+    if p != p or not 0 <= p <= 1:
+        raise SqlError("22003", f"percentile value {p:g} is not between 0 and 1")
+    return p
+
+
+def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    if value and type(value[0]) is tuple:
+        return tuple(x for part in value for x in _flat(part))
+    return value
+
+
+def _map_nested(function: Callable[[Any], Any], value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(_map_nested(function, x) for x in value)
+    return None if value is None else function(value)
+
+
+class Percentile:
+    """percentile_cont and percentile_disc, for one fraction or an array of them."""
+
+    __slots__ = ("continuous", "direct", "interval", "items")
+
+    def __init__(self, continuous: bool, direct: tuple[Any, ...], interval: bool = False) -> None:
+        self.continuous = continuous
+        self.interval = interval
+        self.direct = direct[0]
+        if self.direct is not None:
+            for p in _flat(self.direct) if type(self.direct) is tuple else (self.direct,):
+                if p is not None:
+                    _fraction(p)
+        self.items: list[Any] = []
+
+    def step(self, value: Any) -> None:
+        """Take the next value in order."""
+        self.items.append(value)
+
+    def result(self) -> Any:
+        """Return the value at the fraction; NULL for no rows or a NULL fraction."""
+        if not self.items or self.direct is None:
+            return None
+        pick = self._continuous if self.continuous else self._discrete
+        return _map_nested(pick, self.direct) if type(self.direct) is tuple else pick(self.direct)
+
+    def _discrete(self, p: float) -> Any:
+        return self.items[max(math.ceil(p * len(self.items)) - 1, 0)]
+
+    def _continuous(self, p: float) -> Any:
+        position = p * (len(self.items) - 1)
+        low, high = math.floor(position), math.ceil(position)
+        a, b = self.items[low], self.items[high]
+        if low == high:
+            return a
+        share = position - low
+        if self.interval:
+            difference = _function("interval_mi(interval,interval)")(b, a)
+            part = _function("interval_mul(interval,float8)")(difference, share)
+            return _function("interval_pl(interval,interval)")(a, part)
+        return a + share * (b - a)
+
+
+class Mode:
+    """SQL's ``mode``: the most frequent value, the first in order among equals."""
+
+    __slots__ = ("best", "best_count", "count", "key", "last", "value")
+
+    def __init__(self, types: tuple[int, ...], direct: tuple[Any, ...] = ()) -> None:
+        self.key = hash_key(types[0])
+        self.last: Any = None
+        self.value: Any = None
+        self.best: Any = None
+        self.count = self.best_count = 0
+
+    def step(self, value: Any) -> None:
+        """Take the next value in order."""
+        key = value if self.key is None else self.key(value)
+        if self.count and key == self.last:
+            self.count += 1
+        else:
+            self.last, self.value, self.count = key, value, 1
+        if self.count > self.best_count:
+            self.best, self.best_count = self.value, self.count
+
+    def result(self) -> Any:
+        """Return it; NULL for no rows."""
+        return self.best
+
+
+class Hypothetical:
+    """rank, dense_rank, percent_rank, cume_dist of a row that is not there.
+
+    Stepped with -1, 0, 1: how each row of the group compares with the hypothetical one, and with whether the row
+    equals the one before it.
+    """
+
+    __slots__ = ("before", "distinct", "kind", "n", "same")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.n = self.before = self.same = self.distinct = 0
+
+    def step(self, order: int, repeated: bool) -> None:
+        """Take the next row in order."""
+        self.n += 1
+        if order < 0:
+            self.before += 1
+            self.distinct += not repeated
+        elif order == 0:
+            self.same += 1
+
+    def result(self) -> Any:
+        """Return the statistic."""
+        if self.kind == "rank":
+            return self.before + 1
+        if self.kind == "dense_rank":
+            return self.distinct + 1
+        if self.kind == "percent_rank":
+            return self.before / self.n if self.n else 0.0
+        return (self.before + self.same + 1) / (self.n + 1)
+
+
+HYPOTHETICAL = ("rank", "dense_rank", "percent_rank", "cume_dist")
+
+
+def _register() -> None:
+    register = REGISTRY.aggregate_python
+    known = facts().proc_by_signature
+    register("count()", Count, skip_nulls=False)
+    register("count(any)", Count)
+    register("sum(int2)", SumInt)
+    register("sum(int4)", SumInt)
+    register("sum(int8)", SumBigint)
+    register("sum(numeric)", SumNumeric)
+    register("sum(float8)", SumFloat)
+    register("sum(float4)", lambda: SumFloat(floating.add4))
+    spreads = (
+        ("variance", True, False), ("var_samp", True, False), ("var_pop", False, False),
+        ("stddev", True, True), ("stddev_samp", True, True), ("stddev_pop", False, True),
+    )  # fmt: skip
+    for t in ("int2", "int4", "int8", "numeric"):
+        register(f"avg({t})", lambda: ExactMoments(_average, False))
+        for name, sample, root in spreads:
+            finish = _spread(sample, root)
+            register(f"{name}({t})", lambda finish=finish: ExactMoments(finish, True))
+    for t in ("float4", "float8"):
+        register(f"avg({t})", lambda: FloatMoments(_float_average))
+        for name, sample, root in spreads:
+            done = _float_spread(sample, root)
+            register(f"{name}({t})", lambda done=done: FloatMoments(done))
+    for name, statistic in _REGRESSION.items():
+        register(f"{name}(float8,float8)", lambda statistic=statistic: Regression(statistic))
+    for proc in facts().procs.values():
+        if proc.kind == "a" and proc.name in ("min", "max"):
+            larger = proc.name == "max"
+            signature = facts().signature(proc.oid)
+            if known.get(signature) == proc.oid:
+                register(
+                    signature,
+                    lambda types, larger=larger: Extreme(larger, types),
+                    needs_types=True,
+                )
+    folds: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
+        ("bool_and", lambda a, b: a and b), ("every", lambda a, b: a and b), ("bool_or", lambda a, b: a or b),
+    )  # fmt: skip
+    for name, combine in folds:
+        register(f"{name}(bool)", lambda combine=combine: Fold(combine))
+    bits: tuple[tuple[str, Callable[[int, int], int]], ...] = (
+        ("and", lambda a, b: a & b), ("or", lambda a, b: a | b), ("xor", lambda a, b: a ^ b),
+    )  # fmt: skip
+    from planner.builtins.bits import bit_and, bit_or, bit_xor
+
+    for (name, combine), on_bits in zip(bits, (bit_and, bit_or, bit_xor), strict=True):
+        for t in ("int2", "int4", "int8"):
+            register(f"bit_{name}({t})", lambda combine=combine: Fold(combine))
+        register(f"bit_{name}(bit)", lambda on_bits=on_bits: Fold(on_bits))
+    register("string_agg(text,text)", lambda: StringAgg(""), skip_nulls=False)
+    register("string_agg(bytea,bytea)", lambda: StringAgg(b""), skip_nulls=False)
+    register("array_agg(anynonarray)", ArrayAgg, skip_nulls=False, needs_types=True)
+    register("array_agg(anyarray)", ArrayAgg, skip_nulls=False, needs_types=True)
+    for prefix, binary in (("json", False), ("jsonb", True)):
+        options: dict[str, Any] = {"skip_nulls": False, "needs_session": True, "needs_types": True}
+
+        def agg(session: EvalSession, types: tuple[int, ...], binary: bool = binary) -> AggregateState:
+            return JsonAgg(session, types, binary)
+
+        def object_agg(session: EvalSession, types: tuple[int, ...], binary: bool = binary) -> AggregateState:
+            return JsonObjectAgg(session, types, binary)
+
+        register(f"{prefix}_agg(anyelement)", agg, **options)
+        register(f"{prefix}_object_agg(any,any)", object_agg, **options)
+    register("sum(interval)", lambda: IntervalSum(False))
+    register("avg(interval)", lambda: IntervalSum(True))
+    for array in ("float8", "_float8"):
+        register(f"percentile_cont({array},float8)", lambda direct: Percentile(True, direct))
+        register(f"percentile_cont({array},interval)", lambda direct: Percentile(True, direct, True))
+        register(f"percentile_disc({array},anyelement)", lambda direct: Percentile(False, direct))
+    register("mode(anyelement)", Mode, needs_types=True)
+    for kind in HYPOTHETICAL:
+        register(f"{kind}(any)", lambda kind=kind: Hypothetical(kind), skip_nulls=False)
+
+
+_register()

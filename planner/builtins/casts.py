@@ -1,0 +1,135 @@
+"""Casts that are not functions: through text, by typmod, and the session values of CURRENT_USER and its kin.
+
+``io_cast`` prints with the source type's codec and reads with the target's; reg* types go through the catalog
+(``reg``). ``typmod_cast`` applies a length or precision; both return plain functions for generated code.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pgwire.codecs import registry as codecs
+from pgwire.codecs import typmod as typmods
+from planner.builtins.reg import REG_TYPES, reg_input, reg_output
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.text import name_of
+from planner.errors import SqlError, not_supported
+from planner.facts import (
+    BPCHAR,
+    CSTRING,
+    DATE,
+    NAME,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UNKNOWN,
+    VARCHAR,
+    facts,
+)  # fmt: skip
+
+_TEXTUAL = frozenset((TEXT, VARCHAR, UNKNOWN, CSTRING, BPCHAR))
+
+
+def apply(oid: int, value: Any, typmod: int, explicit: bool) -> Any:
+    """Return ``value`` coerced to ``typmod`` of scalar type ``oid`` (22001, 22003 where it does not fit)."""
+    if typmod < 0:
+        return value
+    return typmods.apply_typmod(oid, value, typmod, explicit=explicit)
+
+
+@functools.lru_cache(maxsize=1000)
+def typmod_cast(oid: int, typmod: int, explicit: bool) -> Callable[[Any], Any]:
+    """Return the coercion to ``typmod`` of type ``oid``; arrays are coerced element by element."""
+    return typmods.typmod_function(oid, typmod, explicit=explicit) or (lambda value: value)
+
+
+def to_text(oid: int, value: Any, session: EvalSession | None) -> str:
+    """Return the text form of a value that is not NULL."""
+    if oid in _TEXTUAL:
+        return str(value)
+    if oid in REG_TYPES:
+        return reg_output(session, oid, value)
+    return codecs.text_output(oid, value, settings(session))
+
+
+def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
+    """Return the value that ``text`` denotes."""
+    if oid in _TEXTUAL:
+        return text
+    if oid == NAME:
+        return name_of(text)
+    if oid in REG_TYPES:
+        return reg_input(session, oid, text)
+    return codecs.text_input(oid, text, -1, settings(session))
+
+
+def settings(session: EvalSession | None) -> Any:
+    """Return the session's codec settings, PostgreSQL's defaults without a session."""
+    from pgwire.codecs.settings import DEFAULT
+
+    return session.codec_settings if session is not None else DEFAULT
+
+
+@functools.lru_cache(maxsize=1000)
+def io_cast(source: int, target: int) -> Callable[[Any, EvalSession | None], Any]:
+    """Return the cast through text from ``source`` to ``target``."""
+    if source in _TEXTUAL and target in _TEXTUAL:
+        return lambda value, session: value
+    if source in _TEXTUAL:
+        return lambda value, session: from_text(target, value, session)
+    if target in _TEXTUAL:
+        return lambda value, session: to_text(source, value, session)
+    return lambda value, session: from_text(target, to_text(source, value, session), session)
+
+
+def _form(signature: str) -> Callable[..., Any]:
+    row = REGISTRY.functions.get(facts().proc_by_signature[signature])
+    if row is None or row.python is None:
+        raise not_supported(f"function {signature} in the row executor")
+    return row.python
+
+
+def _now_as(signature: str, result: int, typmod: int) -> Callable[[EvalSession], Any]:
+    def current(session: EvalSession) -> Any:
+        value = session.transaction_time_us
+        if signature:
+            value = _form(signature)(session, value)
+        return apply(result, value, typmod, True)
+
+    return current
+
+
+def _current_schema(session: EvalSession) -> str | None:
+    for schema in session.search_path:
+        if schema != "pg_catalog":
+            return schema
+    return None
+
+
+def current_value(what: str, typmod: int) -> Callable[[EvalSession], Any]:
+    """Return the function giving CURRENT_USER, CURRENT_DATE ... of a session."""
+    name = what.lower()
+    if name in ("current_user", "user", "current_role"):
+        return lambda session: session.user
+    if name == "session_user":
+        return lambda session: session.session_user
+    if name == "current_catalog":
+        return lambda session: session.database
+    if name == "current_schema":
+        return _current_schema
+    if name == "current_timestamp":
+        return _now_as("", TIMESTAMPTZ, typmod)
+    if name == "localtimestamp":
+        return _now_as("timestamp(timestamptz)", TIMESTAMP, typmod)
+    if name == "current_date":
+        return _now_as("date(timestamptz)", DATE, -1)
+    if name == "current_time":
+        return _now_as("timetz(timestamptz)", TIMETZ, typmod)
+    if name == "localtime":
+        return _now_as("time(timestamptz)", TIME, typmod)
+    raise SqlError("0A000", f"{what.upper()} is not supported")

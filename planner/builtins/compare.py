@@ -1,0 +1,313 @@
+"""Comparison: the functions behind = <> < <= > >=, and keys by which Python sorts and hashes values.
+
+    sort_key(oid)   a function to a value that ``<`` orders as the type's btree does, or None: the value itself
+    hash_key(oid)   a function to a value whose ``==`` and hash are the type's equality, or None: the value itself
+
+NULLs are not given to them. Strings compare by bytes, which for UTF-8 is the order of code points, Python's own.
+bpchar ignores trailing blanks; a float's or numeric's NaN equals itself and is above everything; intervals compare
+by their length of 30-day months; arrays element by element, then by length.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from planner.builtins.registry import REGISTRY
+from planner.facts import (
+    BPCHAR,
+    FLOAT4,
+    FLOAT8,
+    INTERVAL,
+    JSONB,
+    NUMERIC,
+    RECORD,
+    TIMETZ,
+    facts,
+)  # fmt: skip
+
+Key = Callable[[Any], Any]
+
+US_PER_DAY = 86_400_000_000
+NAN_KEY = ("NaN",)
+
+
+def _nan_sort(value: float | Decimal) -> tuple[int, Any]:
+    return (1, 0) if value != value else (0, value)
+
+
+def _nan_hash(value: float | Decimal) -> Any:
+    return NAN_KEY if value != value else value
+
+
+def _strip(value: str) -> str:
+    return value.rstrip(" ")
+
+
+def interval_length(value: tuple[int, int, int]) -> int:
+    """Return the microseconds an interval counts for in comparisons."""
+    return (value[0] * 30 + value[1]) * US_PER_DAY + value[2]
+
+
+def _timetz(value: tuple[int, int]) -> tuple[int, int]:
+    return value[0] + value[1] * 1_000_000, value[1]
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return (len(value), *_shape(value[0])) if type(value) is tuple and value else ()
+
+
+def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    if value and type(value[0]) is tuple:
+        return tuple(x for part in value for x in _flat(part))
+    return value
+
+
+def _array_key(element: Key | None, tuples: bool) -> Key:
+    """NULL elements equal each other and come last; then the number of dimensions and their sizes."""
+
+    def key(value: tuple[Any, ...]) -> Any:
+        items = value if tuples else _flat(value)
+        shape = (len(value),) if tuples else _shape(value)
+        keyed = tuple((1, 0) if x is None else (0, x if element is None else element(x)) for x in items)
+        return keyed, len(shape), shape
+
+    return key
+
+
+def dynamic_key(value: Any) -> Any:
+    """Return a key for a value whose type is only known from its Python class (fields of records)."""
+    if value is None:
+        return (1, 0)
+    if isinstance(value, float | Decimal):
+        return (0, _nan_sort(value))
+    if isinstance(value, tuple):
+        return (0, tuple(dynamic_key(x) for x in value))
+    return (0, value)
+
+
+def _record(value: tuple[Any, ...]) -> Any:
+    return tuple(dynamic_key(x) for x in value)
+
+
+# jsonb orders Object > Array > Boolean > Number > String > Null; an empty array is below all.
+def _json_rank(value: Any) -> Any:
+    if value is None:
+        return (0,)
+    if isinstance(value, str):
+        return (1, value)
+    if isinstance(value, bool):
+        return (3, value)
+    if isinstance(value, list):
+        return (-1,) if not value else (4, len(value), [_json_rank(x) for x in value])
+    if isinstance(value, dict):
+        pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
+        return (5, len(pairs), [(key, _json_rank(item)) for key, item in pairs])
+    return (2, value)
+
+
+def _json_load(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+
+
+def _jsonb_sort(text: str) -> Any:
+    return _json_rank(_json_load(text))
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, list):
+        return ("a", *(_freeze(x) for x in value))
+    if isinstance(value, dict):
+        return ("o", frozenset((k, _freeze(v)) for k, v in value.items()))
+    return (type(value).__name__, value)
+
+
+def _jsonb_hash(text: str) -> Any:
+    return _freeze(_json_load(text))
+
+
+_SORT: dict[int, Key] = {
+    BPCHAR: _strip, FLOAT4: _nan_sort, FLOAT8: _nan_sort, NUMERIC: _nan_sort, INTERVAL: interval_length,
+    TIMETZ: _timetz, RECORD: _record, JSONB: _jsonb_sort,
+}  # fmt: skip
+_HASH: dict[int, Key] = {
+    BPCHAR: _strip, FLOAT4: _nan_hash, FLOAT8: _nan_hash, NUMERIC: _nan_hash, INTERVAL: interval_length,
+    RECORD: _record, JSONB: _jsonb_hash,
+}  # fmt: skip
+
+
+def _is_array(oid: int) -> bool:
+    fact = facts().types.get(oid)
+    return fact is not None and fact.element != 0 and fact.category == "A"
+
+
+@functools.cache
+def sort_key(oid: int) -> Key | None:
+    """Return the sort key of a type, or None when values order themselves."""
+    found = _SORT.get(oid)
+    if found is not None:
+        return found
+    fact = facts().types.get(oid)
+    if fact is not None and fact.element and fact.category == "A":
+        element = facts().types.get(fact.element)
+        tuples = element is not None and element.name in ("interval", "timetz", "tid", "record")
+        return _array_key(sort_key(fact.element), tuples)
+    if fact is None or fact.kind == "c":
+        return _record
+    return None
+
+
+@functools.cache
+def hash_key(oid: int) -> Key | None:
+    """Return the equality key of a type, or None when ``==`` and ``hash`` of values are its equality."""
+    found = _HASH.get(oid)
+    if found is not None:
+        return found
+    fact = facts().types.get(oid)
+    if fact is not None and fact.element and fact.category == "A":
+        element = hash_key(fact.element)
+        if element is None:
+            return None
+        kind = facts().types.get(fact.element)
+        return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "tid", "record"))
+    if fact is None or fact.kind == "c":
+        return _record
+    return None
+
+
+# --- the functions ------------------------------------------------------------------------------
+
+_PLAIN: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def _by_key(key: Key) -> dict[str, Callable[[Any, Any], Any]]:
+    return {
+        "eq": lambda a, b: key(a) == key(b),
+        "ne": lambda a, b: key(a) != key(b),
+        "lt": lambda a, b: key(a) < key(b),
+        "le": lambda a, b: key(a) <= key(b),
+        "gt": lambda a, b: key(a) > key(b),
+        "ge": lambda a, b: key(a) >= key(b),
+    }
+
+
+def _nan_compare() -> dict[str, Callable[[Any, Any], bool]]:
+    """Return comparisons of floats and numerics: NaN is the largest value."""
+
+    def eq(a: Any, b: Any) -> bool:
+        return bool(a == b or (a != a and b != b))
+
+    def lt(a: Any, b: Any) -> bool:
+        if a != a:
+            return False
+        return b != b or bool(a < b)
+
+    return {
+        "eq": eq,
+        "ne": lambda a, b: not eq(a, b),
+        "lt": lt,
+        "le": lambda a, b: not lt(b, a),
+        "gt": lambda a, b: lt(b, a),
+        "ge": lambda a, b: not lt(a, b),
+    }
+
+
+def _three_way(functions: dict[str, Callable[[Any, Any], bool]]) -> Callable[[Any, Any], int]:
+    lt, eq = functions["lt"], functions["eq"]
+    return lambda a, b: -1 if lt(a, b) else 0 if eq(a, b) else 1
+
+
+def register_comparisons(
+    functions: dict[str, Callable[[Any, Any], bool]], names: str, left: str, right: str, cmp: str = ""
+) -> None:
+    """Register the six comparisons of a type pair; ``names`` holds ``%s`` for eq, ne ...; skips absent rows."""
+    by_signature = facts().proc_by_signature
+    for suffix, function in functions.items():
+        signature = f"{names % suffix}({left},{right})"
+        if signature in by_signature and not _present(signature):
+            REGISTRY.python(signature, function)
+    if cmp and f"{cmp}({left},{right})" in by_signature and not _present(f"{cmp}({left},{right})"):
+        REGISTRY.python(f"{cmp}({left},{right})", _three_way(functions))
+
+
+def _present(signature: str) -> bool:
+    row = REGISTRY.functions.get(facts().proc_by_signature[signature])
+    return row is not None and row.python is not None
+
+
+def _record_compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, Any]:
+    from planner.errors import SqlError
+
+    if len(a) != len(b):
+        raise SqlError("42804", "cannot compare record types with different numbers of columns")
+    return _record(a), _record(b)
+
+
+def _register() -> None:
+    ints = {"int2": "2", "int4": "4", "int8": "8"}
+    for left, a in ints.items():
+        for right, b in ints.items():
+            stem = left if left == right else f"int{a}{b}"
+            cmp = f"btint{a}cmp" if left == right else f"btint{a}{b}cmp"
+            register_comparisons(_PLAIN, f"{stem}%s", left, right, cmp)
+    nan = _nan_compare()
+    for left, right, stem in (
+        ("float4", "float4", "float4"), ("float8", "float8", "float8"),
+        ("float4", "float8", "float48"), ("float8", "float4", "float84"),
+    ):  # fmt: skip
+        register_comparisons(nan, f"{stem}%s", left, right, f"bt{stem}cmp")
+    register_comparisons(nan, "numeric_%s", "numeric", "numeric", "numeric_cmp")
+    for t, cmp in (("bool", "btboolcmp"), ("oid", "btoidcmp"), ("char", "btcharcmp"), ("name", "btnamecmp"),
+                   ("bytea", "byteacmp"), ("tid", "bttidcmp"), ("oidvector", "btoidvectorcmp")):  # fmt: skip
+        register_comparisons(_PLAIN, f"{t}%s", t, t, cmp)
+    for t in ("bit", "varbit"):
+        register_comparisons(_PLAIN, f"{t}%s", t, t, f"{t}cmp")
+    text = {k: v for k, v in _PLAIN.items() if k not in ("eq", "ne")}
+    register_comparisons(text, "text_%s", "text", "text")
+    REGISTRY.python("bttextcmp(text,text)", _three_way(_PLAIN))
+    register_comparisons({"eq": _PLAIN["eq"], "ne": _PLAIN["ne"]}, "text%s", "text", "text")
+    register_comparisons(_PLAIN, "text_pattern_%s", "text", "text", "bttext_pattern_cmp")
+    for left, right in (("name", "text"), ("text", "name")):
+        register_comparisons(_PLAIN, f"{left}%s{right}", left, right, f"bt{left}{right}cmp")
+    blank = _by_key(_strip)
+    register_comparisons(blank, "bpchar%s", "bpchar", "bpchar", "bpcharcmp")
+    register_comparisons(blank, "bpchar_pattern_%s", "bpchar", "bpchar", "btbpchar_pattern_cmp")
+    for t in ("xid", "cid"):
+        register_comparisons({"eq": _PLAIN["eq"]}, f"{t}%s", t, t)
+    python = REGISTRY.python
+    python("xidneq(xid,xid)", _PLAIN["ne"])
+    python("xideqint4(xid,int4)", _PLAIN["eq"])
+    python("xidneqint4(xid,int4)", _PLAIN["ne"])
+    for suffix, plain in _PLAIN.items():
+
+        def compare(a: Any, b: Any, plain: Callable[[Any, Any], bool] = plain) -> bool:
+            return plain(*_record_compare(a, b))
+
+        python(f"record_{suffix}(record,record)", compare)
+        python(f"record_image_{suffix}(record,record)", compare)
+    python("btrecordcmp(record,record)", lambda a, b: _three_way(_PLAIN)(*_record_compare(a, b)))
+    for t, stem in (("text", "text_"), ("bpchar", "bpchar_"), ("tid", "tid")):
+        strip = _strip if t == "bpchar" else None
+        python(f"{stem}larger({t},{t})", _pick(True, strip))
+        python(f"{stem}smaller({t},{t})", _pick(False, strip))
+
+
+def _pick(larger: bool, key: Key | None) -> Callable[[Any, Any], Any]:
+    def choose(a: Any, b: Any) -> Any:
+        x, y = (a, b) if key is None else (key(a), key(b))
+        return a if (x > y if larger else x < y) else b
+
+    return choose
+
+
+_register()

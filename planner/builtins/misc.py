@@ -1,0 +1,355 @@
+"""Functions about the session, the server and values as such; concat, format and quoting.
+
+What needs the catalog's own rows (pg_get_*, *_is_visible, descriptions) is in ``system``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.builtins.casts import to_text
+from planner.builtins.reg import quote_ident, split_identifier
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError
+from planner.facts import BOOL, facts
+from planner.typefacts import format_type
+
+
+def _text(session: EvalSession, oid: int, value: Any) -> str:
+    if oid == BOOL:
+        return "t" if value else "f"
+    return to_text(oid, value, session)
+
+
+def concat(session: EvalSession, *args: Any, types: tuple[int, ...]) -> str:
+    """SQL's ``concat``: NULLs are skipped."""
+    return "".join(_text(session, t, a) for t, a in zip(types, args, strict=True) if a is not None)
+
+
+def concat_ws(session: EvalSession, separator: str | None, *args: Any, types: tuple[int, ...]) -> str | None:
+    """SQL's ``concat_ws``: NULL separator gives NULL, NULL arguments are skipped."""
+    if separator is None:
+        return None
+    return separator.join(_text(session, t, a) for t, a in zip(types[1:], args, strict=True) if a is not None)
+
+
+def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[int, ...] = ()) -> str | None:
+    """SQL's ``format``: ``%s %I %L`` with position, ``-`` flag and width."""
+    if pattern is None:
+        return None
+    out: list[str] = []
+    i = 0
+    next_arg = 0
+
+    def take(n: int) -> tuple[int, Any]:
+        if n > len(args):
+            raise SqlError("22023", "too few arguments for format()")
+        return types[n] if len(types) > n else 25, args[n - 1]
+
+    def number() -> int:
+        nonlocal i
+        start = i
+        while i < len(pattern) and pattern[i].isdigit():
+            i += 1
+        if i > start and int(pattern[start:i]) > 2**31 - 1:
+            raise SqlError("22003", "number is out of range")
+        return int(pattern[start:i]) if i > start else -1
+
+    def ended() -> SqlError:
+        return SqlError("22023", "unterminated format() type specifier", hint='For a single "%" use "%%".')
+
+    while i < len(pattern):
+        c = pattern[i]
+        i += 1
+        if c != "%":
+            out.append(c)
+            continue
+        if i >= len(pattern):
+            raise ended()
+        if pattern[i] == "%":
+            out.append("%")
+            i += 1
+            continue
+        position = 0
+        start = i
+        n = number()
+        width = 0
+        minus = False
+        if n >= 0 and i < len(pattern) and pattern[i] == "$":
+            if n == 0:
+                raise SqlError("22023", "format specifies argument 0, but arguments are numbered from 1")
+            position = n
+            i += 1
+        else:
+            i = start
+        while i < len(pattern) and pattern[i] == "-":
+            minus = True
+            i += 1
+        if i < len(pattern) and pattern[i] == "*":
+            i += 1
+            n = number()
+            if n >= 0:
+                if i >= len(pattern) or pattern[i] != "$":
+                    raise SqlError("22023", 'width argument position must be ended by "$"')
+                if n == 0:
+                    raise SqlError("22023", "format specifies argument 0, but arguments are numbered from 1")
+                i += 1
+                width_at = n
+            else:
+                next_arg += 1
+                width_at = next_arg
+            _, value = take(width_at)
+            width = int(value) if value is not None else 0
+            if width < 0:
+                minus, width = True, -width
+        else:
+            n = number()
+            width = max(n, 0)
+        if i >= len(pattern):
+            raise ended()
+        kind = pattern[i]
+        i += 1
+        if kind not in "sIL":
+            raise SqlError(
+                "22023",
+                f'unrecognized format() type specifier "{kind}"',
+                hint='For a single "%" use "%%".',
+            )
+        if not position:
+            next_arg += 1
+            position = next_arg
+        else:
+            next_arg = position
+        oid, value = take(position)
+        if value is None:
+            if kind == "I":
+                raise SqlError("22004", "null values cannot be formatted as an SQL identifier")
+            text = "NULL" if kind == "L" else ""
+        else:
+            text = _text(session, oid, value)
+            text = quote_ident(text) if kind == "I" else quote_literal(text) if kind == "L" else text
+        out.append(text.ljust(width) if minus else text.rjust(width))
+    return "".join(out)
+
+
+def quote_literal(s: str) -> str:
+    """SQL's ``quote_literal``: with an E prefix when there is a backslash."""
+    quoted = "'" + s.replace("'", "''") + "'"
+    return "E" + quoted.replace("\\", "\\\\") if "\\" in s else quoted
+
+
+def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
+    """SQL's ``parse_ident``."""
+    try:
+        return tuple(split_identifier(text))
+    except SqlError:
+        raise SqlError("22023", f'string is not a valid identifier: "{text}"') from None
+
+
+def current_setting(session: EvalSession, name: str, missing_ok: bool | None = False) -> str | None:
+    """SQL's ``current_setting``; 42704 unless ``missing_ok``."""
+    try:
+        return session.setting(name.lower())
+    except SqlError as error:
+        if missing_ok and error.sqlstate == "42704":
+            return None
+        raise
+
+
+def set_config(session: EvalSession, name: str | None, value: str | None, local: bool | None) -> str:
+    """SQL's ``set_config``: a NULL value resets."""
+    if name is None:
+        raise SqlError("22004", "SET requires parameter name")
+    return session.set_setting(name.lower(), value if value is not None else "", local=bool(local))
+
+
+def current_schema(session: EvalSession) -> str | None:
+    """SQL's ``current_schema``: the first schema of the path in which objects are created."""
+    for schema in session.search_path:
+        if schema != "pg_catalog":
+            return schema
+    return None
+
+
+def current_schemas(session: EvalSession, implicit: bool) -> tuple[str, ...]:
+    """SQL's ``current_schemas``: the search path, with implicit schemas or without."""
+    path = session.search_path
+    if implicit:
+        return path
+    setting = session.setting("search_path")
+    if path[:1] == ("pg_catalog",) and "pg_catalog" not in setting:
+        return path[1:]
+    return path
+
+
+def pg_typeof(*args: Any, types: tuple[int, ...]) -> int:
+    """SQL's ``pg_typeof``: the argument's type as regtype."""
+    return types[0]
+
+
+def pg_sleep(session: EvalSession, seconds: float) -> str:
+    """SQL's ``pg_sleep``: asks the executor to wait (never blocks here)."""
+    from planner.evaluate import Suspend
+
+    if seconds != seconds or seconds <= 0:
+        return ""
+    raise Suspend("sleep", seconds)
+
+
+def pg_sleep_for(session: EvalSession, interval: tuple[int, int, int]) -> str:
+    """SQL's ``pg_sleep_for``: waits for an interval."""
+    from planner.builtins.compare import interval_length
+
+    return pg_sleep(session, interval_length(interval) / 1e6)
+
+
+def pg_sleep_until(session: EvalSession, moment: int) -> str:
+    """SQL's ``pg_sleep_until``: waits until a timestamptz."""
+    return pg_sleep(session, (moment - session.clock_time_us()) / 1e6)
+
+
+def size_pretty(value: Any) -> str:
+    """SQL's ``pg_size_pretty``: bytes in the largest unit that keeps the number below 10240 (20480 halves)."""
+    size = int(value)
+    units = (("bytes", 10 * 1024, False), ("kB", 20 * 1024 - 1, True), ("MB", 20 * 1024 - 1, True),
+             ("GB", 20 * 1024 - 1, True), ("TB", 20 * 1024 - 1, True), ("PB", 20 * 1024 - 1, True))  # fmt: skip
+    shift = (0, 9, 10, 10, 10, 10)
+    for n, (unit, limit, half) in enumerate(units):
+        if n:
+            size = size >> shift[n] if size >= 0 else -((-size) >> shift[n])
+        if abs(size) < limit or n == len(units) - 1:
+            if half:
+                size = (size + (1 if size > 0 else -1)) // 2 if size >= 0 else -((-size + 1) // 2)
+            return f"{size} {unit}"
+    raise AssertionError("no unit")
+
+
+def size_bytes(text: str) -> int:
+    """SQL's ``pg_size_bytes``."""
+    import re
+    from decimal import Decimal
+
+    m = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*", text)
+    if not m:
+        raise SqlError("22023", f'invalid size: "{text}"')
+    powers = {"": 0, "b": 0, "bytes": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4, "pb": 5}
+    unit = m.group(2).lower()
+    if unit not in powers:
+        raise SqlError(
+            "22023", f'invalid size: "{text}"', detail=f'Invalid size unit: "{m.group(2)}".',
+            hint='Valid units are "bytes", "B", "kB", "MB", "GB", "TB", and "PB".',
+        )  # fmt: skip
+    from planner.builtins.integer import check8
+    from planner.builtins.numeric import mul, rounded
+
+    return check8(int(rounded(mul(Decimal(m.group(1)), Decimal(1024 ** powers[unit])), 0)))
+
+
+def _privilege(*args: Any) -> bool:
+    return True
+
+
+def setseed(session: EvalSession, seed: float) -> str:
+    """SQL's ``setseed``; 22023 outside -1 .. 1."""
+    if seed != seed or not -1 <= seed <= 1:
+        raise SqlError("22023", f"setseed parameter {seed:g} is out of allowed range [-1,1]")
+    session.set_seed(seed)
+    return ""
+
+
+def null_count(*args: Any) -> int:
+    """SQL's ``num_nulls``."""
+    return sum(a is None for a in args)
+
+
+def _column_size(value: Any, types: tuple[int, ...]) -> int:
+    fact = facts().types.get(types[0])
+    if fact is not None and fact.length > 0:
+        return fact.length
+    text = value if isinstance(value, bytes) else str(value).encode()
+    return len(text) + (1 if len(text) < 127 else 4)
+
+
+def version(session: EvalSession) -> str:
+    """SQL's ``version``: PostgreSQL's shape, so that clients read the number."""
+    number = session.setting("server_version").split(" ")[0]
+    return f"PostgreSQL {number} on Holdfast, a strictly serializable database, 64-bit"
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    typed: dict[str, Any] = {"needs_session": True, "needs_types": True}
+    python("concat(any)", concat, **typed)
+    python("concat_ws(text,any)", concat_ws, **typed)
+    python("format(text,any)", format_, **typed)
+    python("format(text)", format_, **typed)
+    python("quote_ident(text)", quote_ident)
+    python("quote_literal(text)", quote_literal)
+    python("quote_nullable(text)", lambda s: "NULL" if s is None else quote_literal(s))
+
+    def quote_any(session: EvalSession, value: Any, types: tuple[int, ...]) -> str:
+        return quote_literal(to_text(types[0], value, session))
+
+    def quote_nullable(session: EvalSession, value: Any, types: tuple[int, ...]) -> str:
+        return "NULL" if value is None else quote_any(session, value, types)
+
+    python("quote_literal(anyelement)", quote_any, **typed)
+    python("quote_nullable(anyelement)", quote_nullable, **typed)
+
+    def text_any(session: EvalSession, a: str, b: Any, types: tuple[int, ...]) -> str:
+        return a + to_text(types[1], b, session)
+
+    def any_text(session: EvalSession, a: Any, b: str, types: tuple[int, ...]) -> str:
+        return to_text(types[0], a, session) + b
+
+    python("textanycat(text,anynonarray)", text_any, **typed)
+    python("anytextcat(anynonarray,text)", any_text, **typed)
+    python("parse_ident(text,bool)", parse_ident)
+    python("num_nulls(any)", null_count)
+    python("num_nonnulls(any)", lambda *args: len(args) - null_count(*args))
+    python("pg_typeof(any)", pg_typeof, needs_types=True)
+    python("pg_column_size(any)", _column_size, needs_types=True)
+    python("current_setting(text)", current_setting, needs_session=True)
+    python("current_setting(text,bool)", current_setting, needs_session=True)
+    python("set_config(text,text,bool)", set_config, needs_session=True)
+    session_functions: dict[str, Callable[[EvalSession], Any]] = {
+        "version()": version,
+        "pg_backend_pid()": lambda s: s.pid,
+        "current_database()": lambda s: s.database,
+        "current_user()": lambda s: s.user,
+        "session_user()": lambda s: s.session_user,
+        "getpgusername()": lambda s: s.user,
+        "current_schema()": current_schema,
+        "random()": lambda s: s.random(),
+        "pg_client_encoding()": lambda s: s.setting("client_encoding"),
+    }
+    for signature, function in session_functions.items():
+        python(signature, function, needs_session=True)
+    python("current_schemas(bool)", current_schemas, needs_session=True)
+    python("setseed(float8)", setseed, needs_session=True)
+    python("pg_sleep(float8)", pg_sleep, needs_session=True)
+    python("pg_sleep_for(interval)", pg_sleep_for, needs_session=True)
+    python("pg_sleep_until(timestamptz)", pg_sleep_until, needs_session=True)
+    python("getdatabaseencoding()", lambda: "UTF8")
+    python("pg_encoding_to_char(int4)", lambda n: {6: "UTF8", 0: "SQL_ASCII", 8: "LATIN1"}.get(n, ""))
+    python("pg_char_to_encoding(name)", lambda s: {"utf8": 6, "sql_ascii": 0}.get(s.lower(), -1))
+    python("pg_encoding_max_length(int4)", lambda n: {6: 4, 0: 1, 8: 1}.get(n))
+    python("format_type(oid,int4)", lambda oid, typmod: None if oid is None else format_type(oid, typmod))
+    python("pg_size_pretty(int8)", size_pretty)
+    python("pg_size_pretty(numeric)", size_pretty)
+    python("pg_size_bytes(text)", size_bytes)
+    python("pg_is_in_recovery()", lambda: False)
+    python("pg_jit_available()", lambda: False)
+    python("pg_trigger_depth()", lambda: 0)
+    python("pg_my_temp_schema()", lambda: 0)
+    python("pg_is_other_temp_schema(oid)", lambda oid: False)
+    for proc in facts().procs.values():
+        if (proc.name.startswith("has_") and proc.name.endswith("_privilege")) or proc.name == "pg_has_role":
+            signature = facts().signature(proc.oid)
+            if facts().proc_by_signature.get(signature) == proc.oid:
+                python(signature, _privilege)
+
+
+_register()

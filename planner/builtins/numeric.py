@@ -1,0 +1,572 @@
+"""numeric: exact decimals whose display scale is PostgreSQL's.
+
+A value is a Decimal whose exponent is minus the display scale. Addition keeps the larger scale, multiplication
+adds them, division and the transcendental functions choose a result scale that gives at least 16 significant
+digits, counted in PostgreSQL's base-10000 digits; ``div_scale`` and ``ln_weight`` restate those rules.
+
+    1 / 3.0    quotient's weight -1, so scale 16 + 4 = 20:   0.33333333333333333333
+
+Promises: results are correctly rounded (half away from zero) at that scale; there is no negative zero; a value
+past 131072 digits before the point is 22003. NaN equals NaN and is above everything, as in ORDER BY.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+)
+from typing import cast
+
+from pgwire.codecs.typmod import apply_typmod
+from planner.builtins.integer import check2, check4, check8, division_by_zero
+from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
+from planner.facts import NUMERIC
+
+# Wide enough for every exact result; libmpdec allocates what a value needs, not this.
+EXACT = Context(prec=300_000, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[])
+MIN_SIGNIFICANT = 16
+MAX_SCALE = 1000
+MAX_RESULT_SCALE = 2000
+MAX_WEIGHT = 131071
+
+ZERO, ONE = Decimal(0), Decimal(1)
+NAN, INF, NEG_INF = Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity")
+_UNIT = [Decimal(1).scaleb(-i) for i in range(101)]
+LOG10_E = 0.434294481903252
+
+
+def scale_of(x: Decimal) -> int:
+    """Return the display scale (0 for NaN and infinities)."""
+    exponent = x.as_tuple().exponent
+    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+
+
+def _unit(scale: int) -> Decimal:
+    return _UNIT[scale] if 0 <= scale <= 100 else Decimal((0, (1,), -scale))
+
+
+def checked(x: Decimal) -> Decimal:
+    """Refuse what is too large (22003) and mend negative zero and positive exponents."""
+    if not x:
+        return x.copy_abs()
+    if x.is_finite():
+        if x.adjusted() > MAX_WEIGHT:
+            raise overflow()
+        exponent = cast("int", x.as_tuple().exponent)
+        if exponent > 0:
+            return EXACT.quantize(x, ONE)
+    return x
+
+
+def overflow() -> SqlError:
+    """Return 22003."""
+    return SqlError("22003", "value overflows numeric format")
+
+
+def rounded(x: Decimal, scale: int, mode: str = ROUND_HALF_UP) -> Decimal:
+    """Return ``x`` at display scale ``max(scale, 0)``, rounded at ``scale`` (which may be negative)."""
+    if not x.is_finite():
+        return x
+    if scale >= 0:
+        r = x.quantize(_unit(scale), mode, EXACT)
+    else:
+        r = x.quantize(_unit(scale), mode, EXACT).quantize(ONE, mode, EXACT)
+    return r if r else r.copy_abs()
+
+
+def add(a: Decimal, b: Decimal) -> Decimal:
+    """Return a + b; scale is the larger one."""
+    r = EXACT.add(a, b)
+    return r if r and r.adjusted() < 1000 else checked(r)
+
+
+def sub(a: Decimal, b: Decimal) -> Decimal:
+    """Return a - b."""
+    r = EXACT.subtract(a, b)
+    return r if r and r.adjusted() < 1000 else checked(r)
+
+
+def mul(a: Decimal, b: Decimal) -> Decimal:
+    """Return a * b; scales add up."""
+    r = EXACT.multiply(a, b)
+    if r and r.adjusted() < 1000:
+        return r
+    return checked(r)
+
+
+def leading(x: Decimal) -> tuple[int, int]:
+    """Return (weight, first digit) in base 10000; (0, 0) for zero."""
+    if not x:
+        return 0, 0
+    digits = x.as_tuple().digits
+    adjusted = x.adjusted()
+    weight = adjusted // 4
+    count = adjusted - 4 * weight + 1
+    first = 0
+    for i in range(count):
+        first = first * 10 + (digits[i] if i < len(digits) else 0)
+    return weight, first
+
+
+def div_scale(a: Decimal, b: Decimal) -> int:
+    """Return the scale of a / b (select_div_scale)."""
+    weight_a, first_a = leading(a)
+    weight_b, first_b = leading(b)
+    weight = weight_a - weight_b - (first_a <= first_b)
+    scale = max(MIN_SIGNIFICANT - weight * 4, scale_of(a), scale_of(b), 0)
+    return min(scale, MAX_SCALE)
+
+
+def divided(a: Decimal, b: Decimal, scale: int) -> Decimal:
+    """Return a / b for finite b != 0, rounded half away from zero at ``scale``."""
+    sa, sb = scale_of(a), scale_of(b)
+    shift = scale + sb - sa
+    top = int(a.scaleb(sa, EXACT))
+    bottom = int(b.scaleb(sb, EXACT))
+    if shift >= 0:
+        top *= 10**shift
+    else:
+        bottom *= 10**-shift
+    negative = (top < 0) != (bottom < 0)
+    quotient, rest = divmod(abs(top), abs(bottom))
+    if 2 * rest >= abs(bottom):
+        quotient += 1
+    return Decimal(-quotient if negative and quotient else quotient).scaleb(-scale, EXACT)
+
+
+def div(a: Decimal, b: Decimal) -> Decimal:
+    """Return a / b."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    if b.is_infinite():
+        return NAN if a.is_infinite() else ZERO
+    if not b:
+        raise division_by_zero()
+    if a.is_infinite():
+        return a if b > 0 else -a
+    return checked(divided(a, b, div_scale(a, b)))
+
+
+def div_trunc(a: Decimal, b: Decimal) -> Decimal:
+    """SQL's ``div``: the quotient truncated to a whole number."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    if b.is_infinite():
+        return NAN if a.is_infinite() else ZERO
+    if not b:
+        raise division_by_zero()
+    if a.is_infinite():
+        return a if b > 0 else -a
+    r = EXACT.divide_int(a, b)
+    return checked(r.quantize(ONE, ROUND_DOWN, EXACT) if r.is_finite() else r)
+
+
+def mod(a: Decimal, b: Decimal) -> Decimal:
+    """Return the remainder with the sign of a."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    if not b:
+        raise division_by_zero()
+    if a.is_infinite():
+        return NAN
+    if b.is_infinite():
+        return a
+    scale = max(scale_of(a), scale_of(b))
+    r = EXACT.remainder(a, b)
+    return rounded(r, scale)
+
+
+def neg(a: Decimal) -> Decimal:
+    """Return -a (NaN stays, zero has no sign)."""
+    return -a if a.is_infinite() else a.copy_negate() if a and not a.is_nan() else a
+
+
+def sign(a: Decimal) -> Decimal:
+    """Return -1, 0, 1."""
+    if a.is_nan():
+        return NAN
+    return Decimal((a > 0) - (a < 0))
+
+
+def round_to(a: Decimal, scale: int) -> Decimal:
+    """SQL's ``round``."""
+    return checked(rounded(a, max(min(scale, MAX_RESULT_SCALE), -MAX_RESULT_SCALE)))
+
+
+def trunc_to(a: Decimal, scale: int) -> Decimal:
+    """SQL's ``trunc``."""
+    return rounded(a, max(min(scale, MAX_RESULT_SCALE), -MAX_RESULT_SCALE), ROUND_DOWN)
+
+
+def ceil(a: Decimal) -> Decimal:
+    """Return the smallest whole number that is not less."""
+    return rounded(a, 0, ROUND_CEILING)
+
+
+def floor(a: Decimal) -> Decimal:
+    """Return the largest whole number that is not greater."""
+    return rounded(a, 0, ROUND_FLOOR)
+
+
+# --- roots, logarithms, powers ------------------------------------------------------------------
+
+
+def _clamp(scale: int, *values: Decimal) -> int:
+    return min(max(scale, 0, *(scale_of(v) for v in values)), MAX_SCALE)
+
+
+def _context(digits: int) -> Context:
+    return Context(
+        prec=max(digits, 8), rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[]
+    )
+
+
+def sqrt_at(x: Decimal, scale: int) -> Decimal:
+    """Return the square root of a finite x >= 0, rounded half away from zero at ``scale``."""
+    s = scale_of(x)
+    n = int(x.scaleb(s, EXACT))
+    shift = 2 * scale - s
+    # floor(sqrt(x) * 10^scale), with one more digit in base 4 to round by
+    n = n * 4 * 10**shift if shift >= 0 else n * 4 // 10**-shift
+    return Decimal((math.isqrt(n) + 1) // 2).scaleb(-scale, EXACT)
+
+
+def sqrt(x: Decimal) -> Decimal:
+    """Square root; 2201F for a negative argument."""
+    if x.is_nan():
+        return NAN
+    if x < 0:
+        raise SqlError("2201F", "cannot take square root of a negative number")
+    if x.is_infinite():
+        return x
+    weight, _ = leading(x)
+    result_weight = weight * 4 // 2 + 1 if weight >= 0 else 1 - (1 - weight * 4) // 2
+    return sqrt_at(x, _clamp(MIN_SIGNIFICANT - result_weight, x))
+
+
+def ln_weight(x: Decimal) -> int:
+    """Estimate the decimal weight of ln(x) (estimate_ln_dweight)."""
+    if x <= 0:
+        return 0
+    if Decimal("0.9") <= x <= Decimal("1.1"):
+        difference = EXACT.subtract(x, ONE)
+        return difference.adjusted() if difference else 0
+    weight, first = leading(x)
+    shift = weight * 4
+    digits = first
+    exact = x.as_tuple().digits
+    if len(exact) > x.adjusted() - 4 * weight + 1:
+        _, both = weight, 0
+        count = x.adjusted() - 4 * weight + 5
+        for i in range(count):
+            both = both * 10 + (exact[i] if i < len(exact) else 0)
+        digits, shift = both, shift - 4
+    value = abs(math.log(digits) + shift * 2.302585092994046)
+    return int(math.log10(value)) if value else 0
+
+
+def _ln_error(x: Decimal) -> None:
+    if x < 0:
+        raise SqlError("2201E", "cannot take logarithm of a negative number")
+    if not x:
+        raise SqlError("2201E", "cannot take logarithm of zero")
+
+
+def _ln(x: Decimal, digits: int) -> Decimal:
+    return _context(digits + 12).ln(x)
+
+
+def ln(x: Decimal) -> Decimal:
+    """Natural logarithm; 2201E for x <= 0."""
+    if x.is_nan():
+        return NAN
+    _ln_error(x)
+    if x.is_infinite():
+        return x
+    scale = _clamp(MIN_SIGNIFICANT - ln_weight(x), x)
+    return rounded(_ln(x, scale + max(ln_weight(x), 0)), scale)
+
+
+def log(base: Decimal, x: Decimal) -> Decimal:
+    """Logarithm of x to ``base``."""
+    if base.is_nan() or x.is_nan():
+        return NAN
+    _ln_error(base)
+    _ln_error(x)
+    if base.is_infinite():
+        return NAN if x.is_infinite() else ZERO
+    if x.is_infinite():
+        return INF if base > 1 else NEG_INF
+    weight = ln_weight(x) - ln_weight(base)
+    scale = _clamp(MIN_SIGNIFICANT - weight, base, x)
+    digits = scale + abs(weight) + 20
+    bottom = _ln(base, digits)
+    if not bottom:
+        raise division_by_zero()
+    return rounded(_context(digits + 12).divide(_ln(x, digits), bottom), scale)
+
+
+def log10(x: Decimal) -> Decimal:
+    """Logarithm to base 10."""
+    return log(Decimal(10), x)
+
+
+def exp(x: Decimal) -> Decimal:
+    """E to the x."""
+    if x.is_nan():
+        return NAN
+    if x.is_infinite():
+        return x if x > 0 else ZERO
+    weight = float(x) * LOG10_E
+    weight = max(min(weight, MAX_RESULT_SCALE), -MAX_RESULT_SCALE)
+    return _exp_at(x, _clamp(MIN_SIGNIFICANT - int(weight), x))
+
+
+def _exp_at(x: Decimal, scale: int) -> Decimal:
+    value = float(x)
+    if abs(value) >= MAX_RESULT_SCALE * 3:
+        if value > 0:
+            raise overflow()
+        return ZERO.scaleb(-scale)
+    digits = scale + max(int(value * LOG10_E), 0) + 12
+    return rounded(_context(digits).exp(x), scale)
+
+
+def power(a: Decimal, b: Decimal) -> Decimal:
+    """A to the b."""
+    if a.is_nan() or b.is_nan():
+        if a.is_nan() and not b.is_nan() and not b:
+            return ONE
+        return ONE if not a.is_nan() and a == 1 else NAN
+    if not a and b < 0:
+        raise SqlError("2201F", "zero raised to a negative power is undefined")
+    whole = b.is_infinite() or b == b.to_integral_value(ROUND_DOWN)
+    if a < 0 and not whole:
+        raise SqlError("2201F", "a negative number raised to a non-integer power yields a complex result")
+    if a.is_infinite() or b.is_infinite():
+        return _power_infinite(a, b)
+    if whole and -(1 << 31) <= b < 1 << 31:
+        return _power_int(a, int(b))
+    if not a:
+        return ZERO.scaleb(-MIN_SIGNIFICANT)
+    negative = a < 0 and int(b) % 2 == 1
+    a = abs(a)
+    weight = ln_weight(a)
+    estimate = float(_context(24).multiply(_ln(a, 24), b))
+    if abs(estimate) > MAX_RESULT_SCALE * 3.01:
+        if estimate > 0:
+            raise overflow()
+        return ZERO.scaleb(-MAX_SCALE)
+    estimate *= LOG10_E
+    scale = _clamp(MIN_SIGNIFICANT - int(estimate), a, b)
+    digits = max(scale + int(estimate), 0) + abs(weight) + 30
+    r = _exp_at(_context(digits + 12).multiply(_ln(a, digits), b), scale)
+    return neg(r) if negative else r
+
+
+def _power_infinite(a: Decimal, b: Decimal) -> Decimal:
+    if a == 1 or not b:
+        return ONE
+    if not a:
+        return ZERO
+    if b.is_infinite():
+        if a == -1:
+            return ONE
+        grows = (abs(a) > 1) == (b > 0)
+        return INF if grows else ZERO
+    if b < 0:
+        return ZERO
+    odd = b == b.to_integral_value(ROUND_DOWN) and int(b) % 2 == 1
+    return NEG_INF if a < 0 and odd else INF
+
+
+def _power_int(a: Decimal, n: int) -> Decimal:
+    scale = _clamp(MIN_SIGNIFICANT, a)
+    if n == 0:
+        return rounded(ONE, scale)
+    if not a:
+        return ZERO.scaleb(-scale)
+    weight = n * (abs(a).adjusted() + math.log10(float(abs(a).scaleb(-abs(a).adjusted(), EXACT))))
+    if weight > MAX_WEIGHT + 5:
+        raise overflow()
+    if weight + 1 < -scale - 1:
+        return ZERO.scaleb(-scale)
+    digits = max(scale + int(weight), 0) + 12 + len(str(abs(n)))
+    context = _context(digits)
+    if abs(n) * len(a.as_tuple().digits) < 4000:
+        context = EXACT
+    r = context.power(a, abs(n))
+    if n < 0:
+        return checked(divided(ONE, r, scale) if context is EXACT else rounded(context.divide(ONE, r), scale))
+    return checked(rounded(r, scale))
+
+
+# --- the rest -----------------------------------------------------------------------------------
+
+
+def gcd(a: Decimal, b: Decimal) -> Decimal:
+    """Greatest common divisor."""
+    if not (a.is_finite() and b.is_finite()):
+        return NAN
+    scale = max(scale_of(a), scale_of(b))
+    r = math.gcd(int(a.scaleb(scale, EXACT)), int(b.scaleb(scale, EXACT)))
+    return Decimal(r).scaleb(-scale, EXACT)
+
+
+def lcm(a: Decimal, b: Decimal) -> Decimal:
+    """Least common multiple."""
+    if not (a.is_finite() and b.is_finite()):
+        return NAN
+    scale = max(scale_of(a), scale_of(b))
+    r = math.lcm(int(a.scaleb(scale, EXACT)), int(b.scaleb(scale, EXACT)))
+    return checked(Decimal(r).scaleb(-scale, EXACT))
+
+
+def min_scale(a: Decimal) -> int | None:
+    """Return the least scale that keeps the value; NULL for NaN and infinities."""
+    return scale_of(trim_scale(a)) if a.is_finite() else None
+
+
+def trim_scale(a: Decimal) -> Decimal:
+    """Drop trailing zeros after the point."""
+    if not a.is_finite():
+        return a
+    if not a:
+        return ZERO
+    r = a.normalize(EXACT)
+    return r if cast("int", r.as_tuple().exponent) <= 0 else r.quantize(ONE, ROUND_DOWN, EXACT)
+
+
+def factorial(n: int) -> Decimal:
+    """n!; 22003 for a negative or too large n."""
+    if n < 0:
+        raise SqlError("22003", "factorial of a negative number is undefined")
+    if n > 32177:
+        raise overflow()
+    return Decimal(math.factorial(n))
+
+
+def width_bucket(operand: Decimal, low: Decimal, high: Decimal, count: int) -> int:
+    """width_bucket on exact numbers."""
+    if count <= 0:
+        raise SqlError("2201G", "count must be greater than zero")
+    if operand.is_nan() or low.is_nan() or high.is_nan():
+        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
+    if low.is_infinite() or high.is_infinite():
+        raise SqlError("2201G", "lower and upper bounds must be finite")
+    if low == high:
+        raise SqlError("2201G", "lower bound cannot equal upper bound")
+    rising = low < high
+    if operand < low if rising else operand > low:
+        return 0
+    if operand >= high if rising else operand <= high:
+        return check4(count + 1)
+    position = EXACT.multiply(EXACT.subtract(operand, low), Decimal(count))
+    return int(EXACT.divide_int(position, EXACT.subtract(high, low))) + 1
+
+
+def to_int(check: Callable[[int], int], label: str) -> Callable[[Decimal], int]:
+    """Return the cast to an integer type: rounds half away from zero."""
+
+    def cast_(x: Decimal) -> int:
+        if not x.is_finite():
+            what = "NaN" if x.is_nan() else "infinity"
+            raise SqlError("0A000", f"cannot convert {what} to {label}")
+        return check(int(x.to_integral_value(ROUND_HALF_UP, EXACT)))
+
+    return cast_
+
+
+def of_float(digits: int) -> Callable[[float], Decimal]:
+    """Return the cast from float8 (15 significant digits) or float4 (6)."""
+
+    def cast_(x: float) -> Decimal:
+        return checked(Decimal(f"{x:.{digits}g}"))
+
+    return cast_
+
+
+def in_range(value: Decimal, base: Decimal, offset: Decimal, sub_: bool, less: bool) -> bool:
+    """in_range for numeric."""
+    if offset.is_nan() or offset < 0:
+        raise SqlError("22013", "invalid preceding or following size in window function")
+    if value.is_nan():
+        return True if base.is_nan() else not less
+    if base.is_nan():
+        return less
+    if offset.is_infinite() and base.is_infinite() and (base > 0 if sub_ else base < 0):
+        return True
+    bound = EXACT.subtract(base, offset) if sub_ else EXACT.add(base, offset)
+    return value <= bound if less else value >= bound
+
+
+def larger(a: Decimal, b: Decimal) -> Decimal:
+    """Return the larger one (NaN is largest)."""
+    if a.is_nan() or b.is_nan():
+        return NAN
+    return a if a > b else b
+
+
+def smaller(a: Decimal, b: Decimal) -> Decimal:
+    """Return the smaller one."""
+    if a.is_nan() or b.is_nan():
+        return b if a.is_nan() else a
+    return a if a < b else b
+
+
+def with_typmod(x: Decimal, typmod: int) -> Decimal:
+    """SQL's ``numeric``: 22003 when the precision is passed."""
+    return cast("Decimal", apply_typmod(NUMERIC, x, typmod))
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    for name, function in (
+        ("numeric_add", add), ("numeric_sub", sub), ("numeric_mul", mul), ("numeric_div", div),
+        ("numeric_mod", mod), ("mod", mod), ("div", div_trunc), ("numeric_div_trunc", div_trunc),
+        ("numeric_power", power), ("pow", power), ("power", power), ("log", log), ("numeric_log", log),
+        ("gcd", gcd), ("lcm", lcm), ("numeric_larger", larger), ("numeric_smaller", smaller),
+    ):  # fmt: skip
+        python(f"{name}(numeric,numeric)", function)
+    for single_name, single in (
+        ("numeric_uminus", neg), ("numeric_uplus", lambda x: x), ("numeric_abs", abs_), ("abs", abs_),
+        ("sign", sign), ("ceil", ceil), ("ceiling", ceil), ("floor", floor),
+        ("round", lambda x: rounded(x, 0)), ("trunc", lambda x: rounded(x, 0, ROUND_DOWN)),
+        ("sqrt", sqrt), ("numeric_sqrt", sqrt), ("ln", ln), ("numeric_ln", ln), ("log", log10), ("log10", log10),
+        ("exp", exp), ("numeric_exp", exp), ("trim_scale", trim_scale), ("numeric_inc", lambda x: add(x, ONE)),
+    ):  # fmt: skip
+        python(f"{single_name}(numeric)", single)
+    python("numeric(numeric,int4)", with_typmod)
+    python("round(numeric,int4)", round_to)
+    python("trunc(numeric,int4)", trunc_to)
+    python("scale(numeric)", lambda x: scale_of(x) if x.is_finite() else None)
+    python("min_scale(numeric)", min_scale)
+    python("factorial(int8)", factorial)
+    python("width_bucket(numeric,numeric,numeric,int4)", width_bucket)
+    python("in_range(numeric,numeric,numeric,bool,bool)", in_range)
+    for t in ("int2", "int4", "int8"):
+        python(f"numeric({t})", Decimal)
+    python("numeric(float8)", of_float(15))
+    python("numeric(float4)", of_float(6))
+    python("int2(numeric)", to_int(check2, "smallint"))
+    python("int4(numeric)", to_int(check4, "integer"))
+    python("int8(numeric)", to_int(check8, "bigint"))
+
+
+def abs_(x: Decimal) -> Decimal:
+    """Return the absolute value."""
+    return x.copy_abs()
+
+
+_register()

@@ -1,0 +1,364 @@
+"""reg* types: oids that read and print as the names of catalog objects.
+
+    'public.t'::regclass -> 16384        1259::regclass -> pg_class
+
+Names are looked up along the search path; a name that is visible there prints without its schema.
+"""
+
+from __future__ import annotations
+
+import re
+
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.catalog import RelationDef
+from planner.errors import SqlError, not_supported
+from planner.facts import (
+    REGCLASS,
+    REGNAMESPACE,
+    REGOPER,
+    REGOPERATOR,
+    REGPROC,
+    REGPROCEDURE,
+    REGROLE,
+    REGTYPE,
+    facts,
+)  # fmt: skip
+from planner.typefacts import format_type
+
+REGCOLLATION = 4191
+REG_TYPES = frozenset(
+    (REGCLASS, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, REGCOLLATION)
+)
+_LABEL = {
+    REGCLASS: "relation", REGNAMESPACE: "schema", REGROLE: "role", REGTYPE: "type", REGPROC: "function",
+    REGPROCEDURE: "function", REGOPER: "operator", REGOPERATOR: "operator", REGCOLLATION: "collation",
+}  # fmt: skip
+
+
+def _session(session: EvalSession | None) -> EvalSession:
+    if session is None:
+        raise not_supported("a catalog lookup without a session")
+    return session
+
+
+def quote_ident(name: str) -> str:
+    """Quote an identifier where PostgreSQL would: not lower-case letters, digits, _, or a reserved word."""
+    if (
+        name
+        and (name[0].islower() or name[0] == "_")
+        and name.isascii()
+        and all(c.islower() or c.isdigit() or c in "_" for c in name)
+        and name not in _keywords()
+    ):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+_KEYWORDS: frozenset[str] | None = None
+
+
+def _keywords() -> frozenset[str]:
+    """Return the words that quote_ident quotes: all but unreserved ones."""
+    global _KEYWORDS
+    if _KEYWORDS is None:
+        from planner.facts import rows
+
+        _KEYWORDS = frozenset(row["word"] for row in rows("keywords") if row["catcode"] != "U")
+    return _KEYWORDS
+
+
+def split_identifier(text: str) -> list[str]:
+    """Split ``a."B c".d`` into its names, folding unquoted ones to lower case; 42602 when malformed."""
+    names: list[str] = []
+    i = 0
+    text = text.strip()
+
+    def bad() -> SqlError:
+        return SqlError("42602", "invalid name syntax")
+
+    while True:
+        while i < len(text) and text[i].isspace():
+            i += 1
+        if i < len(text) and text[i] == '"':
+            i += 1
+            out = []
+            while True:
+                end = text.find('"', i)
+                if end < 0:
+                    raise bad()
+                out.append(text[i:end])
+                i = end + 1
+                if i < len(text) and text[i] == '"':
+                    out.append('"')
+                    i += 1
+                    continue
+                break
+            name = "".join(out)
+        else:
+            start = i
+            while i < len(text) and text[i] not in '."' and not text[i].isspace():
+                i += 1
+            name = text[start:i].lower()
+        if not name:
+            raise bad()
+        names.append(name)
+        while i < len(text) and text[i].isspace():
+            i += 1
+        if i >= len(text):
+            return names
+        if text[i] != ".":
+            raise bad()
+        i += 1
+
+
+def find_relation(session: EvalSession, text: str) -> RelationDef | None:
+    """Return the relation that a possibly qualified name denotes."""
+    names = split_identifier(text)
+    if len(names) > 3:
+        raise SqlError("42601", f"improper relation name (too many dotted names): {text}")
+    if len(names) == 3:
+        if names[0] != session.database:
+            raise SqlError("0A000", f'cross-database references are not implemented: "{text}"')
+        names = names[1:]
+    if len(names) == 2:
+        return session.catalog.relation(names[0], names[1])
+    for schema in session.search_path:
+        relation = session.catalog.relation(schema, names[0])
+        if relation is not None:
+            return relation
+    return None
+
+
+_SQL_TYPES = {
+    "integer": "int4", "int": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "float": "float8",
+    "double precision": "float8", "decimal": "numeric", "boolean": "bool", "character": "bpchar", "char": "bpchar",
+    "character varying": "varchar", "char varying": "varchar", "bit varying": "varbit",
+    "time without time zone": "time", "time with time zone": "timetz", "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz", '"char"': "char",
+}  # fmt: skip
+
+
+def find_type(text: str) -> int | None:
+    """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``."""
+    name = re.sub(r"\s*\([^)]*\)", "", " ".join(text.split())).strip()
+    dimensions = 0
+    while name.endswith("[]"):
+        name, dimensions = name[:-2].rstrip(), 1
+    lowered = name.lower()
+    if lowered in _SQL_TYPES:
+        lowered = _SQL_TYPES[lowered]
+    else:
+        names = split_identifier(name)
+        if len(names) > 2 or (len(names) == 2 and names[0] != "pg_catalog"):
+            return None
+        lowered = names[-1]
+    fact = facts().types_by_name.get(lowered)
+    if fact is None:
+        return None
+    return (fact.array or None) if dimensions else fact.oid
+
+
+def _find_type(session: EvalSession, text: str) -> int | None:
+    return find_type(text)
+
+
+def _find_procs(text: str) -> list[int]:
+    names = split_identifier(text)
+    if len(names) == 2 and names[0] != "pg_catalog":
+        return []
+    return [proc.oid for proc in facts().procs_by_name.get(names[-1], ())]
+
+
+def _find_procedure(session: EvalSession, text: str) -> int | None:
+    head, paren, rest = text.partition("(")
+    if not paren or not rest.rstrip().endswith(")"):
+        raise SqlError(
+            "22P02", "expected a left parenthesis" if not paren else "expected a right parenthesis"
+        )
+    inner = rest.rstrip()[:-1].strip()
+    types = tuple(_find_type(session, part) for part in inner.split(",")) if inner else ()
+    for oid in _find_procs(head):
+        if facts().procs[oid].arg_types == types:
+            return oid
+    return None
+
+
+def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
+    if oid == REGCLASS:
+        relation = find_relation(session, text)
+        return relation.oid if relation is not None else None
+    if oid == REGNAMESPACE:
+        names = split_identifier(text)
+        schema = session.catalog.schema(names[0]) if len(names) == 1 else None
+        return schema.oid if schema is not None else None
+    if oid == REGROLE:
+        names = split_identifier(text)
+        role = session.catalog.role(names[0]) if len(names) == 1 else None
+        return role.oid if role is not None else None
+    if oid == REGTYPE:
+        return _find_type(session, text)
+    if oid == REGPROC:
+        found = _find_procs(text)
+        if len(found) > 1:
+            raise SqlError("42725", f'more than one function named "{text}"')
+        return found[0] if found else None
+    if oid == REGPROCEDURE:
+        return _find_procedure(session, text)
+    if oid == REGOPER:
+        found = [op.oid for op in facts().operators_by_name.get(text.rpartition(".")[2], ())]
+        if len(found) > 1:
+            raise SqlError("42725", f"more than one operator named {text}")
+        return found[0] if found else None
+    if oid == REGCOLLATION:
+        from planner.facts import rows
+
+        wanted = split_identifier(text)[-1]
+        for row in rows("collations"):
+            if row["collname"] == wanted:
+                return int(row["oid"])
+        return None
+    raise not_supported(f"input of type {facts().types[oid].name}")
+
+
+_MISSING = {
+    REGCLASS: "42P01", REGNAMESPACE: "3F000", REGROLE: "42704", REGTYPE: "42704", REGPROC: "42883",
+    REGPROCEDURE: "42883", REGOPER: "42883", REGOPERATOR: "42883", REGCOLLATION: "42704",
+}  # fmt: skip
+
+
+def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
+    """Read a reg* value: a number, ``-`` for 0, or a name."""
+    stripped = text.strip()
+    if stripped == "-":
+        return 0
+    if stripped.isdigit():
+        return int(stripped)
+    found = _lookup(_session(session), oid, text)
+    if found is None:
+        if oid == REGOPER:
+            message = f"operator does not exist: {text}"
+        elif oid == REGCOLLATION:
+            message = f'collation "{text}" for encoding "UTF8" does not exist'
+        else:
+            message = f'{_LABEL[oid]} "{".".join(_names(text, oid))}" does not exist'
+        raise SqlError(_MISSING[oid], message)
+    return found
+
+
+def _names(text: str, oid: int) -> list[str]:
+    if oid in (REGTYPE, REGPROCEDURE):
+        return [text]
+    return split_identifier(text)
+
+
+def _relation_name(session: EvalSession, value: int) -> str | None:
+    relation = session.catalog.relation_by_oid(value)
+    if relation is None:
+        return None
+    for schema in session.search_path:
+        visible = session.catalog.relation(schema, relation.name)
+        if visible is not None:
+            if visible.oid == value:
+                return quote_ident(relation.name)
+            break
+    return f"{quote_ident(relation.schema)}.{quote_ident(relation.name)}"
+
+
+def _schema_name(session: EvalSession, value: int) -> str | None:
+    from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
+
+    for name in ("pg_catalog", "public", "information_schema", "pg_toast", *session.search_path):
+        schema = session.catalog.schema(name)
+        if schema is not None and schema.oid == value:
+            return quote_ident(name)
+    by_oid = getattr(session.catalog, "schema_by_oid", None)
+    if by_oid is not None:
+        schema = by_oid(value)
+        return quote_ident(schema.name) if schema is not None else None
+    known = {PG_CATALOG_OID: "pg_catalog", PUBLIC_OID: "public", INFORMATION_SCHEMA_OID: "information_schema"}
+    return known.get(value)
+
+
+def _role_name(session: EvalSession, value: int) -> str | None:
+    by_oid = getattr(session.catalog, "role_by_oid", None)
+    if by_oid is not None:
+        role = by_oid(value)
+        return quote_ident(role.name) if role is not None else None
+    role = session.catalog.role(session.user)
+    return quote_ident(role.name) if role is not None and role.oid == value else None
+
+
+def procedure_name(value: int) -> str | None:
+    """Return ``name(argtypes)`` of a function."""
+    proc = facts().procs.get(value)
+    if proc is None:
+        return None
+    return f"{quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+
+
+def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
+    """Print a reg* value: the name, ``-`` for 0, the number when nothing has that oid."""
+    if value == 0:
+        return "-"
+    found: str | None = None
+    if oid == REGTYPE:
+        found = format_type(value, None) if value in facts().types else None
+    elif oid == REGPROC:
+        proc = facts().procs.get(value)
+        if proc is not None:
+            unique = len(facts().procs_by_name[proc.name]) == 1
+            found = quote_ident(proc.name) if unique else f"pg_catalog.{quote_ident(proc.name)}"
+    elif oid == REGPROCEDURE:
+        found = procedure_name(value)
+    elif oid in (REGOPER, REGOPERATOR):
+        op = facts().operators.get(value)
+        if op is not None:
+            if oid == REGOPER:
+                unique = len(facts().operators_by_name[op.name]) == 1
+                found = op.name if unique else f"pg_catalog.{op.name}"
+            else:
+                left = format_type(op.left) if op.left else "NONE"
+                found = f"{op.name}({left},{format_type(op.right)})"
+    elif session is not None:
+        if oid == REGCLASS:
+            found = _relation_name(session, value)
+        elif oid == REGNAMESPACE:
+            found = _schema_name(session, value)
+        elif oid == REGROLE:
+            found = _role_name(session, value)
+        elif oid == REGCOLLATION:
+            from planner.facts import rows
+
+            for row in rows("collations"):
+                if int(row["oid"]) == value:
+                    found = quote_ident(row["collname"])
+    return found if found is not None else str(value)
+
+
+def _to_reg(oid: int) -> object:
+    def convert(session: EvalSession, text: str) -> int | None:
+        if text.strip().isdigit() or text.strip() == "-":
+            return None
+        try:
+            return _lookup(session, oid, text)
+        except SqlError as error:
+            if error.sqlstate in ("42602", "42725", "42704", "3F000"):
+                return None
+            raise
+
+    return convert
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    python("regclass(text)", lambda session, text: reg_input(session, REGCLASS, text), needs_session=True)
+    for name, oid in (
+        ("to_regclass", REGCLASS), ("to_regnamespace", REGNAMESPACE), ("to_regrole", REGROLE),
+        ("to_regtype", REGTYPE), ("to_regproc", REGPROC), ("to_regprocedure", REGPROCEDURE),
+        ("to_regoper", REGOPER), ("to_regcollation", REGCOLLATION),
+    ):  # fmt: skip
+        python(f"{name}(text)", _to_reg(oid), needs_session=True)  # type: ignore[arg-type]
+
+
+_register()

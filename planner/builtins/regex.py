@@ -1,0 +1,419 @@
+"""Regular expression functions, LIKE, ILIKE and SIMILAR TO."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from planner.builtins.regex_translate import Options, compiled, parse_flags
+from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
+
+IGNORE_CASE = Options(ignore_case=True)
+
+
+# --- LIKE ---------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=2000)
+def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
+    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape."""
+    pieces: list[str] = []  # regular expression
+    literal: list[str] = []
+    plain = True
+    i = 0
+    while i < len(pattern):
+        c = pattern[i]
+        if c == "\\":
+            i += 1
+            if i >= len(pattern):
+
+                def refuse(s: str) -> bool:
+                    raise SqlError("22025", "LIKE pattern must not end with escape character")
+
+                return refuse
+            literal.append(pattern[i])
+            pieces.append(re.escape(pattern[i]))
+        elif c in "%_":
+            plain = False
+            pieces.append(".*" if c == "%" else ".")
+        else:
+            literal.append(c)
+            pieces.append(re.escape(c))
+        i += 1
+    text = "".join(literal)
+    if not ignore_case:
+        if plain:
+            return lambda s: s == text
+        body = pattern.strip("%")
+        if "\\" not in pattern and "%" not in body and "_" not in body:
+            at_left, at_right = pattern.startswith("%"), pattern.endswith("%")
+            if at_left and at_right:
+                return lambda s: body in s
+            if at_right:
+                return lambda s: s.startswith(body)
+            return lambda s: s.endswith(body)
+    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
+    match = re.compile("".join(pieces), flags).fullmatch
+    return lambda s: match(s) is not None
+
+
+def like(s: str, pattern: str) -> bool:
+    """S LIKE pattern."""
+    return like_matcher(pattern)(s)
+
+
+def ilike(s: str, pattern: str) -> bool:
+    """S ILIKE pattern."""
+    return like_matcher(pattern, True)(s)
+
+
+def like_escape(pattern: str, escape: str) -> str:
+    r"""Rewrite a pattern with another escape character to one with ``\``; 22025 for a longer escape."""
+    if len(escape) > 1:
+        raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
+    if escape == "\\":
+        return pattern
+    if not escape:
+        return pattern.replace("\\", "\\\\")
+    out: list[str] = []
+    after = False
+    for c in pattern:
+        if c == escape and not after:
+            out.append("\\")
+            after = True
+        elif c == "\\":
+            out.append("\\" if after else "\\\\")
+            after = False
+        else:
+            out.append(c)
+            after = False
+    return "".join(out)
+
+
+def similar_escape(pattern: str | None, escape: str | None = "\\") -> str | None:
+    """Turn a SIMILAR TO pattern into an ARE that must match the whole string (similar_to_escape)."""
+    if pattern is None:
+        return None
+    if escape is None:
+        escape = "\\"
+    if len(escape) > 1:
+        raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
+    out = ["^(?:"]
+    in_bracket = False
+    quotes = 0
+    i = 0
+    while i < len(pattern):
+        c = pattern[i]
+        i += 1
+        if escape and c == escape:
+            if i >= len(pattern):
+                # PostgreSQL drops a trailing escape
+                break
+            nxt = pattern[i]
+            i += 1
+            if nxt == '"' and not in_bracket:
+                if quotes == 0:
+                    out.append("){1,1}?(")
+                elif quotes == 1:
+                    out.append("){1,1}(?:")
+                else:
+                    raise SqlError(
+                        "2200C",
+                        "SQL regular expression may not contain more than two escape-double-quote separators",
+                    )
+                quotes += 1
+            else:
+                out.append("\\" + nxt)
+        elif in_bracket:
+            if c == "\\":
+                out.append("\\\\")
+            else:
+                out.append(c)
+            if c == "]":
+                in_bracket = False
+        elif c == "[":
+            out.append(c)
+            in_bracket = True
+        elif c == "%":
+            out.append(".*")
+        elif c == "_":
+            out.append(".")
+        elif c == "(":
+            out.append("(?:")
+        elif c in "\\.^$":
+            out.append("\\" + c)
+        else:
+            out.append(c)
+    out.append(")$")
+    return "".join(out)
+
+
+# --- POSIX --------------------------------------------------------------------------------------
+
+
+def matches(s: str, pattern: str) -> bool:
+    """S ~ pattern."""
+    return compiled(pattern).search(s) is not None
+
+
+def imatches(s: str, pattern: str) -> bool:
+    """S ~* pattern."""
+    return compiled(pattern, IGNORE_CASE).search(s) is not None
+
+
+def finditer(pattern: re.Pattern[str], s: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Yield matches as PostgreSQL does: after an empty match it moves on by one character."""
+    position = start
+    while position <= len(s):
+        m = pattern.search(s, position)
+        if m is None:
+            return
+        yield m
+        position = m.end() if m.end() > m.start() else m.end() + 1
+
+
+def substring(s: str, pattern: str) -> str | None:
+    """SQL's ``substring``: the first group if there is one, else the whole match."""
+    m = compiled(pattern).search(s)
+    if m is None:
+        return None
+    return m.group(1) if m.re.groups else m.group(0)
+
+
+def substring_similar(s: str, pattern: str, escape: str) -> str | None:
+    """SQL's ``substring``."""
+    converted = similar_escape(pattern, escape)
+    return substring(s, converted) if converted is not None else None
+
+
+def _positive(name: str, value: int) -> None:
+    if value <= 0:
+        raise SqlError("22023", f'invalid value for parameter "{name}": {value}')
+
+
+@functools.lru_cache(maxsize=500)
+def replacement(text: str) -> Callable[[re.Match[str]], str]:
+    r"""Return the function for a replacement with ``\1`` .. ``\9`` and ``\&``."""
+    if "\\" not in text:
+        return lambda m: text
+    parts: list[str | int] = []
+    i = 0
+    while i < len(text):
+        c = text[i]
+        if c == "\\" and i + 1 < len(text):
+            following = text[i + 1]
+            i += 2
+            if following in "123456789":
+                parts.append(int(following))
+            elif following == "&":
+                parts.append(0)
+            elif following == "\\":
+                parts.append("\\")
+            else:
+                parts.append("\\" + following)
+        else:
+            parts.append(c)
+            i += 1
+
+    def expand(m: re.Match[str]) -> str:
+        out = []
+        for part in parts:
+            if isinstance(part, str):
+                out.append(part)
+            elif part <= m.re.groups:
+                out.append(m.group(part) or "")
+        return "".join(out)
+
+    return expand
+
+
+def _replace(s: str, pattern: re.Pattern[str], new: str, start: int, n: int) -> str:
+    """Replace match ``n`` (all when 0) from character ``start`` on."""
+    expand = replacement(new)
+    out: list[str] = []
+    last = 0
+    for count, m in enumerate(finditer(pattern, s, start - 1), 1):
+        if n and count < n:
+            continue
+        out.append(s[last : m.start()])
+        out.append(expand(m))
+        last = m.end()
+        if n:
+            break
+    out.append(s[last:])
+    return "".join(out)
+
+
+def regexp_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
+    """SQL's ``regexp_replace``."""
+    if flags and flags[0].isdigit():
+        raise SqlError(
+            "22023",
+            f'invalid regular expression option: "{flags[0]}"',
+            hint="If you meant to use regexp_replace() with a start parameter, cast the fourth argument to "
+            "integer explicitly.",
+        )
+    options = parse_flags(flags, allow_global=True)
+    return _replace(s, compiled(pattern, options), new, 1, 0 if options.global_ else 1)
+
+
+def regexp_replace_at(s: str, pattern: str, new: str, start: int, n: int = 1, flags: str = "") -> str:
+    """SQL's ``regexp_replace``."""
+    _positive("start", start)
+    if n < 0:
+        raise SqlError("22023", f'invalid value for parameter "n": {n}')
+    options = parse_flags(flags, allow_global=True)
+    return _replace(s, compiled(pattern, options), new, start, n)
+
+
+def _groups(m: re.Match[str]) -> tuple[str | None, ...]:
+    return m.groups() if m.re.groups else (m.group(0),)
+
+
+def regexp_match(s: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
+    """SQL's ``regexp_match``: the groups of the first match."""
+    options = parse_flags(flags, allow_global=True)
+    if options.global_:
+        raise SqlError(
+            "22023",
+            'regexp_match() does not support the "global" option',
+            hint="Use the regexp_matches function instead.",
+        )
+    m = compiled(pattern, options).search(s)
+    return _groups(m) if m else None
+
+
+def regexp_matches(s: str, pattern: str, flags: str = "") -> list[tuple[str | None, ...]]:
+    """SQL's ``regexp_matches``: one row per match with the flag g, else at most one."""
+    options = parse_flags(flags, allow_global=True)
+    found = [_groups(m) for m in finditer(compiled(pattern, options), s)]
+    return found if options.global_ else found[:1]
+
+
+def regexp_split(s: str, pattern: str, flags: str = "", function: str = "") -> tuple[str, ...]:
+    """Split at matches; an empty match at the start, at the end or right after a match does not split."""
+    options = parse_flags(flags, allow_global=True)
+    if options.global_:
+        raise SqlError("22023", f'{function} does not support the "global" option')
+    out: list[str] = []
+    last = 0
+    for m in finditer(compiled(pattern, options), s):
+        if m.start() == m.end() and (m.start() >= len(s) or m.start() == last):
+            continue
+        out.append(s[last : m.start()])
+        last = m.end()
+    out.append(s[last:])
+    return tuple(out)
+
+
+def regexp_count(s: str, pattern: str, start: int = 1, flags: str = "") -> int:
+    """SQL's ``regexp_count``."""
+    _positive("start", start)
+    options = parse_flags(flags, function="regexp_count()")
+    return sum(1 for _ in finditer(compiled(pattern, options), s, start - 1))
+
+
+def regexp_like(s: str, pattern: str, flags: str = "") -> bool:
+    """SQL's ``regexp_like``."""
+    return compiled(pattern, parse_flags(flags, function="regexp_like()")).search(s) is not None
+
+
+def _nth(pattern: re.Pattern[str], s: str, start: int, n: int) -> re.Match[str] | None:
+    for count, m in enumerate(finditer(pattern, s, start - 1), 1):
+        if count == n:
+            return m
+    return None
+
+
+def regexp_instr(
+    s: str, pattern: str, start: int = 1, n: int = 1, end_option: int = 0, flags: str = "", group: int = 0
+) -> int:
+    """SQL's ``regexp_instr``: position of match n, or of the character after it."""
+    _positive("start", start)
+    _positive("n", n)
+    if end_option not in (0, 1):
+        raise SqlError("22023", f'invalid value for parameter "endoption": {end_option}')
+    if group < 0:
+        raise SqlError("22023", f'invalid value for parameter "subexpr": {group}')
+    m = _nth(compiled(pattern, parse_flags(flags, function="regexp_instr()")), s, start, n)
+    if m is None or group > m.re.groups:
+        return 0
+    position = m.end(group) if end_option else m.start(group)
+    return position + 1
+
+
+def regexp_substr(
+    s: str, pattern: str, start: int = 1, n: int = 1, flags: str = "", group: int = 0
+) -> str | None:
+    """SQL's ``regexp_substr``."""
+    _positive("start", start)
+    _positive("n", n)
+    if group < 0:
+        raise SqlError("22023", f'invalid value for parameter "subexpr": {group}')
+    m = _nth(compiled(pattern, parse_flags(flags, function="regexp_substr()")), s, start, n)
+    if m is None or group > m.re.groups:
+        return None
+    found: Any = m.group(group)
+    return found if found is None else str(found)
+
+
+def _without_blanks(function: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+    # bpchar operators see the padded value: LIKE 'a_' matches 'a ' of char(2)
+    return function
+
+
+def _register() -> None:
+    python = REGISTRY.python
+
+    def negated(function: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+        return lambda s, pattern: not function(s, pattern)
+
+    for t in ("text", "name", "bpchar"):
+        python(f"{t}like({t},text)", like)
+        python(f"{t}nlike({t},text)", negated(like))
+        python(f"{t}iclike({t},text)", ilike)
+        python(f"{t}icnlike({t},text)", negated(ilike))
+        python(f"{t}regexeq({t},text)", matches)
+        python(f"{t}regexne({t},text)", negated(matches))
+        python(f"{t}icregexeq({t},text)", imatches)
+        python(f"{t}icregexne({t},text)", negated(imatches))
+    for t in ("text", "name"):
+        python(f"like({t},text)", like)
+        python(f"notlike({t},text)", negated(like))
+    python("like_escape(text,text)", like_escape)
+    python("similar_to_escape(text)", similar_escape)
+    python("similar_to_escape(text,text)", similar_escape)
+    python("similar_escape(text,text)", similar_escape)
+    python("substring(text,text)", substring)
+    python("substring(text,text,text)", substring_similar)
+    python("regexp_replace(text,text,text)", regexp_replace)
+    python("regexp_replace(text,text,text,text)", regexp_replace)
+    python("regexp_replace(text,text,text,int4)", regexp_replace_at)
+    python("regexp_replace(text,text,text,int4,int4)", regexp_replace_at)
+    python("regexp_replace(text,text,text,int4,int4,text)", regexp_replace_at)
+    for arguments in ("text,text", "text,text,text"):
+        python(f"regexp_match({arguments})", regexp_match)
+        python(f"regexp_matches({arguments})", regexp_matches)
+        python(f"regexp_like({arguments})", regexp_like)
+        python(
+            f"regexp_split_to_array({arguments})",
+            functools.partial(regexp_split, function="regexp_split_to_array()"),
+        )
+        python(
+            f"regexp_split_to_table({arguments})",
+            functools.partial(regexp_split, function="regexp_split_to_table()"),
+        )
+    for arguments in ("text,text", "text,text,int4", "text,text,int4,text"):
+        python(f"regexp_count({arguments})", regexp_count)
+    extra = ["int4", "int4", "int4", "text", "int4"]
+    for count in range(len(extra) + 1):
+        python(f"regexp_instr({','.join(['text', 'text', *extra[:count]])})", regexp_instr)
+    extra = ["int4", "int4", "text", "int4"]
+    for count in range(len(extra) + 1):
+        python(f"regexp_substr({','.join(['text', 'text', *extra[:count]])})", regexp_substr)
+
+
+_register()

@@ -1,0 +1,359 @@
+"""Strings: text, varchar, bpchar, name and "char".
+
+Lengths and positions count characters from 1. bpchar loses its trailing blanks where PostgreSQL converts it
+to text. Case follows Unicode's simple mapping of single characters, as the C.UTF-8 locale does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from typing import Any
+
+from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
+
+MAX_BYTES = 0x3FFFFFFF
+INT4_MAX = 2**31 - 1
+
+
+def _too_large() -> SqlError:
+    return SqlError("54000", "requested length too large")
+
+
+def upper_char(c: str) -> str:
+    """Return the upper-case form when it is one character."""
+    u = c.upper()
+    return u if len(u) == 1 else c
+
+
+def lower_char(c: str) -> str:
+    """Return the lower-case form when it is one character."""
+    low = c.lower()
+    return low if len(low) == 1 else c
+
+
+def upper(s: str) -> str:
+    """SQL's ``upper``."""
+    return s.upper() if s.isascii() else "".join(map(upper_char, s))
+
+
+def lower(s: str) -> str:
+    """SQL's ``lower``."""
+    return s.lower() if s.isascii() else "".join(map(lower_char, s))
+
+
+def initcap(s: str) -> str:
+    """First letter of each word upper case, the rest lower; words are runs of letters and digits."""
+    out = []
+    inside = False
+    for c in s:
+        out.append(lower_char(c) if inside else upper_char(c))
+        inside = c.isalnum()
+    return "".join(out)
+
+
+def substr(s: str, start: int, length: int | None = None) -> str:
+    """SQL's ``substring``: positions before 1 use up length; 22011 when it is negative."""
+    if length is None:
+        return s[max(start - 1, 0) :]
+    if length < 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    end = start + length
+    return s[max(start - 1, 0) : max(end - 1, 0)]
+
+
+def overlay(s: str, new: str, start: int, length: int | None = None) -> str:
+    """SQL's ``overlay``."""
+    if length is None:
+        length = len(new)
+    if start <= 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    end = start + length
+    if end > INT4_MAX:
+        raise SqlError("22003", "integer out of range")
+    return s[: start - 1] + new + s[max(end - 1, 0) :]
+
+
+def left(s: str, n: int) -> str:
+    """SQL's ``left``: all but the last -n for a negative n."""
+    return s[:n] if n >= 0 or -n < len(s) else ""
+
+
+def right(s: str, n: int) -> str:
+    """SQL's ``right``: all but the first -n for a negative n."""
+    if n < 0:
+        return s[-n:]
+    return s[-n:] if n else ""
+
+
+def _pad(s: str, length: int, fill: str, at_left: bool) -> str:
+    length = max(length, 0)
+    if len(s) >= length:
+        return s[:length]
+    if not fill:
+        return s
+    if length * 4 > MAX_BYTES:
+        raise _too_large()
+    missing = length - len(s)
+    padding = (fill * (missing // len(fill) + 1))[:missing]
+    return padding + s if at_left else s + padding
+
+
+def lpad(s: str, length: int, fill: str = " ") -> str:
+    """SQL's ``lpad``: cut or padded to exactly ``length``."""
+    return _pad(s, length, fill, True)
+
+
+def rpad(s: str, length: int, fill: str = " ") -> str:
+    """SQL's ``rpad``."""
+    return _pad(s, length, fill, False)
+
+
+def ltrim(s: str, characters: str = " ") -> str:
+    """SQL's ``ltrim``."""
+    return s.lstrip(characters) if characters else s
+
+
+def rtrim(s: str, characters: str = " ") -> str:
+    """SQL's ``rtrim``."""
+    return s.rstrip(characters) if characters else s
+
+
+def btrim(s: str, characters: str = " ") -> str:
+    """SQL's ``btrim``."""
+    return s.strip(characters) if characters else s
+
+
+def replace(s: str, old: str, new: str) -> str:
+    """SQL's ``replace``: an empty ``old`` changes nothing."""
+    return s.replace(old, new) if old else s
+
+
+def translate(s: str, source: str, target: str) -> str:
+    """SQL's ``translate``: characters of ``source`` become those of ``target``; the surplus disappears."""
+    table: dict[int, str | None] = {}
+    for i, c in enumerate(source):
+        table.setdefault(ord(c), target[i] if i < len(target) else None)
+    return s.translate(table)
+
+
+def split_part(s: str, separator: str, n: int) -> str:
+    """SQL's ``split_part``: field n from 1, or from the end when negative."""
+    if n == 0:
+        raise SqlError("22023", "field position must not be zero")
+    if not s:
+        return ""
+    parts = s.split(separator) if separator else [s]
+    index = n - 1 if n > 0 else len(parts) + n
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def repeat(s: str, n: int) -> str:
+    """SQL's ``repeat``."""
+    if n <= 0 or not s:
+        return ""
+    if n * len(s) > MAX_BYTES:
+        raise _too_large()
+    return s * n
+
+
+def ascii_code(s: str) -> int:
+    """SQL's ``ascii``: the code point of the first character, 0 for an empty string."""
+    return ord(s[0]) if s else 0
+
+
+def chr_(n: int) -> str:
+    """SQL's ``chr``."""
+    if n < 0:
+        raise SqlError("22023", "character number must be positive")
+    if n == 0:
+        raise SqlError("54000", "null character not permitted")
+    if n > 0x10FFFF or 0xD800 <= n <= 0xDFFF:
+        raise SqlError(
+            "54000",
+            f"requested character too large for encoding: {n}"
+            if n > 0x10FFFF
+            else f"requested character not valid for encoding: {n}",
+        )
+    return chr(n)
+
+
+def octet_length(s: str) -> int:
+    """Return the number of UTF-8 bytes."""
+    return len(s) if s.isascii() else len(s.encode())
+
+
+def bpchar_length(s: str) -> int:
+    """Return the length without trailing blanks."""
+    return len(s.rstrip(" "))
+
+
+def name_of(s: str) -> str:
+    """Cut to 63 bytes, at a character's border."""
+    if len(s) <= 15 or octet_length(s) <= 63:
+        return s
+    return s.encode()[:63].decode(errors="ignore")
+
+
+def char_of(s: str) -> str:
+    """Cast to "char": the first byte (a character beyond ASCII is kept whole)."""
+    return s[:1]
+
+
+def bpchar_to_length(s: str, typmod: int, explicit: bool) -> str:
+    """SQL's ``bpchar``."""
+    from planner.builtins.casts import apply
+
+    return str(apply(1042, s, typmod, explicit))
+
+
+def varchar_to_length(s: str, typmod: int, explicit: bool) -> str:
+    """SQL's ``varchar``."""
+    from planner.builtins.casts import apply
+
+    return str(apply(1043, s, typmod, explicit))
+
+
+def to_ascii(s: str) -> str:
+    """SQL's ``to_ascii`` is defined for single-byte encodings only."""
+    raise SqlError("0A000", "encoding conversion from UTF8 to ASCII not supported")
+
+
+def unistr(s: str) -> str:
+    r"""Resolve ``\XXXX``, ``\+XXXXXX``, ``\uXXXX`` and ``\UXXXXXXXX`` escapes."""
+    out: list[str] = []
+    i = 0
+    pending = ""
+
+    def bad() -> SqlError:
+        return SqlError(
+            "42601",
+            "invalid Unicode escape",
+            hint="Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.",
+        )
+
+    while i < len(s):
+        if s[i] != "\\":
+            if pending:
+                raise SqlError("42601", "invalid Unicode surrogate pair")
+            out.append(s[i])
+            i += 1
+            continue
+        if s[i : i + 2] == "\\\\":
+            out.append("\\")
+            i += 2
+            continue
+        for prefix, count in (("\\u", 4), ("\\U", 8), ("\\+", 6), ("\\", 4)):
+            digits = s[i + len(prefix) : i + len(prefix) + count]
+            if s.startswith(prefix, i) and len(digits) == count and all(c in _HEX for c in digits):
+                break
+        else:
+            raise bad()
+        code = int(digits, 16)
+        i += len(prefix) + count
+        if code == 0 or code > 0x10FFFF:
+            raise SqlError("22023", f"invalid Unicode code point: {code:04X}")
+        if pending:
+            if not 0xDC00 <= code <= 0xDFFF:
+                raise SqlError("42601", "invalid Unicode surrogate pair")
+            out.append(chr(0x10000 + ((ord(pending) - 0xD800) << 10) + code - 0xDC00))
+            pending = ""
+        elif 0xD800 <= code <= 0xDBFF:
+            pending = chr(code)
+        elif 0xDC00 <= code <= 0xDFFF:
+            raise SqlError("42601", "invalid Unicode surrogate pair")
+        else:
+            out.append(chr(code))
+    if pending:
+        raise SqlError("42601", "invalid Unicode surrogate pair")
+    return "".join(out)
+
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def _form(form: str) -> Any:
+    if form.upper() not in _FORMS:
+        raise SqlError("22023", f"invalid normalization form: {form}")
+    return form.upper()
+
+
+def string_to_table(s: str | None, separator: str | None, null: str | None = None) -> list[str | None]:
+    """SQL's ``string_to_table``: the fields as rows; a NULL separator splits into characters."""
+    if s is None:
+        return []
+    if s == "":
+        return []
+    parts: list[str] = list(s) if separator is None else s.split(separator) if separator else [s]
+    return [None if null is not None and p == null else p for p in parts]
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    python("textcat(text,text)", lambda a, b: a + b)
+    for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr", "to_ascii"):
+        function = {
+            "upper": upper, "lower": lower, "initcap": initcap, "reverse": lambda s: s[::-1],
+            "md5": lambda s: hashlib.md5(s.encode(), usedforsecurity=False).hexdigest(),
+            "unistr": unistr, "to_ascii": to_ascii,
+        }[name]  # fmt: skip
+        python(f"{name}(text)", function)
+    for name in ("length", "char_length", "character_length", "textlen"):
+        python(f"{name}(text)", len)
+    for name in ("length", "char_length", "character_length"):
+        python(f"{name}(bpchar)", bpchar_length)
+    python("octet_length(text)", octet_length)
+    python("octet_length(bpchar)", octet_length)
+    python("bit_length(text)", lambda s: 8 * octet_length(s))
+    for name in ("substr", "substring"):
+        python(f"{name}(text,int4)", substr)
+        python(f"{name}(text,int4,int4)", substr)
+    python("overlay(text,text,int4)", overlay)
+    python("overlay(text,text,int4,int4)", overlay)
+    python("position(text,text)", lambda s, sub: s.find(sub) + 1)
+    python("strpos(text,text)", lambda s, sub: s.find(sub) + 1)
+    python("left(text,int4)", left)
+    python("right(text,int4)", right)
+    for name, pad in (("lpad", lpad), ("rpad", rpad)):
+        python(f"{name}(text,int4)", pad)
+        python(f"{name}(text,int4,text)", pad)
+    for name, trim in (("ltrim", ltrim), ("rtrim", rtrim), ("btrim", btrim)):
+        python(f"{name}(text)", trim)
+        python(f"{name}(text,text)", trim)
+    python("replace(text,text,text)", replace)
+    python("translate(text,text,text)", translate)
+    python("split_part(text,text,int4)", split_part)
+    python("repeat(text,int4)", repeat)
+    python("ascii(text)", ascii_code)
+    python("chr(int4)", chr_)
+    python("starts_with(text,text)", lambda s, prefix: s.startswith(prefix))
+    python("normalize(text,text)", lambda s, form: unicodedata.normalize(_form(form), s))
+    python("is_normalized(text,text)", lambda s, form: unicodedata.is_normalized(_form(form), s))
+    python("string_to_table(text,text)", string_to_table)
+    python("string_to_table(text,text,text)", string_to_table)
+    python("text(bpchar)", lambda s: s.rstrip(" "))
+    python("text(name)", lambda s: s)
+    python("text(char)", lambda s: s)
+    python("varchar(name)", lambda s: s)
+    python("bpchar(name)", lambda s: s)
+    python("bpchar(char)", lambda s: s or " ")
+    python("name(text)", name_of)
+    python("name(varchar)", name_of)
+    python("name(bpchar)", lambda s: name_of(s.rstrip(" ")))
+    python("char(text)", char_of)
+    python("char(int4)", _char_of_int)
+    python("int4(char)", lambda s: ord(s) - 256 if s and 127 < ord(s) < 256 else ord(s) if s else 0)
+    python("bpchar(bpchar,int4,bool)", bpchar_to_length)
+    python("varchar(varchar,int4,bool)", varchar_to_length)
+    python("nameconcatoid(name,oid)", lambda s, oid: s[: 63 - len(str(oid)) - 1] + f"_{oid}")
+
+
+def _char_of_int(n: int) -> str:
+    if not -128 <= n <= 127:
+        raise SqlError("22003", '"char" out of range')
+    return chr(n % 256) if n else ""
+
+
+_register()

@@ -1,0 +1,957 @@
+"""Bound expressions as Python callables.
+
+The row executor, column defaults, CHECK constraints and constant folding evaluate expressions here. An
+expression becomes Python source, compiled once: a column is an index into the row tuple, a constant or a
+function is a name in the namespace (the text never holds a value), three-valued logic is spelt out.
+
+    WHERE a = $1 AND b + 1 > 10                     layout: a -> 0, b -> 2
+
+    def f(r, e):
+        return ((t1 := r[0]) is not None and (t2 := e.params[0]) is not None and t1 == t2
+                and (t3 := int4pl(...)) is not None and t3 > k1)
+
+Words
+    layout   where a node's rows keep each (range, attnum) and each expression that is already computed
+    env      what is fixed while a row is looked at: parameters, session, the row of the query outside
+    test     a source that is truthy exactly when the expression is TRUE (NULL counts as false)
+
+Promises: AND, OR, CASE, COALESCE evaluate left to right and only what they need; strict functions are not
+called with NULL; deep expressions are cut into several functions, so depth is bounded by the binder's limit and
+not by Python's parser.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Protocol, TypeAlias, cast
+
+from planner.builtins import load
+from planner.builtins.registry import Builtin
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError, not_supported
+from planner.evaluate_inline import HELPERS, inline_templates, simple_equality
+from planner.facts import ANY, BPCHAR, CSTRING, NAME, RECORD, TEXT, UNKNOWN, VARCHAR, facts
+from planner.query import (
+    Aggregate,
+    ArrayCoerce,
+    ArrayExpr,
+    BooleanTest,
+    BoolExpr,
+    CaseExpr,
+    CaseWhen,
+    CoalesceExpr,
+    CoerceTypmod,
+    CoerceViaIO,
+    Const,
+    CurrentSetting,
+    DistinctExpr,
+    Expr,
+    FieldSelect,
+    FuncExpr,
+    MinMaxExpr,
+    NullIf,
+    NullTest,
+    OpExpr,
+    Param,
+    RelabelType,
+    RowCompare,
+    RowExpr,
+    ScalarArrayOp,
+    SubLink,
+    Subscript,
+    Var,
+)
+
+Row: TypeAlias = tuple[Any, ...]
+
+MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
+MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
+
+
+class Suspend(Exception):
+    """Raised inside an expression that must wait: the executor waits, then evaluates the batch again.
+
+    ``kind`` is ``"sleep"`` (``argument`` seconds) or ``"load"`` (``argument`` is the executor's own request).
+    Values of volatile functions are replayed from ``Shared.log`` so that evaluating again changes nothing.
+    """
+
+    def __init__(self, kind: str, argument: Any) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.argument = argument
+
+
+class Shared:
+    """What all envs of one execution share: the replay log of volatile functions."""
+
+    __slots__ = ("cursor", "log")
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        self.cursor = 0
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a volatile function once per position: evaluating again after Suspend gives the same value."""
+        if self.cursor < len(self.log):
+            value = self.log[self.cursor]
+        else:
+            value = function(*args)
+            self.log.append(value)
+        self.cursor += 1
+        return value
+
+    def restart(self) -> None:
+        """Begin the batch again."""
+        self.cursor = 0
+
+    def finish(self) -> None:
+        """The batch is done: forget its values."""
+        if self.log:
+            self.log.clear()
+        self.cursor = 0
+
+
+class Env:
+    """What stays the same while rows of one query level are looked at.
+
+    Attributes:
+        params: values of ``$1`` ...; the session-stable values follow the client's.
+        session: the session, for functions that ask for it.
+        row: the row of the query one level out (its layout is ``Layout.outer``).
+        parent: the env of that query.
+        shared: state of the whole execution; the executor may subclass it.
+    """
+
+    __slots__ = ("ctes", "params", "parent", "row", "session", "shared")
+
+    def __init__(
+        self,
+        params: Sequence[Any] = (),
+        session: EvalSession | None = None,
+        row: Row = (),
+        parent: Env | None = None,
+        shared: Shared | None = None,
+    ) -> None:
+        self.params = params
+        self.session = session
+        self.row = row
+        self.parent = parent
+        self.shared: Any = shared
+        self.ctes: dict[str, Any] | None = None
+
+    def child(self, row: Row) -> Env:
+        """Return the env of a query one level further in, evaluated for ``row`` of this one."""
+        return Env(self.params, self.session, row, self, self.shared)
+
+
+Subplanner: TypeAlias = "Callable[[SubLink, Layout], Callable[[Row, Env], Any]]"
+
+
+@dataclass(slots=True, eq=False)
+class Layout:
+    """Where values stand in a row: ``columns`` by (range, attnum), ``exprs`` by expression.
+
+    ``outer`` is the layout of ``Env.row``. ``subplan`` compiles a sub-select; without it they are 0A000.
+    """
+
+    columns: dict[tuple[int, int], int] = field(default_factory=dict)
+    exprs: dict[Expr, int] = field(default_factory=dict)
+    outer: Layout | None = None
+    subplan: Subplanner | None = None
+
+
+EMPTY_LAYOUT = Layout()
+
+
+class RowFunction(Protocol):
+    """A compiled expression; ``may_suspend`` tells that it can raise Suspend."""
+
+    may_suspend: bool
+
+    def __call__(self, r: Any, e: Env) -> Any:
+        """Evaluate for a row (or, for batch functions, for a list of rows)."""
+
+
+def compile_expr(expr: Expr, layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(row, env)`` giving the value of ``expr``. Raises 0A000 where no Python form exists."""
+    unit = _Unit(layout, (expr,))
+    return unit.function(f"    return {unit.value(expr, 0)}\n")
+
+
+def compile_row(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(row, env)`` giving the tuple of the values of ``exprs``."""
+    unit = _Unit(layout, exprs)
+    return unit.function(f"    return {unit.tuple_of(exprs)}\n")
+
+
+def compile_predicate(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(row, env)``, truthy exactly when every conjunct is TRUE."""
+    unit = _Unit(layout, conjuncts)
+    return unit.function(f"    return {unit.all_true(conjuncts)}\n")
+
+
+def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(rows, env)`` giving the list of the rows for which every conjunct is TRUE."""
+    unit = _Unit(layout, conjuncts)
+    test = unit.all_true(conjuncts)
+    return unit.function(
+        f"    out = []\n    add = out.append\n    for r in rows:\n        if {test}:\n            add(r)\n"
+        "    return out\n",
+        "rows",
+    )
+
+
+def compile_map(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(rows, env)`` giving the list of the tuples of ``exprs`` for each row."""
+    unit = _Unit(layout, exprs)
+    row = unit.tuple_of(exprs)
+    return unit.function(
+        f"    out = []\n    add = out.append\n    for r in rows:\n        add({row})\n    return out\n",
+        "rows",
+    )
+
+
+def evaluate_constant(expr: Expr, session: EvalSession | None = None, params: Sequence[Any] = ()) -> Any:
+    """Return the value of an expression without columns."""
+    return compile_expr(expr)((), Env(params, session, shared=Shared()))
+
+
+def walk(node: Any) -> Iterable[Expr]:
+    """Yield ``node`` and every expression below it; does not enter the bodies of sub-selects."""
+    if isinstance(node, Expr):
+        yield node
+    if isinstance(node, tuple):
+        for item in node:
+            yield from walk(item)
+    elif is_dataclass(node) and not isinstance(node, type):
+        for f in fields(node):
+            if f.name in ("query", "type", "span"):
+                continue
+            value = getattr(node, f.name)
+            if isinstance(value, Expr | tuple | CaseWhen) or (is_dataclass(value) and value is not None):
+                yield from walk(value)
+
+
+def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return ``node`` with ``change`` applied to every dataclass node below it, sub-selects included.
+
+    ``change`` returns a replacement (which is not entered), or None to go on below.
+    """
+    if isinstance(node, tuple) and not hasattr(node, "_fields"):
+        return tuple(rewrite(item, change) for item in node)
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    new = change(node)
+    if new is not None:
+        return new
+    updates = {}
+    for f in fields(node):
+        old = getattr(node, f.name)
+        if isinstance(old, tuple) or is_dataclass(old):
+            got = rewrite(old, change)
+            if got is not old and got != old:
+                updates[f.name] = got
+    return replace(cast("Any", node), **updates) if updates else node
+
+
+def shifted(expr: Expr, by: int) -> Expr:
+    """Return ``expr`` with the levels of its Vars and Aggregates changed by ``by`` (no sub-selects inside)."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, Var):
+            return replace(node, level=node.level + by)
+        if isinstance(node, Aggregate):
+            return replace(
+                node,
+                level=node.level + by,
+                args=rewrite(node.args, change),
+                order=rewrite(node.order, change),
+                filter=rewrite(node.filter, change),
+                direct=rewrite(node.direct, change),
+            )
+        return None
+
+    return cast("Expr", rewrite(expr, change))
+
+
+# --- source generation --------------------------------------------------------------------------
+
+_TEXTUAL = frozenset((TEXT, VARCHAR, UNKNOWN, CSTRING))
+_TEXT_SOURCE = _TEXTUAL | {BPCHAR, NAME}
+_counter = iter(range(1, 1 << 62))
+
+
+def _row_like(oid: int) -> bool:
+    fact = facts().types.get(oid)
+    return oid == RECORD or (fact.kind == "c" if fact is not None else oid >= 16384)
+
+
+class _Unit:
+    """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
+
+    def __init__(self, layout: Layout, exprs: Sequence[Expr]) -> None:
+        self.layout = layout
+        self.names: dict[str, Any] = dict(HELPERS)
+        self.ids: dict[int, str] = {}
+        self.keep: list[Any] = []
+        self.helpers: list[str] = []
+        self.temps = 0
+        self.may_suspend = False
+        self.replay = False
+        registry_facts = facts()
+        volatile = False
+        for node in (n for expr in exprs for n in walk(expr)):
+            if isinstance(node, SubLink):
+                self.may_suspend = True
+            elif isinstance(node, FuncExpr | OpExpr):
+                fact = registry_facts.procs.get(node.proc)
+                if fact is not None and fact.volatility == "v":
+                    volatile = True
+                    self.may_suspend |= fact.name.startswith("pg_sleep")
+        self.replay = volatile and self.may_suspend
+
+    # -- namespace
+
+    def name(self, value: Any, stem: str = "k") -> str:
+        """Return the name under which the generated code sees ``value``."""
+        known = self.ids.get(id(value))
+        if known is None:
+            known = f"{stem}_{len(self.names)}"
+            self.ids[id(value)] = known
+            self.keep.append(value)
+            self.names[known] = value
+        return known
+
+    def temp(self) -> str:
+        """Return a fresh local name."""
+        self.temps += 1
+        return f"t{self.temps}"
+
+    def function(self, body: str, argument: str = "r") -> RowFunction:
+        """Compile the whole unit; ``body`` is that of the function returned."""
+        source = "".join(self.helpers) + f"def f({argument}, e):\n{body}"
+        filename = f"<expression {next(_counter)}>"
+        try:
+            code = compile(source, filename, "exec")
+        except (RecursionError, MemoryError, SyntaxError) as error:
+            raise SqlError("54001", "stack depth limit exceeded") from error
+        exec(code, self.names)
+        function = self.names["f"]
+        if __debug__:
+            linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+            if len(linecache.cache) > 4000:
+                linecache.clearcache()
+        function.may_suspend = self.may_suspend
+        return cast("RowFunction", function)
+
+    def cut(self, expr: Expr, test: bool = False) -> str:
+        """Compile ``expr`` as a function of its own and return a call of it."""
+        body = self.test(expr, 0) if test else self.value(expr, 0)
+        return self.cut_source(body)
+
+    def cut_source(self, body: str) -> str:
+        """Put a source into a function of its own and return a call of it."""
+        name = f"h{len(self.helpers)}"
+        self.helpers.append(f"def {name}(r, e):\n    return {body}\n")
+        return f"{name}(r, e)"
+
+    # -- rows and conditions
+
+    def tuple_of(self, exprs: Sequence[Expr]) -> str:
+        """Return the source of a tuple of values."""
+        inner = "".join(self.value(expr, 1) + ", " for expr in exprs)
+        return f"({inner})"
+
+    def all_true(self, conjuncts: Sequence[Expr]) -> str:
+        """Return a test that all conjuncts are TRUE."""
+        if not conjuncts:
+            return "True"
+        return " and ".join(f"({self.test(c, 1)})" for c in conjuncts)
+
+    # -- values
+
+    def computed(self, expr: Expr) -> str | None:
+        """Return the source of an expression that a node below has computed already."""
+        layout: Layout | None = self.layout
+        level = 0
+        path = "r"
+        while layout is not None:
+            if layout.exprs:
+                try:
+                    position = layout.exprs.get(expr if level == 0 else shifted(expr, -level))
+                except TypeError:  # an unhashable constant
+                    position = None
+                if position is not None:
+                    return f"{path}[{position}]"
+            level += 1
+            path = "e.row" if level == 1 else f"e{'.parent' * (level - 1)}.row"
+            layout = layout.outer
+        return None
+
+    def var(self, expr: Var) -> str:
+        """Return the source of a column."""
+        layout: Layout | None = self.layout
+        for _ in range(expr.level):
+            layout = layout.outer if layout is not None else None
+        position = layout.columns.get((expr.range, expr.attnum)) if layout is not None else None
+        if position is None:
+            raise LookupError(f"no column {expr.range}.{expr.attnum} at level {expr.level}")
+        if expr.level == 0:
+            return f"r[{position}]"
+        return f"e{'.parent' * (expr.level - 1)}.row[{position}]"
+
+    def never_null(self, expr: Expr) -> bool:
+        """Tell whether the value is known not to be NULL."""
+        if isinstance(expr, Const):
+            return expr.value is not None
+        if isinstance(expr, RelabelType):
+            return self.never_null(expr.arg)
+        return isinstance(expr, NullTest | BooleanTest | DistinctExpr | ArrayExpr | RowExpr)
+
+    def operands(self, args: Sequence[Expr], depth: int) -> tuple[list[str], list[str]]:
+        """Return (conditions that a NULL was met, names of the values) for strict use."""
+        guards: list[str] = []
+        names: list[str] = []
+        for arg in args:
+            source = self.value(arg, depth + 1)
+            if self.never_null(arg) and source.isidentifier():
+                names.append(source)
+                continue
+            temp = self.temp()
+            names.append(temp)
+            guards.append(f"({temp} := {source}) is None")
+        return guards, names
+
+    def value(self, expr: Expr, depth: int) -> str:
+        """Return a source whose value is the expression's."""
+        if self.layout.exprs or self.layout.outer is not None:
+            ready = self.computed(expr)
+            if ready is not None:
+                return ready
+        if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
+            return self.cut(expr)
+        method = _VALUES.get(type(expr))
+        if method is None:
+            raise not_supported(f"{type(expr).__name__} here", span=expr.span)
+        return method(self, expr, depth)
+
+    def const(self, expr: Const, depth: int) -> str:
+        """A constant."""
+        value = expr.value
+        if value is None or value is True or value is False:
+            return repr(value)
+        return self.name(value)
+
+    def param(self, expr: Param, depth: int) -> str:
+        """A parameter."""
+        return f"e.params[{expr.number - 1}]"
+
+    def call(self, expr: FuncExpr | OpExpr, depth: int) -> str:
+        """A function or operator call."""
+        return self.apply(expr.proc, expr.args, depth, variadic=getattr(expr, "variadic", False), expr=expr)
+
+    def apply(
+        self, proc: int, args: Sequence[Expr], depth: int, *, variadic: bool = False, expr: Expr | None = None
+    ) -> str:
+        """Return the source of a call of pg_proc row ``proc``."""
+        fact = facts().procs.get(proc)
+        template = inline_templates().get(proc)
+        if template is not None:
+            guards, names = self.operands(args, depth)
+            source = template.format(*names, t=self.temp())
+        else:
+            builtin, function = self.form(proc, args, variadic, expr)
+            if fact is not None and fact.strict:
+                guards, names = self.operands(args, depth)
+            else:
+                guards, names = [], [self.value(arg, depth + 1) for arg in args]
+            if builtin.needs_session:
+                names.insert(0, "e.session")
+            listed = ", ".join(names)
+            if self.replay and fact is not None and fact.volatility == "v":
+                source = f"e.shared.call({self.name(function, 'f_')}{', ' if listed else ''}{listed})"
+            else:
+                source = f"{self.name(function, 'f_')}({listed})"
+        if not guards:
+            return f"({source})"
+        return f"(None if {' or '.join(guards)} else {source})"
+
+    def form(
+        self, proc: int, args: Sequence[Expr], variadic: bool, expr: Expr | None
+    ) -> tuple[Builtin, Callable[..., Any]]:
+        """Return the registry row and the callable for this call."""
+        fact = facts().procs.get(proc)
+        builtin = load().functions.get(proc)
+        if builtin is None or builtin.python is None:
+            label = facts().signature(proc) if fact is not None else f"function {proc}"
+            raise not_supported(
+                f"function {label} in the row executor", span=expr.span if expr is not None else None
+            )
+        function = builtin.python
+        types = tuple(arg.type.oid for arg in args)
+        spread = variadic and fact is not None and fact.variadic == ANY
+        if spread:
+            return builtin, _spread(builtin, function, types)
+        if builtin.needs_types:
+            return builtin, _typed(function, types)
+        return builtin, function
+
+    def relabel(self, expr: RelabelType, depth: int) -> str:
+        """A binary-coercible cast."""
+        if expr.type.oid != BPCHAR and expr.arg.type.oid == BPCHAR and expr.type.oid in _TEXTUAL:
+            # bpchar to text is a function in PostgreSQL; a relabelled bpchar only changes operators
+            return self.value(expr.arg, depth)
+        return self.value(expr.arg, depth)
+
+    def via_io(self, expr: CoerceViaIO, depth: int) -> str:
+        """A cast through text."""
+        from planner.builtins.casts import io_cast
+
+        guards, names = self.operands((expr.arg,), depth)
+        function = self.name(io_cast(expr.arg.type.oid, expr.type.oid), "io")
+        source = f"{function}({names[0]}, e.session)"
+        return f"(None if {guards[0]} else {source})" if guards else f"({source})"
+
+    def typmod(self, expr: CoerceTypmod, depth: int) -> str:
+        """A length or precision coercion."""
+        from planner.builtins.casts import typmod_cast
+
+        guards, names = self.operands((expr.arg,), depth)
+        function = self.name(typmod_cast(expr.type.oid, expr.type.typmod, expr.explicit), "tm")
+        return f"(None if {guards[0]} else {function}({names[0]}))" if guards else f"{function}({names[0]})"
+
+    def array_coerce(self, expr: ArrayCoerce, depth: int) -> str:
+        """An element-wise cast."""
+        inner = Layout(columns={(-1, 1): 0}, subplan=self.layout.subplan)
+        element = self.name(compile_expr(expr.element, inner), "el")
+        guards, names = self.operands((expr.arg,), depth)
+        source = f"{self.name(map_array, 'map')}({element}, {names[0]}, e)"
+        return f"(None if {guards[0]} else {source})" if guards else f"({source})"
+
+    def boolean(self, expr: BoolExpr, depth: int) -> str:
+        """AND, OR, NOT as a value."""
+        if expr.kind == "not":
+            guards, names = self.operands(expr.args, depth)
+            return f"(None if {guards[0]} else not {names[0]})" if guards else f"(not {names[0]})"
+        if len(expr.args) > MAX_ARMS:
+            chunks = [expr.args[i : i + MAX_ARMS] for i in range(0, len(expr.args), MAX_ARMS)]
+            parts = [self.cut(replace(expr, args=c) if len(c) > 1 else c[0]) for c in chunks]
+        else:
+            parts = [self.value(arg, depth + 1 + i // 2) for i, arg in enumerate(expr.args)]
+        stop = "False" if expr.kind == "and" else "True"
+        end = "True" if expr.kind == "and" else "False"
+        names = [self.temp() for _ in parts]
+        chain = "".join(f"{stop} if ({n} := {p}) is {stop} else " for n, p in zip(names, parts, strict=True))
+        nulls = " or ".join(f"{n} is None" for n in names)
+        return f"({chain}None if {nulls} else {end})"
+
+    def null_test(self, expr: NullTest, depth: int) -> str:
+        """IS [NOT] NULL."""
+        source = self.value(expr.arg, depth + 1)
+        if _row_like(expr.arg.type.oid) or isinstance(expr.arg, RowExpr):
+            function = row_not_null if expr.negated else row_null
+            return f"{self.name(function, 'nul')}({source})"
+        return f"({source} is {'not ' if expr.negated else ''}None)"
+
+    def boolean_test(self, expr: BooleanTest, depth: int) -> str:
+        """IS [NOT] TRUE, FALSE, UNKNOWN."""
+        wanted = {"true": "True", "false": "False", "unknown": "None"}[expr.test]
+        return f"({self.value(expr.arg, depth + 1)} is {'not ' if expr.negated else ''}{wanted})"
+
+    def distinct(self, expr: DistinctExpr, depth: int) -> str:
+        """IS [NOT] DISTINCT FROM."""
+        left, right = self.temp(), self.temp()
+        equal = self.operator(expr.proc, left, right, expr.left.type.oid, expr.right.type.oid)
+        source = (
+            f"(({right} is not None) if {left} is None else True if {right} is None else not {equal})"
+            f" if [({left} := {self.value(expr.left, depth + 2)}), ({right} := {self.value(expr.right, depth + 2)})]"
+            " else None"
+        )
+        return f"(not ({source}))" if expr.negated else f"({source})"
+
+    def operator(self, proc: int, left: str, right: str, left_type: int, right_type: int) -> str:
+        """Return the source of a call with two values that are not NULL."""
+        template = inline_templates().get(proc)
+        if template is not None:
+            return f"({template.format(left, right, t=self.temp())})"
+        from planner.types import SqlType
+
+        args = (Param(type=SqlType(left_type), number=1), Param(type=SqlType(right_type), number=2))
+        builtin, function = self.form(proc, args, False, None)
+        first = "e.session, " if builtin.needs_session else ""
+        return f"{self.name(function, 'f_')}({first}{left}, {right})"
+
+    def null_if(self, expr: NullIf, depth: int) -> str:
+        """NULLIF."""
+        left, right = self.temp(), self.temp()
+        equal = self.operator(expr.proc, left, right, expr.left.type.oid, expr.right.type.oid)
+        return (
+            f"(None if ({left} := {self.value(expr.left, depth + 1)}) is None else {left}"
+            f" if ({right} := {self.value(expr.right, depth + 1)}) is None else None if {equal} else {left})"
+        )
+
+    def scalar_array(self, expr: ScalarArrayOp, depth: int) -> str:
+        """``x op ANY/ALL (array)``."""
+        elements = constant_elements(expr.array)
+        simple = simple_equality(expr.proc)
+        scalar = self.temp()
+        source = self.value(expr.scalar, depth + 1)
+        if simple and expr.use_any and elements is not None:
+            members = self.name(frozenset(v for v in elements if v is not None), "in")
+            missing = "None" if None in elements else "False"
+            if not elements:
+                return f"(False if [{source}] else None)"
+            return (
+                f"(None if ({scalar} := {source}) is None else True if {scalar} in {members} else {missing})"
+            )
+        array = self.temp()
+        if isinstance(expr.array, ArrayExpr) and not expr.array.nested:
+            listed = self.tuple_of(expr.array.elements)
+        else:
+            listed = self.value(expr.array, depth + 1)
+        if simple and expr.use_any:
+            helper = self.name(any_equal, "any")
+            return f"(None if ({array} := {listed}) is None else {helper}({self.value(expr.scalar, depth + 1)}, {array}))"
+        element_type = facts().types.get(expr.array.type.oid)
+        right_type = element_type.element if element_type is not None else 0
+        call = self.operator(expr.proc, "x", "y", expr.scalar.type.oid, right_type)
+        strict = getattr(facts().procs.get(expr.proc), "strict", True)
+        function = f"h{len(self.helpers)}"
+        guard = "None if x is None or y is None else " if strict else ""
+        self.helpers.append(f"def {function}(x, y, e):\n    return {guard}{call}\n")
+        helper = self.name(any_array if expr.use_any else all_array, "saop")
+        return f"{helper}({function}, {source}, {listed}, e)"
+
+    def case(self, expr: CaseExpr, depth: int) -> str:
+        """CASE: conditional expressions, so that only the chosen arm is evaluated."""
+        if len(expr.whens) > MAX_ARMS:
+            rest = replace(expr, whens=expr.whens[MAX_ARMS:])
+            default = self.cut(rest)
+        else:
+            default = self.value(expr.default, depth + 2)
+        arms = "".join(
+            f"{self.value(w.result, depth + 2)} if {self.test(w.condition, depth + 2)} else "
+            for w in expr.whens[:MAX_ARMS]
+        )
+        return f"({arms}{default})"
+
+    def coalesce(self, expr: CoalesceExpr, depth: int) -> str:
+        """COALESCE."""
+        source = ""
+        for arg in expr.args[:-1]:
+            temp = self.temp()
+            source += f"{temp} if ({temp} := {self.value(arg, depth + 1)}) is not None else "
+        return f"({source}{self.value(expr.args[-1], depth + 1)})"
+
+    def min_max(self, expr: MinMaxExpr, depth: int) -> str:
+        """GREATEST and LEAST."""
+        call = self.operator(expr.lt, "x", "y", expr.type.oid, expr.type.oid)
+        function = f"h{len(self.helpers)}"
+        self.helpers.append(f"def {function}(x, y, e):\n    return {call}\n")
+        helper = self.name(greatest if expr.greatest else least, "mm")
+        return f"{helper}({function}, {self.tuple_of(expr.args)}, e)"
+
+    def array(self, expr: ArrayExpr, depth: int) -> str:
+        """ARRAY[...]."""
+        source = self.tuple_of(expr.elements)
+        return f"{self.name(nested_array, 'arr')}({source})" if expr.nested else source
+
+    def row(self, expr: RowExpr, depth: int) -> str:
+        """ROW(...)."""
+        return self.tuple_of(expr.fields)
+
+    def row_compare(self, expr: RowCompare, depth: int) -> str:
+        """Lexicographic row comparison: NULL decides as soon as it is met."""
+        strictly = expr.kind in ("<", ">")
+        swap = expr.kind in (">", ">=")
+        pairs = list(zip(expr.lefts, expr.rights, expr.lt_procs, expr.eq_procs, strict=True))
+        source = "False" if strictly else "True"
+        for left, right, lt_proc, eq_proc in reversed(pairs):
+            a, b = self.temp(), self.temp()
+            first, second = (b, a) if swap else (a, b)
+            types = (right.type.oid, left.type.oid) if swap else (left.type.oid, right.type.oid)
+            equal = self.operator(eq_proc, a, b, left.type.oid, right.type.oid)
+            less = self.operator(lt_proc, first, second, *types)
+            source = (
+                f"(None if ({a} := {self.value(left, depth + 2)}) is None or"
+                f" ({b} := {self.value(right, depth + 2)}) is None else {source} if {equal} else {less})"
+            )
+        return source
+
+    def field_select(self, expr: FieldSelect, depth: int) -> str:
+        """A field of a row value."""
+        temp = self.temp()
+        return f"(None if ({temp} := {self.value(expr.arg, depth + 1)}) is None else {temp}[{expr.index}])"
+
+    def subscript(self, expr: Subscript, depth: int) -> str:
+        """Array subscripts and slices."""
+        bounds = "".join(
+            f"({self.value(lo, depth + 1) if lo is not None else self.name(ABSENT, 'absent')}, "
+            f"{self.value(hi, depth + 1) if hi is not None else self.name(ABSENT, 'absent')}), "
+            for lo, hi in expr.indexes
+        )
+        array = self.value(expr.arg, depth + 1)
+        fact = facts().types.get(expr.arg.type.oid)
+        base = 0 if fact is not None and fact.name in ("int2vector", "oidvector") else 1
+        if fact is not None and fact.name == "jsonb":
+            raise not_supported("subscripting of jsonb", span=expr.span)
+        helper = self.name(array_slice if expr.is_slice else array_item, "sub")
+        return f"{helper}({array}, ({bounds}), {base})"
+
+    def setting(self, expr: CurrentSetting, depth: int) -> str:
+        """CURRENT_USER and its kin."""
+        from planner.builtins.casts import current_value
+
+        return f"{self.name(current_value(expr.what, expr.type.typmod), 'cur')}(e.session)"
+
+    def sublink(self, expr: SubLink, depth: int) -> str:
+        """A sub-select: the executor's callable."""
+        if self.layout.subplan is None:
+            raise not_supported("a sub-select here", span=expr.span)
+        return f"{self.name(self.layout.subplan(expr, self.layout), 'sp')}(r, e)"
+
+    # -- tests
+
+    def test(self, expr: Expr, depth: int) -> str:
+        """Return a source that is truthy exactly when the expression is TRUE."""
+        if self.layout.exprs or self.layout.outer is not None:
+            ready = self.computed(expr)
+            if ready is not None:
+                return ready
+        if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
+            return self.cut(expr, test=True)
+        if isinstance(expr, BoolExpr):
+            if expr.kind == "not":
+                inner = expr.args[0]
+                if isinstance(inner, SubLink | NullTest | BooleanTest | DistinctExpr):
+                    return f"({self.value(inner, depth + 1)} is False)"
+                return f"({self.value(inner, depth + 1)} is False)"
+            joined = f" {expr.kind} ".join(f"({self.test(arg, depth + 1)})" for arg in expr.args)
+            return f"({joined})"
+        if isinstance(expr, OpExpr | FuncExpr):
+            fact = facts().procs.get(expr.proc)
+            template = inline_templates().get(expr.proc)
+            if template is not None and fact is not None and fact.strict:
+                guards, names = self.operands(expr.args, depth)
+                parts = [g[: -len(" is None")] + " is not None" for g in guards]
+                parts.append(f"({template.format(*names, t=self.temp())})")
+                return f"({' and '.join(parts)})"
+        if isinstance(expr, RelabelType):
+            return self.test(expr.arg, depth)
+        return self.value(expr, depth)
+
+
+_VALUES: dict[type, Callable[[_Unit, Any, int], str]] = {
+    Const: _Unit.const,
+    Param: _Unit.param,
+    Var: lambda unit, expr, depth: unit.var(expr),
+    FuncExpr: _Unit.call,
+    OpExpr: _Unit.call,
+    RelabelType: _Unit.relabel,
+    CoerceViaIO: _Unit.via_io,
+    CoerceTypmod: _Unit.typmod,
+    ArrayCoerce: _Unit.array_coerce,
+    BoolExpr: _Unit.boolean,
+    NullTest: _Unit.null_test,
+    BooleanTest: _Unit.boolean_test,
+    DistinctExpr: _Unit.distinct,
+    NullIf: _Unit.null_if,
+    ScalarArrayOp: _Unit.scalar_array,
+    CaseExpr: _Unit.case,
+    CoalesceExpr: _Unit.coalesce,
+    MinMaxExpr: _Unit.min_max,
+    ArrayExpr: _Unit.array,
+    RowExpr: _Unit.row,
+    RowCompare: _Unit.row_compare,
+    FieldSelect: _Unit.field_select,
+    Subscript: _Unit.subscript,
+    CurrentSetting: _Unit.setting,
+    SubLink: _Unit.sublink,
+}
+
+
+def _typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return function(*args, types=types)
+
+    return call
+
+
+def _spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the call for ``VARIADIC array`` of a function that takes VARIADIC "any"."""
+    fact = facts().types.get(types[-1])
+    element = fact.element if fact is not None else 0
+
+    def call(*args: Any) -> Any:
+        array = args[-1]
+        if array is None:
+            return None
+        items = flat(array)
+        if builtin.needs_types:
+            return function(*args[:-1], *items, types=types[:-1] + (element,) * len(items))
+        return function(*args[:-1], *items)
+
+    return call
+
+
+def constant_elements(expr: Expr) -> tuple[Any, ...] | None:
+    """Return the elements of a constant one-dimensional array, or None when it is not constant."""
+    if isinstance(expr, RelabelType):
+        return constant_elements(expr.arg)
+    if isinstance(expr, Const) and isinstance(expr.value, tuple):
+        return flat(expr.value)
+    if isinstance(expr, ArrayExpr) and not expr.nested and all(isinstance(x, Const) for x in expr.elements):
+        return tuple(cast("Const", x).value for x in expr.elements)
+    return None
+
+
+# --- helpers of generated code ------------------------------------------------------------------
+
+
+class _Absent:
+    """An absent slice bound."""
+
+
+ABSENT = _Absent()
+
+
+def flat(array: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the elements of an array of any dimension, in storage order."""
+    if array and type(array[0]) is tuple:
+        return tuple(x for part in array for x in flat(part))
+    return array
+
+
+def map_array(element: RowFunction, array: tuple[Any, ...], e: Env) -> tuple[Any, ...]:
+    """Apply an element cast, keeping the dimensions."""
+    return tuple(map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in array)
+
+
+def nested_array(parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Build ARRAY[array, ...]: sub-arrays must have equal dimensions (2202E)."""
+    present = [p for p in parts if p]
+    if not present:
+        return ()
+    if len(present) != len(parts) or len({_dims(p) for p in present}) != 1:
+        raise SqlError(
+            "2202E", "multidimensional arrays must have array expressions with matching dimensions"
+        )
+    return parts
+
+
+def _dims(array: Any) -> tuple[int, ...]:
+    if type(array) is not tuple:
+        return ()
+    return (len(array), *(_dims(array[0]) if array else ()))
+
+
+def row_null(value: Any) -> bool:
+    """``row IS NULL``: every field is."""
+    return value is None or all(x is None for x in value)
+
+
+def row_not_null(value: Any) -> bool:
+    """``row IS NOT NULL``: every field is not."""
+    return value is not None and all(x is not None for x in value)
+
+
+def any_equal(scalar: Any, array: tuple[Any, ...]) -> bool | None:
+    """``scalar = ANY (array)`` for values that Python compares as SQL does."""
+    if array and type(array[0]) is tuple:
+        array = flat(array)
+    if scalar is None:
+        return None if array else False
+    if scalar in array:
+        return True
+    return None if None in array else False
+
+
+def any_array(
+    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+) -> bool | None:
+    """``scalar op ANY (array)``."""
+    if array is None:
+        return None
+    result: bool | None = False
+    for item in flat(array):
+        got = function(scalar, item, e)
+        if got is True:
+            return True
+        if got is None:
+            result = None
+    return result
+
+
+def all_array(
+    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+) -> bool | None:
+    """``scalar op ALL (array)``."""
+    if array is None:
+        return None
+    result: bool | None = True
+    for item in flat(array):
+        got = function(scalar, item, e)
+        if got is False:
+            return False
+        if got is None:
+            result = None
+    return result
+
+
+def greatest(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
+    """GREATEST: the largest value that is not NULL."""
+    best = None
+    for value in values:
+        if value is not None and (best is None or less(best, value, e)):
+            best = value
+    return best
+
+
+def least(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
+    """LEAST: the smallest value that is not NULL."""
+    best = None
+    for value in values:
+        if value is not None and (best is None or less(value, best, e)):
+            best = value
+    return best
+
+
+def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+    """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript."""
+    for _, index in indexes:
+        if array is None or index is None or type(array) is not tuple:
+            return None
+        index -= base
+        if not 0 <= index < len(array):
+            return None
+        array = array[index]
+    return None if type(array) is tuple else array
+
+
+def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+    """Return a slice; a plain subscript n among slices means 1:n. Bounds are cut to the array's."""
+    if array is None:
+        return None
+    cut: list[tuple[int, int]] = []
+    for low, high in indexes:
+        if low is None or high is None:
+            return None
+        start = base if low is ABSENT else low
+        cut.append((max(start - base, 0), (1 << 31) if high is ABSENT else high - base + 1))
+    return _slice(array, cut)
+
+
+def _slice(array: Any, cut: list[tuple[int, int]]) -> Any:
+    if not cut:
+        return array
+    if array and type(array[0]) is not tuple and len(cut) > 1:
+        return ()
+    low, high = cut[0]
+    part = array[low : max(high, low)]
+    if len(cut) > 1:
+        part = tuple(_slice(x, cut[1:]) for x in part)
+        if any(x == () for x in part):
+            return ()
+    return part
