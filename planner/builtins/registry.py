@@ -28,13 +28,15 @@ PythonForm = Callable[..., Any]
 
 
 class SqlForm(Protocol):
-    """Builds an engine expression. ``args`` are lowered arguments, ``types`` their SQL types.
+    """Builds an engine expression.
 
-    Returns a ``sqlglot.exp.Expression`` (typed ``Any`` here, since sqlglot's door is ``planner.lower``);
-    forms use the small constructor library ``planner.lower.build`` and never parse text.
+    ``target`` is the ``planner.lower.dialect.Dialect`` (for aggregates and window functions the
+    ``planner.lower.aggregation.AggregateCall``), ``args`` are ``planner.lower.value.Val``s. Returns an engine
+    expression or, where the result is numeric, a Val that says how it is held. Forms use the constructor library
+    ``planner.lower.build`` and never parse text; 0A000 raised by a form means: not with these arguments.
     """
 
-    def __call__(self, args: Sequence[Any], types: Sequence[SqlType], result: SqlType) -> Any:
+    def __call__(self, target: Any, args: Sequence[Any], result: SqlType, /) -> Any:
         """Build the expression."""
 
 

@@ -1,0 +1,82 @@
+"""Engine forms of the comparison operators of all types, by keys where the engines' own order differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner import facts as f
+from planner.builtins.registry import REGISTRY, SqlForm
+from planner.errors import SqlError
+from planner.facts import facts
+from planner.lower import build as b
+from planner.lower import expr as expressions
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import Val, kind_of
+from planner.types import SqlType
+
+_DAY_US = 86_400_000_000
+# Pairs of different types that compare without a session setting.
+_CROSS = (
+    {f.INT2, f.INT4, f.INT8},
+    {f.FLOAT4, f.FLOAT8},
+    {f.DATE, f.TIMESTAMP},
+    {f.TEXT, f.NAME},
+)
+
+
+def comparison(symbol: str) -> SqlForm:
+    """Return the form of ``left symbol right``."""
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        left, right = args
+        if {left.type.oid, right.type.oid} == {f.DATE, f.TIMESTAMP}:
+            left, right = _as_dates(d, left, right)
+        if symbol in ("=", "<>"):
+            return b.op(symbol, *expressions.equality_keys(d, left, right))
+        return b.op(symbol, *expressions.keys(d, left, right))
+
+    return form
+
+
+def _as_dates(d: Dialect, left: Val, right: Val) -> tuple[Val, Val]:
+    """Compare a date with a midnight constant as dates (the engines skip row groups then), else as timestamps."""
+    stamp = left if left.type.oid == f.TIMESTAMP else right
+    if isinstance(stamp.constant, int) and stamp.constant % _DAY_US == 0:
+        days = stamp.constant // _DAY_US
+        day = Val(d.literal(days, "date"), SqlType(f.DATE), None, days)
+        return (day, right) if stamp is left else (left, day)
+
+    def widen(value: Val) -> Val:
+        if value.type.oid == f.TIMESTAMP:
+            return value
+        return Val(d.as_kind(value.node, "timestamp"), SqlType(f.TIMESTAMP))
+
+    return widen(left), widen(right)
+
+
+def _register() -> None:
+    known = facts()
+    for symbol in ("=", "<>", "<", "<=", ">", ">="):
+        for op in known.operators_by_name[symbol]:
+            if not op.proc or not op.left:
+                continue
+            if op.left == f.ANYARRAY and op.right == f.ANYARRAY:
+                form = comparison(symbol)
+                REGISTRY.sql(known.signature(op.proc), duckdb=form, spark=form)
+                continue
+            try:
+                kind_of(op.left)
+                kind_of(op.right)
+            except SqlError:
+                continue
+            if op.left != op.right and not any({op.left, op.right} <= pair for pair in _CROSS):
+                continue
+            if op.left == f.JSONB and symbol not in ("=", "<>"):
+                continue
+            form = comparison(symbol)
+            REGISTRY.sql(known.signature(op.proc), duckdb=form, spark=form)
+
+
+_register()
+

@@ -1,0 +1,213 @@
+"""Engine forms of text functions: LIKE, pieces of strings, trimming, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planner.builtins.registry import REGISTRY, SqlForm
+from planner.errors import not_supported
+from planner.lower import build as b
+from planner.lower import coercion
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import Val, kind_of
+from planner.types import SqlType
+
+
+def _like(negated: bool, *, fold: bool = False) -> SqlForm:
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        left, pattern = args
+        if fold:
+            if not (isinstance(pattern.constant, str) and pattern.constant.isascii()):
+                raise not_supported("ILIKE with this pattern in this executor")
+            test = d.like(b.fn("lower", left.node), Val(d.literal(pattern.constant.lower(), "text"), pattern.type, None, pattern.constant.lower()))
+        else:
+            test = d.like(left.node, pattern)
+        return b.not_(test) if negated else test
+
+    return form
+
+
+def _substring(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """Positions before 1 count, but hold nothing; a negative length is 22011."""
+    start = args[1]
+    if len(args) == 2:
+        first = b.integer(max(start.constant, 1)) if isinstance(start.constant, int) else b.fn("greatest", start.node, b.integer(1))
+        return b.fn("substr", args[0].node, first)
+    length = args[2]
+    if isinstance(start.constant, int) and isinstance(length.constant, int) and length.constant >= 0:
+        stop = start.constant + length.constant
+        begin = max(start.constant, 1)
+        return b.fn("substr", args[0].node, b.integer(min(begin, 2**31 - 1)), b.integer(max(min(stop - begin, 2**31 - 1), 0)))
+
+    def body(s: Node, n: Node) -> Node:
+        wide = [b.cast(x, d.types["int64"]) for x in (s, n)]
+        begin = b.fn("greatest", wide[0], b.integer(1))
+        count = b.fn("greatest", b.op("-", b.op("+", wide[0], wide[1]), begin), b.integer(0))
+        integers = [begin, count] if d.name == "duckdb" else [b.cast(x, "INT") for x in (begin, count)]
+        return b.case(
+            [
+                (b.or_(b.is_null(s), b.is_null(n)), b.null()),
+                (b.op("<", n, b.integer(0)), d.error("22011", "negative substring length not allowed")),
+            ],
+            b.fn("substr", args[0].node, *integers),
+        )
+
+    return d.let([start.node, length.node], body)
+
+
+def _function(name: str, spark: str | None = None) -> SqlForm:
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        made = b.fn(name if d.name == "duckdb" else spark or name, *(a.node for a in args))
+        kind = kind_of(result.oid)
+        return d.as_kind(made, kind) if kind != "text" else made
+
+    return form
+
+
+def _concat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    nodes = [a.node if kind_of(a.type.oid) == "text" else coercion.to_text(d, a) for a in args]
+    return b.op("||", nodes[0], nodes[1])
+
+
+def _text_piece(d: Dialect, value: Val) -> Node:
+    if kind_of(value.type.oid) == "bool":
+        raise not_supported("concat of a boolean in this executor")
+    return value.node if kind_of(value.type.oid) == "text" else coercion.to_text(d, value)
+
+
+def _concat_all(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """concat(): NULLs count as empty."""
+    return b.fn("concat", *(b.fn("coalesce", _text_piece(d, a), b.string("")) for a in args))
+
+
+def _concat_ws(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return b.fn("concat_ws", args[0].node, *(_text_piece(d, a) for a in args[1:]))
+
+
+def _trim(name: str) -> SqlForm:
+    """One-argument trims drop blanks only; Spark takes the characters first, in its own syntax."""
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        if d.name == "duckdb":
+            characters = args[1].node if len(args) == 2 else b.string(" ")
+            return b.fn(name, args[0].node, characters)
+        if len(args) == 2:
+            if name == "trim":
+                return b.fn("btrim", args[0].node, args[1].node)
+            return b.fn(name, args[1].node, args[0].node)
+        return b.fn(name, args[0].node)
+
+    return form
+
+
+def _pad(name: str) -> SqlForm:
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        fill = args[2].node if len(args) == 3 else b.string(" ")
+        count = b.fn("greatest", args[1].node, b.integer(0))
+        if len(args) == 3 and not args[2].constant:
+            raise not_supported(f"{name} with a varying fill in this executor")
+        return b.fn(name, args[0].node, count, fill)
+
+    return form
+
+
+def _side(name: str) -> SqlForm:
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        count = args[1].constant
+        if d.name == "spark" and not (isinstance(count, int) and count >= 0):
+            raise not_supported(f"{name} with a varying count in this executor")
+        return b.fn(name, args[0].node, args[1].node)
+
+    return form
+
+
+def _repeat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return b.fn("repeat", args[0].node, b.fn("greatest", args[1].node, b.integer(0)))
+
+
+def _position(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return d.as_kind(b.fn("instr", args[0].node, args[1].node), "int32")
+
+
+def _replace(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """An empty search text changes nothing."""
+    made = b.fn("replace", *(a.node for a in args))
+    if args[1].constant:
+        return made
+    return d.repeat([args[1].node], lambda x: b.case([(b.op("=", x, b.string("")), args[0].node)], made))
+
+
+def _split_part(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    number, delimiter = args[2].constant, args[1].constant
+    if not (isinstance(number, int) and number != 0 and isinstance(delimiter, str) and delimiter):
+        raise not_supported("split_part with a varying delimiter or position in this executor")
+    return b.fn("split_part", args[0].node, args[1].node, args[2].node)
+
+
+def _bpchar_length(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return d.length(b.fn("rtrim", args[0].node))
+
+
+def _from_bpchar(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """char(n) loses its trailing blanks on the way to text."""
+    return b.fn("rtrim", args[0].node, b.string(" ")) if d.name == "duckdb" else b.fn("rtrim", args[0].node)
+
+
+def _length(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return d.length(args[0].node)
+
+
+def _bool_text(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return coercion.to_text(d, args[0])
+
+
+def _both(signature: str, form: SqlForm) -> None:
+    REGISTRY.sql(signature, duckdb=form, spark=form)
+
+
+def _register_like() -> None:
+    forms: tuple[tuple[str, Callable[..., object]], ...] = (
+        ("textlike(text,text)", _like(False)), ("textnlike(text,text)", _like(True)),
+        ("bpcharlike(bpchar,text)", _like(False)), ("bpcharnlike(bpchar,text)", _like(True)),
+        ("namelike(name,text)", _like(False)), ("namenlike(name,text)", _like(True)),
+        ("like(text,text)", _like(False)), ("notlike(text,text)", _like(True)),
+        ("texticlike(text,text)", _like(False, fold=True)), ("texticnlike(text,text)", _like(True, fold=True)),
+    )  # fmt: skip
+    for signature, form in forms:
+        _both(signature, form)  # type: ignore[arg-type]
+
+
+_register_like()
+for _name in ("substring", "substr"):
+    _both(f"{_name}(text,int4,int4)", _substring)
+    _both(f"{_name}(text,int4)", _substring)
+for _name in ("lower", "upper", "reverse", "md5"):
+    _both(f"{_name}(text)", _function(_name))
+for _name in ("length", "char_length", "character_length", "textlen"):
+    _both(f"{_name}(text)", _length)
+for _name in ("length", "char_length", "character_length"):
+    _both(f"{_name}(bpchar)", _bpchar_length)
+_both("octet_length(text)", _function("strlen", "octet_length"))
+_both("textcat(text,text)", _concat)
+_both("concat(any)", _concat_all)
+_both("concat_ws(text,any)", _concat_ws)
+for _name, _function_name in (("btrim", "trim"), ("ltrim", "ltrim"), ("rtrim", "rtrim")):
+    _both(f"{_name}(text)", _trim(_function_name))
+    _both(f"{_name}(text,text)", _trim(_function_name))
+for _name in ("lpad", "rpad"):
+    _both(f"{_name}(text,int4)", _pad(_name))
+    _both(f"{_name}(text,int4,text)", _pad(_name))
+for _name in ("left", "right"):
+    _both(f"{_name}(text,int4)", _side(_name))
+_both("repeat(text,int4)", _repeat)
+_both("strpos(text,text)", _position)
+_both("position(text,text)", _position)
+_both("replace(text,text,text)", _replace)
+_both("split_part(text,text,int4)", _split_part)
+_both("starts_with(text,text)", _function("starts_with", "startswith"))
+_both("translate(text,text,text)", _function("translate"))
+_both("text(bpchar)", _from_bpchar)
+_both("text(name)", lambda d, args, result: args[0].node)
+_both("text(bool)", _bool_text)
+

@@ -1,0 +1,219 @@
+"""The aggregating stage of a grouped SELECT, and calls of aggregates.
+
+    SELECT a + 1, sum(b) FROM t GROUP BY a + 1 HAVING count(*) > 2
+
+becomes ``(SELECT a + 1 AS g1, sum(b) AS a1, count(*) AS a2 FROM t GROUP BY a + 1) AS s``, and the scope then knows
+that ``a + 1`` is s.g1, ``sum(b)`` s.a1 and ``count(*)`` s.a2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from planner import facts as f
+from planner import query as q
+from planner.errors import not_supported
+from planner.facts import facts
+from planner.lower import build as b
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import Val
+from planner.rewrite import shift_levels
+from planner.types import SqlType
+from planner.walk import children
+
+if TYPE_CHECKING:
+    from planner.lower.common import Lowering, Scope
+
+
+@dataclass(slots=True)
+class AggregateCall:
+    """How an aggregate is called: DISTINCT, FILTER, ORDER BY or OVER. Forms build calls with ``call``.
+
+    Attributes:
+        d: the dialect.
+        star: ``count(*)``.
+        is_distinct: DISTINCT before the arguments.
+        condition: the FILTER condition, or None.
+        order: the keys of ORDER BY inside the call, as engine ORDER BY items.
+        within: the arguments of WITHIN GROUP with their direction (descending).
+        direct: direct arguments of ordered-set aggregates.
+        over: turns a call into a window call, or None.
+        unframed: the same without the frame, for functions that look at the whole partition.
+    """
+
+    d: Dialect
+    star: bool = False
+    is_distinct: bool = False
+    condition: Node | None = None
+    order: Sequence[Node] = ()
+    within: Sequence[tuple[Val, bool]] = ()
+    direct: Sequence[Val] = ()
+    over: Callable[[Node], Node] | None = None
+    unframed: Callable[[Node], Node] | None = None
+
+    def call(self, function: str, *args: Node, ordered: bool = False) -> Node:
+        """Return the engine aggregate with FILTER, DISTINCT and OVER applied; ``ordered`` adds ORDER BY."""
+        items = list(args)
+        condition = self.condition
+        if condition is not None and self.over is not None and self.d.name == "spark":
+            # Spark takes no FILTER on windows: rows that fail it count as NULL.
+            first = items[0] if items else b.integer(1)
+            items = [b.case([(condition, first)]), *items[1:]]
+            condition = None
+        if self.is_distinct and items:
+            items[0] = b.distinct(items[0])
+        if ordered and self.order and items:
+            items[-1] = b.ordered_argument(items[-1], self.order)
+        made = b.fn(function, *items)
+        if function == "count" and not items:
+            made = b.count_rows()
+        if condition is not None:
+            made = b.filtered(made, condition)
+        return made if self.over is None else self.over(made)
+
+
+def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val], result: SqlType) -> Val:
+    """Apply the engine form of aggregate or window function ``proc``."""
+    row = lw.registry.aggregates.get(proc)
+    form = None if row is None else (row.duckdb if lw.d.name == "duckdb" else row.spark)
+    if form is None:
+        raise not_supported(f"aggregate {facts().signature(proc)} in this executor")
+    made = form(call, args, result)
+    return Val(made.node, result, made.num, padded=made.padded) if isinstance(made, Val) else Val(made, result)
+
+
+def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
+    """Return an aggregate call over the rows of the innermost query level."""
+    from planner.lower import expr as expressions
+
+    order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
+    items = [b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order]
+    within = [(lw.expr(s.expr), s.descending) for s in expr.order] if not order else []
+    call = AggregateCall(
+        lw.d,
+        star=expr.star,
+        is_distinct=expr.distinct,
+        condition=None if expr.filter is None else lw.condition(expr.filter),
+        order=items,
+        within=within,
+        direct=[lw.expr(a) for a in expr.direct],
+    )
+    return lower_call(lw, call, expr.proc, [lw.expr(a) for a in expr.args], expr.type)
+
+
+def _is_ordered_set(proc: int) -> bool:
+    fact = facts().aggregates.get(proc)
+    return fact is not None and fact.kind != "n"
+
+
+class _Collector:
+    """Finds what the outer stage needs of the inner one."""
+
+    def __init__(self, group: Sequence[q.Expr]) -> None:
+        self.group = set(group)
+        self.aggregates: dict[q.Expr, None] = {}
+        self.groupings: dict[int, None] = {}
+        self.variables: dict[q.Expr, None] = {}
+
+    def visit(self, node: Any, depth: int) -> None:
+        if depth == 0 and isinstance(node, q.Expr) and node in self.group:
+            return
+        if isinstance(node, q.Aggregate) and node.level == depth:
+            self.aggregates[shift_levels(node, -depth)] = None
+            return
+        if isinstance(node, q.Var) and node.range >= 0:
+            if node.level == depth:
+                own = replace(node, level=0)
+                if own not in self.group:
+                    self.variables[own] = None
+            return
+        if isinstance(node, q.GroupingFunc) and depth == 0:
+            for index in node.indexes:
+                self.groupings[index] = None
+            return
+        inner = depth + 1 if isinstance(node, q.QueryBase) else depth
+        for child in children(node):
+            self.visit(child, inner)
+
+
+def aggregate(
+    lw: Lowering, select: q.Select, scope: Scope, source: Node | None, where: Node | None
+) -> Node:
+    """Build the inner SELECT of a grouped query, and let ``scope`` know its columns.
+
+    Returns:
+        The stage as a FROM item.
+    """
+    from planner.lower import expr as expressions
+
+    found = _Collector(select.group)
+    for target in select.targets:
+        found.visit(target.expr, 0)
+    if select.having is not None:
+        found.visit(select.having, 0)
+    for window in select.windows:
+        found.visit(window, 0)
+
+    label = lw.d.fresh("s")
+    targets: list[Node] = []
+    known: dict[q.Expr, Val] = {}
+
+    def publish(expr: q.Expr, name: str, value: Val) -> None:
+        value = lw.column_value(value)
+        targets.append(b.alias(lw.typed(value), name))
+        known[expr] = Val(b.col(label, name), value.type, value.num, padded=value.padded)
+
+    group: list[Node] = []
+    for index, expr in enumerate(select.group):
+        value = lw.column_value(lw.expr(expr))
+        if expressions.is_plain_for_equality(value):
+            group.append(value.node)
+            targets.append(b.alias(value.node, f"g{index + 1}"))
+        else:
+            key = expressions.sort_key(lw.d, value)
+            group.append(key)
+            some = lw.d.any_value(value.node)
+            if select.grouping_sets is not None:
+                some = b.case([(b.op("=", lw.d.grouping(key), b.integer(0)), some)])
+            targets.append(b.alias(some, f"g{index + 1}"))
+        known[expr] = Val(b.col(label, f"g{index + 1}"), value.type, value.num, padded=value.padded)
+    for number, expr in enumerate(found.aggregates):
+        assert isinstance(expr, q.Aggregate)
+        publish(expr, f"a{number + 1}", lower_aggregate(lw, expr))
+    for number, expr in enumerate(found.variables):
+        value = lw.expr(expr)
+        publish(expr, f"d{number + 1}", replace(value, node=lw.d.any_value(value.node)))
+    bits = {}
+    for index in found.groupings:
+        name = f"h{index + 1}"
+        bit = lw.d.grouping(group[index]) if select.grouping_sets is not None else b.integer(0)
+        targets.append(b.alias(b.cast(bit, lw.d.types["int32"]), name))
+        bits[index] = b.col(label, name)
+    if not found.aggregates and not group:
+        targets.append(b.alias(b.count_rows(), "a0"))
+    sets = None
+    if select.grouping_sets is not None:
+        chosen = list(select.grouping_sets)
+        if select.group_distinct:
+            chosen = list(dict.fromkeys(tuple(sorted(s)) for s in chosen))
+        sets = [[group[i] for i in items] for items in chosen]
+    node = b.select(targets, source=source, where=where, group=group, grouping_sets=sets)
+    for call in _grouping_calls(select):
+        total: Node = b.integer(0)
+        for index in call.indexes:
+            total = b.op("+", b.op("*", total, b.integer(2)), bits[index])
+        known[call] = Val(total, SqlType(f.INT4))
+    scope.known = known
+    return b.derived(node, label)
+
+
+def _grouping_calls(select: q.Select) -> list[q.GroupingFunc]:
+    from planner.walk import walk
+
+    roots: list[Any] = [*select.targets, *select.windows]
+    if select.having is not None:
+        roots.append(select.having)
+    return [n for root in roots for n in walk(root) if isinstance(n, q.GroupingFunc)]

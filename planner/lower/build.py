@@ -1,0 +1,419 @@
+"""Constructors of engine SQL: the only place that knows sqlglot's node classes.
+
+Lowering builds trees and prints them once; it never parses text. sqlglot adds no parentheses to a tree
+that was built, so every operator is wrapped here; AND and OR chains are kept flat, since a nested chain of
+some hundred terms would exceed the recursion limit of the printer. Nodes may be shared between places of one
+tree (nothing here changes a node once it is made).
+
+    add(col("r1", "c2"), integer(1))   prints   (r1.c2 + 1)
+
+Words: an *engine type* is its text in the dialect, e.g. ``DECIMAL(38, 2)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+# An engine expression or query. sqlglot's classes stay behind this door.
+Node: TypeAlias = Any
+
+_OPERATORS: dict[str, Callable[..., Node]] = {
+    "+": exp.Add,
+    "-": exp.Sub,
+    "*": exp.Mul,
+    "/": exp.Div,
+    "//": exp.IntDiv,
+    "%": exp.Mod,
+    "=": exp.EQ,
+    "<>": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+    "&": exp.BitwiseAnd,
+    "|": exp.BitwiseOr,
+    "||": exp.DPipe,
+    "is not distinct from": exp.NullSafeEQ,
+    "is distinct from": exp.NullSafeNEQ,
+}
+
+_ATOMS = (exp.Column, exp.Literal, exp.Anonymous, exp.Cast, exp.Paren, exp.Null, exp.Boolean, exp.Placeholder,
+          exp.Case, exp.Subquery, exp.Exists, exp.Window, exp.Filter)  # fmt: skip
+
+
+def name(text: str) -> Node:
+    """Return an unquoted identifier (generated names only)."""
+    return exp.Identifier(this=text, quoted=False)
+
+
+def col(table: str, column: str) -> Node:
+    """Return ``table.column``."""
+    return exp.Column(this=name(column), table=name(table))
+
+
+def bare(column: str) -> Node:
+    """Return a column without a qualifier: an output alias, or a lambda's variable."""
+    return exp.Column(this=name(column))
+
+
+def integer(value: int) -> Node:
+    """Return an integer literal; negative ones in parentheses."""
+    node = exp.Literal.number(abs(value))
+    return exp.Paren(this=exp.Neg(this=node)) if value < 0 else node
+
+
+def string(value: str) -> Node:
+    """Return a text literal."""
+    return exp.Literal.string(value)
+
+
+def null() -> Node:
+    """Return NULL."""
+    return exp.Null()
+
+
+def boolean(value: bool) -> Node:
+    """Return TRUE or FALSE."""
+    return exp.Boolean(this=value)
+
+
+def placeholder(text: str) -> Node:
+    """Return the named parameter ``text``."""
+    return exp.Placeholder(this=text)
+
+
+def paren(node: Node) -> Node:
+    """Return ``node`` in parentheses unless it cannot be torn apart."""
+    return node if isinstance(node, _ATOMS) else exp.Paren(this=node)
+
+
+def op(symbol: str, left: Node, right: Node) -> Node:
+    """Return ``(left symbol right)`` for an operator of both dialects."""
+    return exp.Paren(this=_OPERATORS[symbol](this=left, expression=right))
+
+
+def neg(node: Node) -> Node:
+    """Return ``(-node)``."""
+    return exp.Paren(this=exp.Neg(this=paren(node)))
+
+
+def fn(function: str, *args: Node) -> Node:
+    """Return a call of ``function``."""
+    return exp.Anonymous(this=function, expressions=list(args))
+
+
+def count_rows() -> Node:
+    """Return ``count(*)``."""
+    return exp.Anonymous(this="count", expressions=[exp.Star()])
+
+
+def keyword(text: str) -> Node:
+    """Return a bare word (a field name of a function's argument, never user text)."""
+    return exp.Var(this=text)
+
+
+def cast(node: Node, engine_type: str) -> Node:
+    """Return ``CAST(node AS engine_type)``."""
+    return exp.Cast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
+
+
+def try_cast(node: Node, engine_type: str) -> Node:
+    """Return ``TRY_CAST(node AS engine_type)``."""
+    return exp.TryCast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
+
+
+def _chain(cls: type, terms: Sequence[Node], empty: bool) -> Node:
+    flat: list[Node] = []
+    for term in terms:
+        inner = term.this if isinstance(term, exp.Paren) else term
+        if isinstance(inner, cls):
+            flat.extend(_operands(inner, cls))
+        else:
+            flat.append(term)
+    if not flat:
+        return boolean(empty)
+    node = flat[0]
+    for term in flat[1:]:
+        node = cls(this=node, expression=term)
+    return exp.Paren(this=node) if len(flat) > 1 else node
+
+
+def _operands(node: Node, cls: type) -> list[Node]:
+    found: list[Node] = []
+    while isinstance(node, cls):
+        found.append(node.args["expression"])
+        node = node.this
+    found.append(node)
+    return found[::-1]
+
+
+def and_(*terms: Node) -> Node:
+    """Return the conjunction of ``terms``; TRUE of none."""
+    return _chain(exp.And, terms, True)
+
+
+def or_(*terms: Node) -> Node:
+    """Return the disjunction of ``terms``; FALSE of none."""
+    return _chain(exp.Or, terms, False)
+
+
+def not_(node: Node) -> Node:
+    """Return ``(NOT node)``."""
+    return exp.Paren(this=exp.Not(this=paren(node)))
+
+
+def is_null(node: Node, negated: bool = False) -> Node:
+    """Return ``(node IS [NOT] NULL)``."""
+    test = exp.Is(this=paren(node), expression=exp.Null())
+    return exp.Paren(this=exp.Not(this=exp.Paren(this=test)) if negated else test)
+
+
+def case(arms: Iterable[tuple[Node, Node]], default: Node | None = None) -> Node:
+    """Return a searched CASE; both engines evaluate a result only where its condition is true."""
+    return exp.Case(ifs=[exp.If(this=when, true=then) for when, then in arms], default=default)
+
+
+def in_(node: Node, items: Sequence[Node]) -> Node:
+    """Return ``(node IN (items))``."""
+    return exp.Paren(this=exp.In(this=paren(node), expressions=list(items)))
+
+
+def in_query(node: Node, query: Node) -> Node:
+    """Return ``(node IN (query))``."""
+    return exp.Paren(this=exp.In(this=paren(node), query=exp.Subquery(this=query)))
+
+
+def exists(query: Node) -> Node:
+    """Return ``EXISTS (query)``."""
+    return exp.Exists(this=query)
+
+
+def scalar(query: Node) -> Node:
+    """Return ``(query)`` as a scalar."""
+    return exp.Subquery(this=query)
+
+
+def like(node: Node, pattern: Node, escape: Node | None = None) -> Node:
+    """Return ``(node LIKE pattern [ESCAPE escape])``."""
+    test = exp.Like(this=paren(node), expression=paren(pattern))
+    return exp.Paren(this=test if escape is None else exp.Escape(this=test, expression=escape))
+
+
+def field(node: Node, part: str) -> Node:
+    """Return field ``part`` of a struct."""
+    return exp.Dot(this=paren(node), expression=name(part))
+
+
+def tuple_(*items: Node) -> Node:
+    """Return ``(items)``."""
+    return exp.Tuple(expressions=list(items))
+
+
+def array(*items: Node) -> Node:
+    """Return a literal array in the dialect's spelling."""
+    return exp.Array(expressions=list(items))
+
+
+def distinct(node: Node) -> Node:
+    """Return ``DISTINCT node``, an aggregate's argument."""
+    return exp.Distinct(expressions=[node])
+
+
+def ordered(node: Node, descending: bool, nulls_first: bool) -> Node:
+    """Return an ORDER BY item with its NULLs placed."""
+    return exp.Ordered(this=node, desc=descending, nulls_first=nulls_first)
+
+
+def ordered_argument(node: Node, keys: Sequence[Node]) -> Node:
+    """Return ``node ORDER BY keys``, an aggregate's argument (DuckDB)."""
+    return exp.Order(this=node, expressions=list(keys)) if keys else node
+
+
+def filtered(call: Node, condition: Node) -> Node:
+    """Return ``call FILTER (WHERE condition)``."""
+    return exp.Filter(this=call, expression=exp.Where(this=condition))
+
+
+
+def frame(
+    mode: str, start: tuple[Node | str, str], end: tuple[Node | str, str], exclude: str | None
+) -> Node:
+    """Return a window frame; a bound is (offset or UNBOUNDED or CURRENT ROW, side)."""
+    return exp.WindowSpec(
+        kind=mode.upper(),
+        start=start[0],
+        start_side=start[1] or None,
+        end=end[0],
+        end_side=end[1] or None,
+        exclude=exclude,
+    )
+
+
+def window(call: Node, partition: Sequence[Node], order: Sequence[Node], spec: Node | None) -> Node:
+    """Return ``call OVER (...)``."""
+    return exp.Window(
+        this=call,
+        partition_by=list(partition) or None,
+        order=exp.Order(expressions=list(order)) if order else None,
+        spec=spec,
+    )
+
+
+def lambda_(variable: str, body: Node) -> Node:
+    """Return a one-argument lambda (Spark's arrow; DuckDB's word)."""
+    return exp.Lambda(this=body, expressions=[name(variable)])
+
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+def alias(node: Node, label: str) -> Node:
+    """Return ``node AS label``."""
+    return exp.Alias(this=node, alias=name(label))
+
+
+def table(relation: str, label: str) -> Node:
+    """Return ``relation AS label`` as a FROM item."""
+    return exp.Table(this=name(relation), alias=exp.TableAlias(this=name(label)))
+
+
+def derived(query: Node, label: str, *, columns: Sequence[str] = (), lateral: bool = False) -> Node:
+    """Return ``[LATERAL] (query) AS label(columns)`` as a FROM item."""
+    names = exp.TableAlias(this=name(label), columns=[name(c) for c in columns])
+    if lateral:
+        return exp.Lateral(this=exp.Subquery(this=query), alias=names)
+    return exp.Subquery(this=query, alias=names)
+
+
+def values(rows: Sequence[Sequence[Node]], label: str, columns: Sequence[str]) -> Node:
+    """Return ``(VALUES ...) AS label(columns)`` as a FROM item."""
+    return exp.Values(
+        expressions=[exp.Tuple(expressions=list(row)) for row in rows],
+        alias=exp.TableAlias(this=name(label), columns=[name(c) for c in columns]),
+    )
+
+
+def join(left: Node, right: Node, kind: str, on: Node | None) -> Node:
+    """Return a join as a FROM item; ``kind`` is INNER, LEFT, RIGHT, FULL or CROSS."""
+    if kind in ("INNER", "CROSS"):
+        step = exp.Join(this=right, kind=kind)
+    else:
+        step = exp.Join(this=right, side=kind)
+    if on is not None:
+        step.set("on", on)
+    return _Joined(left, [step]) if not isinstance(left, _Joined) else _Joined(left.base, [*left.steps, step])
+
+
+class _Joined:
+    """A left-deep chain of joins, not yet part of a SELECT."""
+
+    def __init__(self, base: Node, steps: list[Node]) -> None:
+        self.base = base
+        self.steps = steps
+
+
+def grouped_join(item: Node) -> Node:
+    """Return a join chain in parentheses, as the right side of another join needs it."""
+    if not isinstance(item, _Joined):
+        return item
+    base = item.base.copy()
+    base.set("joins", list(item.steps))
+    return exp.Paren(this=base)
+
+
+def select(
+    targets: Sequence[Node],
+    *,
+    source: Node | None = None,
+    where: Node | None = None,
+    group: Sequence[Node] | None = None,
+    grouping_sets: Sequence[Sequence[Node]] | None = None,
+    order: Sequence[Node] = (),
+    limit: Node | None = None,
+    offset: Node | None = None,
+    distinct_rows: bool = False,
+) -> Node:
+    """Return a SELECT. ``group`` () aggregates to one row (nothing is printed)."""
+    node = exp.Select(expressions=list(targets))
+    if distinct_rows:
+        node.set("distinct", exp.Distinct())
+    if source is not None:
+        if isinstance(source, _Joined):
+            node.set("from_", exp.From(this=source.base))
+            node.set("joins", list(source.steps))
+        else:
+            node.set("from_", exp.From(this=source))
+    if where is not None:
+        node.set("where", exp.Where(this=where))
+    if grouping_sets is not None:
+        sets = [exp.Tuple(expressions=list(items)) for items in grouping_sets]
+        node.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+    elif group:
+        node.set("group", exp.Group(expressions=list(group)))
+    return bounded(node, order, limit, offset)
+
+
+def bounded(node: Node, order: Sequence[Node], limit: Node | None, offset: Node | None) -> Node:
+    """Add ORDER BY, LIMIT and OFFSET to a query just made."""
+    if order:
+        node.set("order", exp.Order(expressions=list(order)))
+    if limit is not None:
+        node.set("limit", exp.Limit(expression=limit))
+    if offset is not None:
+        node.set("offset", exp.Offset(expression=offset))
+    return node
+
+
+def set_operation(kind: str, left: Node, right: Node, *, keep_all: bool) -> Node:
+    """Return ``left UNION|INTERSECT|EXCEPT [ALL] right``; operands are put in parentheses."""
+    cls = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}[kind]
+    return cls(this=exp.Subquery(this=left), expression=exp.Subquery(this=right), distinct=not keep_all)
+
+
+def with_(node: Node, items: Sequence[tuple[str, Sequence[str], Node, bool | None]], recursive: bool) -> Node:
+    """Add WITH items (name, columns, query, materialized) to a query just made."""
+    node.set(
+        "with_",
+        exp.With(
+            expressions=[
+                exp.CTE(
+                    this=query,
+                    alias=exp.TableAlias(this=name(label), columns=[name(c) for c in columns]),
+                    materialized=materialized,
+                )
+                for label, columns, query, materialized in items
+            ],
+            recursive=recursive,
+        ),
+    )
+    return node
+
+
+def size(node: Node, limit: int) -> int:
+    """Return the number of nodes of a tree, counting no further than ``limit``."""
+    count = 0
+    for _ in node.walk():
+        count += 1
+        if count >= limit:
+            break
+    return count
+
+
+def is_simple(node: Node) -> bool:
+    """Return whether repeating ``node`` costs nothing: a column, literal or parameter, casts included."""
+    while isinstance(node, (exp.Cast, exp.Paren, exp.Neg, exp.Dot)):
+        node = node.this
+    return isinstance(node, (exp.Column, exp.Literal, exp.Placeholder, exp.Null, exp.Boolean))
+
+
+def is_column(node: Node) -> bool:
+    """Return whether ``node`` is a bare column reference."""
+    return isinstance(node, exp.Column)
+
+
+def text_of(node: Node, dialect: str) -> str:
+    """Print a tree in ``duckdb`` or ``spark``."""
+    return str(node.sql(dialect, copy=False, normalize_functions=False, comments=False))

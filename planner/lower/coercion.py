@@ -1,0 +1,194 @@
+"""Coercions that PostgreSQL does by typmod or by printing and reading a value.
+
+Reading text is strict as PostgreSQL is: the text is matched first, because the engines accept more (``0x1``,
+``1_000``, ``1.5`` as an integer) and round where PostgreSQL refuses.
+"""
+
+from __future__ import annotations
+
+from planner import facts as f
+from planner.errors import not_supported
+from planner.facts import facts
+from planner.lower import build as b
+from planner.lower import numeric
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import FLOATING, Fixed, Floating, Val, declared_num, kind_of
+from planner.types import SqlType
+
+_INTEGER_NAMES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
+_BLANK = "[ \\t\\n\\r\\f]*"
+INTEGER_TEXT = f"{_BLANK}[+-]?[0-9]+{_BLANK}"
+FLOAT_TEXT = (
+    f"{_BLANK}[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
+    f"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN]){_BLANK}"
+)
+
+
+def via_text(d: Dialect, value: Val, target: SqlType) -> Val:
+    """Return the value printed and read again as ``target``.
+
+    Raises:
+        SqlError: 0A000 for pairs without an engine form.
+    """
+    source_kind, target_kind = kind_of(value.type.oid), kind_of(target.oid)
+    if source_kind == "text" and target_kind == "text":
+        if target.oid in (f.TEXT, f.VARCHAR, f.BPCHAR) and value.type.oid != f.CHAR:
+            return Val(value.node, target)
+    elif target_kind == "text" and target.oid in (f.TEXT, f.VARCHAR, f.BPCHAR):
+        return Val(to_text(d, value), target)
+    elif source_kind == "text" and target_kind in _INTEGER_NAMES and target.oid in (f.INT2, f.INT4, f.INT8):
+        return Val(_read_integer(d, value.node, target_kind), target)
+    elif source_kind == "text" and target_kind in ("float32", "float64"):
+        return Val(_read_float(d, value.node, target_kind), target)
+    elif source_kind == "text" and target_kind == "bool":
+        return Val(_read_bool(d, value.node), target)
+    source_name = facts().types[value.type.oid].name
+    raise not_supported(f"a cast from {source_name} to {facts().types[target.oid].name} in this executor")
+
+
+def _invalid(d: Dialect, type_name: str, text: Node) -> Node:
+    message = b.fn("concat", b.string(f'invalid input syntax for type {type_name}: "'), text, b.string('"'))
+    return d.failing("22P02", message)
+
+
+def _read_integer(d: Dialect, node: Node, kind: str) -> Node:
+    def body(x: Node) -> Node:
+        name = _INTEGER_NAMES[kind]
+        message = b.fn("concat", b.string('value "'), x, b.string(f'" is out of range for type {name}'))
+        trimmed = b.fn("trim", b.fn("translate", x, b.string("\t\n\r\f+"), b.string("    ")))
+        read = b.fn("coalesce", d.try_cast(trimmed, d.types[kind]), d.failing("22003", message))
+        return b.case(
+            [(b.is_null(x), b.null()), (b.not_(d.matches(x, INTEGER_TEXT)), _invalid(d, name, x))], read
+        )
+
+    return d.let([node], body)
+
+
+def _read_float(d: Dialect, node: Node, kind: str) -> Node:
+    name = "double precision" if kind == "float64" else "real"
+
+    def body(x: Node) -> Node:
+        trimmed = b.fn("trim", b.fn("translate", x, b.string("\t\n\r\f"), b.string("    ")))
+        message = b.fn("concat", b.string('"'), x, b.string(f'" is out of range for type {name}'))
+
+        def checked(read: Node) -> Node:
+            overflow = b.and_(d.is_infinite(read), b.not_(d.matches(x, ".*[iI][nN][fF].*")))
+            # Underflow: only zero digits before the exponent may read as zero.
+            underflow = b.and_(b.op("=", read, b.integer(0)), d.matches(x, "[^1-9eE]*[1-9].*"))
+            return b.case([(b.or_(overflow, underflow), d.failing("22003", message))], read)
+
+        return b.case(
+            [(b.is_null(x), b.null()), (b.not_(d.matches(x, FLOAT_TEXT)), _invalid(d, name, x))],
+            d.let([d.try_cast(trimmed, d.types[kind])], checked),
+        )
+
+    return d.let([node], body)
+
+
+def _read_bool(d: Dialect, node: Node) -> Node:
+    trues = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+    falses = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+
+    def body(x: Node) -> Node:
+        word = b.fn("lower", b.fn("trim", b.fn("translate", x, b.string("\t\n\r\f"), b.string("    "))))
+        return b.case(
+            [
+                (b.is_null(x), b.null()),
+                (b.in_(word, [b.string(t) for t in trues]), b.boolean(True)),
+                (b.in_(word, [b.string(t) for t in falses]), b.boolean(False)),
+            ],
+            _invalid(d, "boolean", x),
+        )
+
+    return d.let([node], body)
+
+
+def to_text(d: Dialect, value: Val) -> Node:
+    """Return PostgreSQL's output text of a boolean, integer or numeric.
+
+    Raises:
+        SqlError: 0A000 for other types.
+    """
+    kind = kind_of(value.type.oid)
+    if kind == "bool":
+        return b.case([(value.node, b.string("true")), (b.not_(value.node), b.string("false"))])
+    if kind in _INTEGER_NAMES and value.type.oid in (f.INT2, f.INT4, f.INT8, f.OID):
+        return d.to_text(value.node)
+    if isinstance(value.num, Fixed) and value.num.dynamic is None:
+        return d.to_text(value.node)
+    if value.num is not None:
+        return _floating_text(d, numeric.to_floating(d, value))
+    raise not_supported(f"the text of a {facts().types[value.type.oid].name} in this executor")
+
+
+def _floating_text(d: Dialect, node: Node) -> Node:
+    def body(p: Node) -> Node:
+        s = b.field(p, "s")
+
+        def digits(text: Node) -> Node:
+            whole = b.op("-", d.length(text), s)
+            point = b.fn(
+                "concat",
+                b.fn("substr", text, b.integer(1), whole),
+                b.string("."),
+                b.fn("substr", text, b.op("+", whole, b.integer(1))),
+            )
+            return b.case([(b.op("=", s, b.integer(0)), text)], point)
+
+        magnitude = d.to_text(b.fn("abs", b.field(p, "u")))
+        padded = b.fn(
+            "lpad", magnitude, b.fn("greatest", b.op("+", s, b.integer(1)), d.length(magnitude)), b.string("0")
+        )
+        sign = b.case([(b.op("<", b.field(p, "u"), b.integer(0)), b.string("-"))], b.string(""))
+        return b.case(
+            [
+                (b.is_null(p), b.null()),
+                (b.op("=", s, b.integer(-1)), b.string("NaN")),
+                (b.op("=", s, b.integer(-2)), b.string("Infinity")),
+                (b.op("=", s, b.integer(-3)), b.string("-Infinity")),
+            ],
+            b.fn("concat", sign, d.let([padded], digits)),
+        )
+
+    return d.let([node], body)
+
+
+def typmod(d: Dialect, value: Val, target: SqlType, explicit: bool) -> Val:
+    """Apply ``target``'s typmod.
+
+    Raises:
+        SqlError: 0A000 for typmods without an engine form. At run time 22001 or 22003 as PostgreSQL raises.
+    """
+    if target.oid == f.NUMERIC:
+        num = declared_num(target)
+        if target.typmod >= 4 and isinstance(num, Floating):
+            raise not_supported("numeric of more than 38 digits or a negative scale in this executor")
+        made = numeric.coerce(d, value, num or FLOATING)
+        return Val(made.node, target, made.num)
+    if target.typmod < 0:
+        return Val(value.node, target, value.num, value.constant)
+    if target.oid in (f.VARCHAR, f.BPCHAR) and target.typmod >= 4:
+        length = target.typmod - 4
+        if target.oid == f.VARCHAR:
+            return Val(_cut(d, value.node, length, "character varying", explicit), target)
+        cut = _cut(d, value.node, length, "character", explicit)
+        return Val(b.fn("rpad", cut, b.integer(length), b.string(" ")), target, padded=length)
+    if target.oid in (f.TIMESTAMP, f.TIMESTAMPTZ, f.TIME) and target.typmod >= 6:
+        return Val(value.node, target)
+    raise not_supported(f"the length or precision of a {facts().types[target.oid].name} in this executor")
+
+
+def _cut(d: Dialect, node: Node, length: int, name: str, explicit: bool) -> Node:
+    if explicit:
+        return b.fn("substr", node, b.integer(1), b.integer(length))
+
+    def body(x: Node) -> Node:
+        rest = b.fn("substr", x, b.integer(length + 1))
+        excess = b.op("<>", b.fn("trim", rest), b.string(""))
+        return b.case(
+            [(excess, d.error("22001", f"value too long for type {name}({length})"))],
+            b.fn("substr", x, b.integer(1), b.integer(length)),
+        )
+
+    return d.repeat([node], body)

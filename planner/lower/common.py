@@ -1,0 +1,529 @@
+"""Query tree to engine SQL, for both dialects.
+
+    Select                         engine
+      ranges, joins, WHERE           SELECT g, agg(...) FROM ... WHERE ... GROUP BY g            (rows aggregated)
+      targets, HAVING, windows       SELECT e1 AS q1_1, ... FROM (above) AS s1 WHERE having
+      DISTINCT, ORDER BY, LIMIT      SELECT q1_1 FROM (above) AS r2 ORDER BY key LIMIT n          (when needed)
+
+Each range gets a generated alias, each output column a generated name, so no identifier of the user reaches an
+engine. A grouped query always aggregates in an inner SELECT: the outer one then sees groups and aggregates as
+plain columns, and HAVING, windows and correlated sub-selects need no rules of their own.
+
+A relation prints as a placeholder table ``hf_rel_<n>``; the executor puts what one snapshot sees in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner import builtins
+from planner import facts as f
+from planner import query as q
+from planner.errors import not_supported
+from planner.lower import aggregation, functions, windows
+from planner.lower import build as b
+from planner.lower import expr as expressions
+from planner.lower import numeric
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
+from planner.rewrite import shift_levels
+from planner.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An output column of a lowered query: its name there and how it is held."""
+
+    name: str
+    type: SqlType
+    num: Num | None = None
+    padded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A lowered query with its columns."""
+
+    node: Node
+    columns: tuple[Column, ...]
+
+    def values(self, label: str) -> list[Val]:
+        """Return the columns as seen through alias ``label``."""
+        return [Val(b.col(label, c.name), c.type, c.num, padded=c.padded) for c in self.columns]
+
+
+@dataclass(slots=True)
+class RelationUse:
+    """A relation as one range of the statement reads it.
+
+    Attributes:
+        placeholder: the table name to replace.
+        oid: the relation.
+        columns: attnum -> (SQL type, form) of the columns read, as ``c<attnum>``.
+        row_id: whether ``s_row_id`` is read.
+    """
+
+    placeholder: str
+    oid: int
+    columns: dict[int, tuple[SqlType, Num | None]] = field(default_factory=dict)
+    row_id: bool = False
+
+
+@dataclass(slots=True)
+class RangeBinding:
+    """A range in scope: attnum -> value; a relation notes what is read."""
+
+    values: dict[int, Val]
+    use: RelationUse | None = None
+    hidden: bool = False  # not yet in the FROM list
+
+
+@dataclass(frozen=True, slots=True)
+class CteBinding:
+    """A WITH item: its generated name and columns."""
+
+    label: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """One query level. ``known``: expressions that are already columns (after grouping)."""
+
+    ranges: dict[int, RangeBinding] = field(default_factory=dict)
+    ctes: dict[str, CteBinding] = field(default_factory=dict)
+    known: dict[q.Expr, Val] | None = None
+    windows: tuple[q.Window, ...] = ()
+
+
+@dataclass(slots=True)
+class _Body:
+    """A query before ORDER BY and LIMIT; ``junk`` marks columns to drop at the end."""
+
+    node: Node
+    columns: list[Column]
+    junk: list[bool]
+    plain: bool  # ORDER BY may be added to the node itself
+
+
+class Lowering:
+    """One lowering of one statement.
+
+    ``values``: the parameters' values where the dialect writes them as literals (Spark), else None.
+    """
+
+    def __init__(self, dialect: Dialect, values: Sequence[object] | None = None) -> None:
+        """Start with no query level open."""
+        self.d = dialect
+        self.values = values
+        self.registry = builtins.load()
+        self.scopes: list[Scope] = []
+        self.relations: list[RelationUse] = []
+        self._placeholders: list[dict[int, Val]] = []
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def expr(self, expr: q.Expr) -> Val:
+        """Return a lowered expression of the innermost query level."""
+        return expressions.lower(self, expr)
+
+    def substituted(self, expr: q.Expr) -> Val | None:
+        """Return the column that already holds ``expr`` after grouping, if there is one."""
+        if isinstance(expr, q.Aggregate | q.Var) and expr.level:
+            scope = self._scope(expr.level)
+            if scope.known is None:
+                return None
+            return scope.known.get(shift_levels(expr, -expr.level))
+        known = self.scopes[-1].known if self.scopes else None
+        return None if known is None else known.get(expr)
+
+    def _scope(self, level: int) -> Scope:
+        return self.scopes[-1 - level]
+
+    def variable(self, var: q.Var) -> Val:
+        """Return the value of a column reference."""
+        if var.range < 0:
+            return self._placeholders[-1][var.attnum]
+        scope = self._scope(var.level)
+        if scope.known is not None:
+            raise not_supported("a column outside the grouping in this executor", span=var.span)
+        binding = scope.ranges[var.range]
+        value = binding.values.get(var.attnum)
+        if value is None:
+            raise not_supported(f"column {var.name or var.attnum} in this executor", span=var.span)
+        use = binding.use
+        if use is not None:
+            if var.attnum == q.ROW_ID:
+                use.row_id = True
+            elif var.attnum > 0:
+                use.columns.setdefault(var.attnum, (value.type, value.num))
+        return value
+
+    @contextmanager
+    def placeholder_row(self, columns: Sequence[Val]) -> Iterator[None]:
+        """Let Var(range=-1, attnum=i) mean ``columns[i - 1]`` inside the block."""
+        self._placeholders.append({i + 1: value for i, value in enumerate(columns)})
+        try:
+            yield
+        finally:
+            self._placeholders.pop()
+
+    # -- queries -------------------------------------------------------------------------------------
+
+    def query(self, query: q.QueryExpr) -> Result:
+        """Return a lowered query, as a new level inside the open ones."""
+        scope = Scope()
+        self.scopes.append(scope)
+        try:
+            items = [self._cte(cte, scope) for cte in query.ctes]
+            match query:
+                case q.Select():
+                    body = self._select(query, scope)
+                case q.SetOp():
+                    body = self._set_operation(query)
+                case q.Values():
+                    body = self._values(query)
+            result = self._finish(query, body)
+        finally:
+            self.scopes.pop()
+        if items:
+            recursive = any(cte.recursive for cte in query.ctes)
+            b.with_(result.node, items, recursive)
+        return result
+
+    def _cte(self, cte: q.Cte, scope: Scope) -> tuple[str, Sequence[str], Node, bool | None]:
+        label = self.d.fresh("w")
+        if not cte.recursive:
+            result = self.query(cte.query)
+            scope.ctes[cte.name] = CteBinding(label, result.columns)
+            materialized = cte.materialized if self.d.name == "duckdb" else None
+            return label, [], result.node, materialized
+        return self._recursive(cte, scope, label)
+
+    def _recursive(self, cte: q.Cte, scope: Scope, label: str) -> tuple[str, Sequence[str], Node, bool | None]:
+        body = cte.query
+        if not isinstance(body, q.SetOp) or body.op != "union" or body.order or body.limit or body.offset or body.ctes:
+            raise not_supported("this form of recursive WITH in this executor")
+        self.scopes.append(Scope())
+        try:
+            first = self.query(body.left)
+            columns = tuple(
+                Column(f"{label}_{i + 1}", o.type, declared_num(o.type), declared_padding(o.type))
+                for i, o in enumerate(body.columns)
+            )
+            scope.ctes[cte.name] = CteBinding(label, columns)
+            second = self.query(body.right)
+        finally:
+            self.scopes.pop()
+        plain = [expressions.is_plain_for_equality(Val(b.null(), c.type, c.num, padded=c.padded)) for c in columns]
+        if not body.all and not all(plain):
+            raise not_supported("recursive UNION over these types in this executor")
+        nodes = [self._converted(part, columns) for part in (first, second)]
+        return label, [c.name for c in columns], b.set_operation("union", *nodes, keep_all=body.all), None
+
+    def _converted(self, part: Result, columns: Sequence[Column]) -> Node:
+        """Return the query with its columns in the wanted forms and types."""
+        label = self.d.fresh("r")
+        targets = []
+        for value, wanted in zip(part.values(label), columns, strict=True):
+            node = value.node
+            if isinstance(wanted.num, Floating):
+                node = numeric.to_floating(self.d, value)
+            elif value.num != wanted.num:
+                node = numeric.coerce(self.d, value, wanted.num).node if wanted.num is not None else node
+            targets.append(b.alias(b.cast(node, self.d.engine_type(wanted.type, wanted.num)), wanted.name))
+        return b.select(targets, source=b.derived(part.node, label))
+
+    # -- SELECT --------------------------------------------------------------------------------------
+
+    def _select(self, select: q.Select, scope: Scope) -> _Body:
+        if select.locking:
+            raise not_supported("a locking clause in this executor")
+        source: Node | None = None
+        for item in select.from_:
+            node = self._from_item(select, item, scope)
+            source = node if source is None else b.join(source, b.grouped_join(node), "CROSS", None)
+        where = None if select.where is None else self.condition(select.where)
+        if select.grouped:
+            stage = aggregation.aggregate(self, select, scope, source, where)
+            source, where = stage, None
+            if select.having is not None:
+                where = self.condition(select.having)
+        scope.windows = select.windows
+        return self._project(select, source, where)
+
+    def _project(self, select: q.Select, source: Node | None, where: Node | None) -> _Body:
+        prefix = self.d.fresh("q")
+        targets: list[Node] = []
+        columns: list[Column] = []
+        for position, target in enumerate(select.targets):
+            value = self.column_value(self.expr(target.expr))
+            label = f"{prefix}_{position + 1}"
+            targets.append(b.alias(self.typed(value), label))
+            columns.append(Column(label, value.type, value.num, value.padded))
+        junk = [target.junk for target in select.targets]
+        if not targets:  # SELECT FROM t: rows without columns
+            raise not_supported("a select list without columns in this executor")
+        if select.distinct is False:
+            return _Body(b.select(targets, source=source, where=where), columns, junk, True)
+        if select.distinct is True:
+            values = [Val(b.null(), c.type, c.num, padded=c.padded) for c in columns]
+            if all(expressions.is_plain_for_equality(v) for v in values):
+                node = b.select(targets, source=source, where=where, distinct_rows=True)
+                return _Body(node, columns, junk, False)
+            inner = Result(b.select(targets, source=source, where=where), tuple(columns))
+            return _Body(self._distinct(inner), columns, junk, False)
+        inner = Result(b.select(targets, source=source, where=where), tuple(columns))
+        return _Body(self._distinct_on(inner, select), columns, junk, False)
+
+    def column_value(self, value: Val) -> Val:
+        """Return the value in a form that is one column: a varying display scale becomes Floating."""
+        if isinstance(value.num, Fixed) and value.num.dynamic is not None:
+            return numeric.floating(self.d, value)
+        return value
+
+    def typed(self, value: Val) -> Node:
+        """Return the node, cast to its engine type unless it is a column."""
+        if b.is_column(value.node):
+            return value.node
+        return b.cast(value.node, self.d.engine_type(value.type, value.num))
+
+    def _distinct(self, inner: Result) -> Node:
+        """Keep one row of each set of equal rows, where equality needs keys."""
+        label = self.d.fresh("r")
+        targets = []
+        values = inner.values(label)
+        groups = [expressions.sort_key(self.d, v) for v in values]
+        for value, column, key in zip(values, inner.columns, groups, strict=True):
+            targets.append(b.alias(value.node if key is value.node else self.d.any_value(value.node), column.name))
+        return b.select(targets, source=b.derived(inner.node, label), group=groups)
+
+    def _distinct_on(self, inner: Result, select: q.Select) -> Node:
+        """Keep the first row, by ORDER BY, of each set of rows equal in the DISTINCT ON targets."""
+        assert isinstance(select.distinct, tuple)
+        label, outer, number = self.d.fresh("r"), self.d.fresh("r"), self.d.fresh("n")
+        values = inner.values(label)
+        partition = [expressions.sort_key(self.d, values[i]) for i in select.distinct]
+        order = self._order(select.order, values) or [b.ordered(k, False, False) for k in partition]
+        ranked = b.window(b.fn("row_number"), partition, order, None)
+        middle = b.select(
+            [*(v.node for v in values), b.alias(ranked, number)], source=b.derived(inner.node, label)
+        )
+        first = b.op("=", b.col(outer, number), b.integer(1))
+        return b.select(
+            [b.col(outer, c.name) for c in inner.columns], source=b.derived(middle, outer), where=first
+        )
+
+    def _order(self, order: Sequence[q.SortKey], values: Sequence[Val]) -> list[Node]:
+        return [
+            b.ordered(expressions.sort_key(self.d, values[k.target]), k.descending, k.nulls_first) for k in order
+        ]
+
+    def condition(self, expr: q.Expr) -> Node:
+        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked."""
+        if isinstance(expr, q.BoolExpr) and expr.kind == "and":
+            return b.and_(*(self.condition(a) for a in expr.args))
+        if isinstance(expr, q.SubLink) and self.substituted(expr) is None:
+            from planner.lower import sublinks
+
+            return sublinks.lower_sublink(self, expr, truth=True).node
+        return self.expr(expr).node
+
+    def window_function(self, expr: q.WindowFunc) -> Val:
+        """Return a window function call of the innermost SELECT."""
+        return windows.lower_window(self, expr, self.scopes[-1].windows[expr.window])
+
+    # -- FROM ----------------------------------------------------------------------------------------
+
+    def _from_item(self, select: q.Select, item: q.FromItem, scope: Scope) -> Node:
+        if isinstance(item, q.RangeRef):
+            return self._range(select.ranges[item.range], item.range, scope)
+        left = self._from_item(select, item.left, scope)
+        right = self._from_item(select, item.right, scope)
+        on = None if item.on is None else self.condition(item.on)
+        if on is None:
+            if item.kind is not q.JoinKind.INNER:
+                on = b.boolean(True)
+            else:
+                return b.join(left, b.grouped_join(right), "CROSS", None)
+        return b.join(left, b.grouped_join(right), item.kind.name, on)
+
+    def _range(self, range_: q.Range, index: int, scope: Scope) -> Node:
+        label = self.d.fresh("r")
+        match range_:
+            case q.RelationRange():
+                return self._relation(range_, index, scope, label)
+            case q.SubqueryRange():
+                result = self.query(range_.query)
+                node = b.derived(result.node, label, lateral=range_.lateral)
+            case q.CteRange():
+                cte = self._scope(range_.level).ctes[range_.name]
+                result = Result(None, cte.columns)
+                node = b.table(cte.label, label)
+            case q.FunctionRange():
+                result = functions.function_range(self, range_)
+                node = b.derived(result.node, label, lateral=range_.lateral)
+            case _:
+                raise not_supported(f"{type(range_).__name__} in this executor")
+        values = dict(
+            zip((c.attnum for c in range_.columns), result.values(label), strict=False)
+        )
+        scope.ranges[index] = RangeBinding(values)
+        return node
+
+    def _relation(self, range_: q.RelationRange, index: int, scope: Scope, label: str) -> Node:
+        if range_.virtual:
+            raise not_supported(f"catalog relation {range_.name} in this executor")
+        use = RelationUse(f"hf_rel_{len(self.relations) + 1}", range_.oid)
+        self.relations.append(use)
+        values = {
+            c.attnum: Val(
+                b.col(label, f"c{c.attnum}"), c.type, declared_num(c.type), padded=declared_padding(c.type)
+            )
+            for c in range_.columns
+        }
+        values[q.ROW_ID] = Val(b.col(label, "s_row_id"), SqlType(f.INT8))
+        oid = self.d.literal(range_.oid, "int64")
+        values[q.TABLEOID] = Val(oid, SqlType(f.OID), None)
+        scope.ranges[index] = RangeBinding(values, use)
+        return b.table(use.placeholder, label)
+
+    # -- set operations and VALUES -------------------------------------------------------------------
+
+    def _set_operation(self, query: q.SetOp) -> _Body:
+        left, right = self.query(query.left), self.query(query.right)
+        prefix = self.d.fresh("q")
+        columns: list[Column] = []
+        for position, (x, y, out) in enumerate(zip(left.columns, right.columns, query.columns, strict=True)):
+            num: Num | None = None
+            if out.type.oid == f.NUMERIC:
+                _, num = numeric.unify_columns(
+                    self.d, [Val(b.bare(c.name), c.type, c.num) for c in (x, y)]
+                )
+            padded = x.padded if x.padded == y.padded else 0
+            columns.append(Column(f"{prefix}_{position + 1}", out.type, num, padded))
+        sides = [self._converted(part, columns) for part in (left, right)]
+        plain = all(
+            expressions.is_plain_for_equality(Val(b.null(), c.type, c.num, padded=c.padded)) for c in columns
+        )
+        junk = [False] * len(columns)
+        if query.all or plain:
+            node = b.set_operation(query.op, *sides, keep_all=query.all)
+            if query.all and not plain and query.op != "union":
+                raise not_supported(f"{query.op.upper()} ALL over these types in this executor")
+            return _Body(node, columns, junk, False)
+        if query.op != "union":
+            raise not_supported(f"{query.op.upper()} over these types in this executor")
+        both = Result(b.set_operation("union", *sides, keep_all=True), tuple(columns))
+        return _Body(self._distinct(both), columns, junk, False)
+
+    def _values(self, query: q.Values) -> _Body:
+        rows = [[self.column_value(self.expr(cell)) for cell in row] for row in query.rows]
+        label, prefix = self.d.fresh("v"), self.d.fresh("q")
+        columns: list[Column] = []
+        cells: list[list[Node]] = [[] for _ in rows]
+        for position, out in enumerate(query.columns):
+            items = [row[position] for row in rows]
+            num: Num | None = None
+            nodes = [v.node for v in items]
+            if out.type.oid == f.NUMERIC:
+                nodes, num = numeric.unify_columns(self.d, items)
+            padding = {v.padded for v in items}
+            padded = padding.pop() if len(padding) == 1 else 0
+            columns.append(Column(f"{prefix}_{position + 1}", out.type, num, padded))
+            engine_type = self.d.engine_type(out.type, num)
+            for row_cells, node in zip(cells, nodes, strict=True):
+                row_cells.append(b.cast(node, engine_type))
+        names = [c.name for c in columns]
+        node = b.select([b.col(label, n) for n in names], source=b.values(cells, label, names))
+        return _Body(node, columns, [False] * len(columns), True)
+
+    # -- ORDER BY and LIMIT --------------------------------------------------------------------------
+
+    def _finish(self, query: q.QueryExpr, body: _Body) -> Result:
+        kept = tuple(c for c, junk in zip(body.columns, body.junk, strict=True) if not junk)
+        if not (query.order or query.limit or query.offset or any(body.junk)):
+            return Result(body.node, kept)
+        limit, offset = self._count(query.limit), self._count(query.offset)
+        values = [Val(b.bare(c.name), c.type, c.num, padded=c.padded) for c in body.columns]
+        keyed = all(expressions.is_plain(values[k.target]) for k in query.order)
+        if body.plain and keyed and not any(body.junk) and not query.with_ties:
+            return Result(b.bounded(body.node, self._order(query.order, values), limit, offset), kept)
+        inner = Result(body.node, tuple(body.columns))
+        if query.with_ties and limit is not None:
+            return self._with_ties(query, inner, kept, limit, offset)
+        label = self.d.fresh("r")
+        order = self._order(query.order, inner.values(label))
+        targets = [b.col(label, c.name) for c in kept]
+        node = b.select(targets, source=b.derived(inner.node, label), order=order, limit=limit, offset=offset)
+        return Result(node, kept)
+
+    def _count(self, expr: q.Expr | None) -> Node | None:
+        if expr is None or (isinstance(expr, q.Const) and expr.value is None):
+            return None
+        return self.d.limit(self.expr(expr).node)
+
+    def _with_ties(
+        self, query: q.QueryExpr, inner: Result, kept: tuple[Column, ...], limit: Node, offset: Node | None
+    ) -> Result:
+        """Skip ``offset`` rows, keep ``limit`` rows and the peers of the last of them."""
+        label, outer = self.d.fresh("r"), self.d.fresh("r")
+        number, rank = self.d.fresh("n"), self.d.fresh("n")
+        values = inner.values(label)
+        order = self._order(query.order, values)
+        middle = b.select(
+            [
+                *(v.node for v in values),
+                b.alias(b.window(b.fn("row_number"), [], order, None), number),
+                b.alias(b.window(b.fn("rank"), [], order, None), rank),
+            ],
+            source=b.derived(inner.node, label),
+        )
+        skipped = b.integer(0) if offset is None else offset
+        where = b.and_(
+            b.op(">", b.col(outer, number), skipped), b.op("<=", b.col(outer, rank), b.op("+", skipped, limit))
+        )
+        node = b.select(
+            [b.col(outer, c.name) for c in kept],
+            source=b.derived(middle, outer),
+            where=where,
+            order=[b.ordered(b.col(outer, number), False, False)],
+        )
+        return Result(node, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredQuery:
+    """A statement's SQL for one engine.
+
+    Attributes:
+        text: the SQL, with placeholder tables.
+        relations: what each placeholder stands for.
+        columns: the engine's output columns, in order.
+        dialect: the dialect object, which knows the parameters' placeholders.
+    """
+
+    text: str
+    relations: tuple[RelationUse, ...]
+    columns: tuple[Column, ...]
+    dialect: Any
+
+
+def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] | None = None) -> LoweredQuery:
+    """Lower a whole query.
+
+    Raises:
+        SqlError: 0A000 naming the first construct that the engine cannot run.
+    """
+    lowering = Lowering(dialect, values)
+    result = lowering.query(query)
+    return LoweredQuery(
+        dialect.text(result.node), tuple(lowering.relations), result.columns, dialect
+    )
+
+
+__all__ = ["Column", "Lowering", "LoweredQuery", "RelationUse", "Result", "lower_query"]

@@ -1,0 +1,202 @@
+"""What the two engines do not share, behind one set of methods.
+
+Lowering and the builtin forms are written once against ``Dialect``; ``duckdb.py`` and ``spark.py`` fill it in.
+A dialect object serves one lowering: it numbers the generated names and notes what the SQL needs at run time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from planner.errors import not_supported
+from planner.lower import build as b
+from planner.lower.build import Node
+from planner.lower.value import Fixed, Num, Val, element_of, kind_of
+from planner.types import SqlType
+
+# Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
+ERROR_MARK = "HF!"
+
+
+class Dialect(ABC):
+    """One engine's SQL."""
+
+    name: Literal["duckdb", "spark"]
+    types: dict[str, str]
+
+    def __init__(self) -> None:
+        """Start numbering."""
+        self._names = 0
+
+    def fresh(self, prefix: str) -> str:
+        """Return a name not used before in this statement."""
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    # -- types -----------------------------------------------------------------------------------
+
+    def engine_type(self, type_: SqlType, num: Num | None = None) -> str:
+        """Return the engine type that holds ``type_``."""
+        kind = kind_of(type_.oid)
+        if isinstance(num, Fixed):
+            return self.decimal(num.precision, num.scale)
+        if kind == "list":
+            return self.list_of(self.engine_type(SqlType(element_of(type_.oid))))
+        return self.types[kind]
+
+    def decimal(self, precision: int, scale: int) -> str:
+        """Return the engine's DECIMAL type."""
+        return f"DECIMAL({precision}, {scale})"
+
+    @abstractmethod
+    def list_of(self, element: str) -> str:
+        """Return the engine's array type."""
+
+    def as_kind(self, node: Node, kind: str) -> Node:
+        """Cast to a kind's engine type (the engine's own cast: only where it cannot differ or fail)."""
+        return b.cast(node, self.types[kind])
+
+    def typed_null(self, type_: SqlType, num: Num | None = None) -> Node:
+        """Return NULL of a type."""
+        return b.cast(b.null(), self.engine_type(type_, num))
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def error(self, sqlstate: str, message: str) -> Node:
+        """Return an expression that fails when evaluated."""
+
+    @abstractmethod
+    def bind_name(self, node: Node, body: Callable[[Node], Node]) -> Node:
+        """Return ``body`` over a variable that holds ``node``, which is then evaluated once."""
+
+    def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
+        """Return ``body`` over the nodes, each evaluated once; simple ones are just repeated."""
+        bound: list[Node] = []
+
+        def step(index: int) -> Node:
+            if index == len(nodes):
+                return body(*bound)
+            node = nodes[index]
+            if b.is_simple(node):
+                bound.append(node)
+                return step(index + 1)
+
+            def inner(variable: Node) -> Node:
+                bound.append(variable)
+                return step(index + 1)
+
+            return self.bind_name(node, inner)
+
+        return step(0)
+
+    def repeat(self, nodes: Sequence[Node], body: Callable[..., Node], limit: int = 24) -> Node:
+        """Like ``let``, but small expressions are repeated too: engines share them, and a variable costs more."""
+        if all(b.size(node, limit) < limit for node in nodes):
+            return body(*nodes)
+        return self.let(nodes, body)
+
+    @abstractmethod
+    def struct(self, engine_type: str, *parts: tuple[str, Node]) -> Node:
+        """Return a struct value of the given type."""
+
+    @abstractmethod
+    def integer_divide(self, left: Node, right: Node) -> Node:
+        """Return the truncated quotient of two non-negative DECIMAL(38, 0), right > 0, as DECIMAL(38, 0)."""
+
+    @abstractmethod
+    def decimal_op(self, symbol: str, left: Val, right: Val, num: Fixed) -> Node:
+        """Return ``left symbol right`` (+ - *) of Fixed values, exact, of at least ``num``'s precision."""
+
+    @abstractmethod
+    def decimal_to_double(self, node: Node, num: Fixed) -> Node:
+        """Return a DECIMAL as the nearest float8."""
+
+    @abstractmethod
+    def list_item(self, items: Node, index: Node) -> Node:
+        """Return item ``index`` (from 1) of an array; NULL outside."""
+
+    @abstractmethod
+    def to_text(self, node: Node) -> Node:
+        """Return an integer or DECIMAL as plain text."""
+
+    @abstractmethod
+    def length(self, node: Node) -> Node:
+        """Return the number of characters as an integer."""
+
+    @abstractmethod
+    def literal(self, value: object, kind: str) -> Node:
+        """Return a typed literal of a kind other than numeric and list, from the value domain; never NULL."""
+
+    @abstractmethod
+    def parameter(self, number: int, type_: SqlType, values: Sequence[object] | None) -> Val:
+        """Return ``$number``: a placeholder or, given the values, a literal."""
+
+    @abstractmethod
+    def is_infinite(self, node: Node) -> Node:
+        """Return whether a float is infinite."""
+
+    @abstractmethod
+    def is_nan(self, node: Node) -> Node:
+        """Return whether a float is NaN."""
+
+    # -- aggregates and queries --------------------------------------------------------------------
+
+    @abstractmethod
+    def by_key(self, value: Node, key: Node, greatest: bool) -> tuple[str, tuple[Node, ...]]:
+        """Return the aggregate call (name, arguments) for the value with the least or greatest key."""
+
+    def any_value(self, node: Node) -> Node:
+        """Return the aggregate that picks some row's value."""
+        return b.fn("any_value", node)
+
+    def grouping(self, node: Node) -> Node:
+        """Return 0 where the grouping set holds the expression, 1 where not."""
+        return b.fn("grouping", node)
+
+    @property
+    @abstractmethod
+    def explode(self) -> str:
+        """The function that turns an array into rows in a select list."""
+
+    @abstractmethod
+    def series(self, args: Sequence[Val], result: SqlType) -> Node:
+        """Return the array of generate_series(start, stop[, step]) of integers; 22023 for step 0."""
+
+    def any_order(self) -> list[Node]:
+        """Return an ORDER BY for windows that need one but do not care."""
+        return []
+
+    @abstractmethod
+    def interval_value(self, value: Val) -> Node:
+        """Return an interval in the engine's own interval type."""
+
+    def frame_interval(self, value: Val, ordered: Val) -> Node:
+        """Return an interval as the offset of a RANGE frame over ``ordered``."""
+        raise not_supported("RANGE with an interval offset in this executor")
+
+    @abstractmethod
+    def try_cast(self, node: Node, engine_type: str) -> Node:
+        """Return the cast, or NULL where it fails."""
+
+    @abstractmethod
+    def matches(self, node: Node, pattern: str) -> Node:
+        """Return whether all of the text matches ``pattern``, a regular expression plain in both engines."""
+
+    @abstractmethod
+    def failing(self, sqlstate: str, message: Node) -> Node:
+        """Return an expression that fails with a computed message."""
+
+    @abstractmethod
+    def like(self, node: Node, pattern: Val) -> Node:
+        """Return LIKE with a backslash as the escape character."""
+
+    @abstractmethod
+    def limit(self, node: Node) -> Node:
+        """Return a checked LIMIT or OFFSET count from a lowered bigint."""
+
+    def text(self, node: Node) -> str:
+        """Print a query."""
+        return b.text_of(node, self.name)

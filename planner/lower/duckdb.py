@@ -1,0 +1,362 @@
+"""DuckDB's SQL: types, literals, parameters and the few functions it spells its own way.
+
+Parameters are named placeholders (``$p1``); a numeric one is lowered for the precision and scale of the value at
+hand, so one statement may have a few SQL texts. Structured values arrive in parts (``$p1_m`` months ...).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from planner import facts as f
+from planner.errors import not_supported
+from planner.lower import build as b
+from planner.lower.build import Node
+from planner.lower.dialect import ERROR_MARK, Dialect
+from planner.lower.value import FLOATING, MAX_PRECISION, Fixed, Num, Val, declared_padding, element_of, kind_of
+from planner.types import DATE_INFINITY, TIMESTAMP_INFINITY, SqlType
+
+_EPOCH = date(1970, 1, 1)
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A placeholder to fill: ``convert`` takes the parameter's value (not None) to what is bound."""
+
+    name: str
+    number: int
+    convert: Callable[[Any], object]
+
+
+def iso_date(days: int) -> str | None:
+    """Return a date as ISO text where the proleptic calendar of years 1 to 9999 has it."""
+    try:
+        return (_EPOCH + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return None
+
+
+def iso_timestamp(us: int) -> str | None:
+    """Return a timestamp as ISO text, for years 1 to 9999."""
+    day = iso_date(us // _DAY_US)
+    if day is None:
+        return None
+    rest = us % _DAY_US
+    return f"{day} {iso_time(rest)}"
+
+
+def iso_time(us: int) -> str:
+    """Return a time of day as ISO text."""
+    seconds, micros = divmod(us, 1_000_000)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{micros:06d}" if micros else text
+
+
+def numeric_shape(value: object) -> Fixed | None:
+    """Return the form in which a numeric parameter is passed; None: in parts (NULL, NaN, infinities).
+
+    Precisions are rounded up to a few steps, so that few SQL texts arise.
+
+    Raises:
+        SqlError: 0A000 past 38 digits.
+    """
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return None
+    scale = max(-int(value.as_tuple().exponent), 0)
+    digits = max(value.adjusted() + 1, 0) + scale
+    for precision in (9, 18, MAX_PRECISION):
+        if digits <= precision:
+            return Fixed(precision, scale)
+    raise not_supported("a numeric parameter of more than 38 digits in this executor")
+
+
+class DuckDialect(Dialect):
+    """DuckDB 2.0."""
+
+    name = "duckdb"
+    types = {  # noqa: RUF012 - a constant table
+        "bool": "BOOLEAN",
+        "int16": "SMALLINT",
+        "int32": "INTEGER",
+        "int64": "BIGINT",
+        "float32": "REAL",
+        "float64": "DOUBLE",
+        "numeric": "STRUCT(u DECIMAL(38, 0), s INTEGER)",
+        "parts": "STRUCT(w DECIMAL(38, 0), h DECIMAL(38, 0), l DECIMAL(38, 0), s INTEGER)",
+        "key": "STRUCT(k INTEGER, m DECIMAL(38, 0))",
+        "text": "VARCHAR",
+        "bytes": "BLOB",
+        "uuid": "BLOB",
+        "date": "DATE",
+        "time": "TIME",
+        "timetz": "STRUCT(t BIGINT, z INTEGER)",
+        "timestamp": "TIMESTAMP",
+        "timestamptz": "TIMESTAMPTZ",
+        "interval": "STRUCT(m INTEGER, d INTEGER, u BIGINT)",
+    }
+
+    def __init__(self, shapes: Mapping[int, Fixed] | None = None) -> None:
+        """``shapes``: the forms of the numeric parameters whose values are known."""
+        super().__init__()
+        self._shapes = shapes or {}
+        self.slots: dict[str, Slot] = {}
+
+    def list_of(self, element: str) -> str:
+        """Return the array type."""
+        return f"{element}[]"
+
+    def error(self, sqlstate: str, message: str) -> Node:
+        """Return a failing expression."""
+        return b.fn("error", b.string(f"{ERROR_MARK}{sqlstate}:{message}"))
+
+    def bind_name(self, node: Node, body: Callable[[Node], Node]) -> Node:
+        """Bind by a lambda over a list of one."""
+        variable = self.fresh("x")
+        made = b.fn("list_transform", b.fn("list_value", node), b.lambda_(variable, body(b.bare(variable))))
+        return b.fn("list_extract", made, b.integer(1))
+
+    def struct(self, engine_type: str, *parts: tuple[str, Node]) -> Node:
+        """Return ``CAST(row(...) AS STRUCT(...))``."""
+        return b.cast(b.fn("row", *(node for _, node in parts)), engine_type)
+
+    def integer_divide(self, left: Node, right: Node) -> Node:
+        """Divide as HUGEINT."""
+        quotient = b.op("//", b.cast(left, "HUGEINT"), b.cast(right, "HUGEINT"))
+        return b.cast(quotient, self.decimal(38, 0))
+
+    def decimal_op(self, symbol: str, left: Val, right: Val, num: Fixed) -> Node:
+        """Widen first: DuckDB keeps the result of two operands of up to 18 digits at 18 digits."""
+        x = left.node
+        if num.precision > 18 and left.fixed.precision <= 18 and right.fixed.precision <= 18:
+            x = b.cast(x, self.decimal(19, left.fixed.scale))
+        return b.op(symbol, x, right.node)
+
+    def decimal_to_double(self, node: Node, num: Fixed) -> Node:
+        """Go through text where the unscaled value may have more than 15 digits: one rounding only."""
+        if num.precision <= 15 and num.scale <= 22:
+            return b.cast(node, "DOUBLE")
+        return b.cast(b.cast(node, "VARCHAR"), "DOUBLE")
+
+    def list_item(self, items: Node, index: Node) -> Node:
+        """Return an item."""
+        return b.fn("list_extract", items, index)
+
+    def to_text(self, node: Node) -> Node:
+        """Cast."""
+        return b.cast(node, "VARCHAR")
+
+    def length(self, node: Node) -> Node:
+        """Count code points."""
+        return b.cast(b.fn("length", node), "INTEGER")
+
+    def is_infinite(self, node: Node) -> Node:
+        """Test for an infinity."""
+        return b.fn("isinf", node)
+
+    def is_nan(self, node: Node) -> Node:
+        """Test for NaN."""
+        return b.fn("isnan", node)
+
+    def by_key(self, value: Node, key: Node, greatest: bool) -> tuple[str, tuple[Node, ...]]:
+        """arg_max and arg_min."""
+        return ("arg_max" if greatest else "arg_min"), (value, key)
+
+    @property
+    def explode(self) -> str:
+        """unnest."""
+        return "unnest"
+
+    def series(self, args: Sequence[Val], result: SqlType) -> Node:
+        """generate_series, whose step must not be 0."""
+        items = [b.cast(a.node, "BIGINT") for a in args]
+        if len(items) == 3:
+            items[2] = b.case(
+                [(b.op("=", items[2], b.integer(0)), self.error("22023", "step size cannot equal zero"))], items[2]
+            )
+        made = b.fn("generate_series", *items)
+        return b.cast(made, self.list_of(self.engine_type(result)))
+
+    def interval_value(self, value: Val) -> Node:
+        """Add up months, days and microseconds."""
+        if value.is_constant and isinstance(value.constant, tuple):
+            months, days, us = value.constant
+            parts = [
+                b.fn(maker, self.literal(amount, kind))
+                for maker, amount, kind in (
+                    ("to_months", months, "int32"), ("to_days", days, "int32"), ("to_microseconds", us, "int64"),
+                )
+                if amount
+            ] or [b.fn("to_days", b.integer(0))]  # fmt: skip
+            total = parts[0]
+            for part in parts[1:]:
+                total = b.op("+", total, part)
+            return total
+        return self.repeat([value.node], self._interval_of)
+
+    def _interval_of(self, x: Node) -> Node:
+        days = b.op("+", b.fn("to_months", b.field(x, "m")), b.fn("to_days", b.field(x, "d")))
+        return b.op("+", days, b.fn("to_microseconds", b.field(x, "u")))
+
+    def frame_interval(self, value: Val, ordered: Val) -> Node:
+        """Use the interval as it is."""
+        return self.interval_value(value)
+
+    def try_cast(self, node: Node, engine_type: str) -> Node:
+        """TRY_CAST."""
+        return b.try_cast(node, engine_type)
+
+    def matches(self, node: Node, pattern: str) -> Node:
+        """regexp_full_match (RE2)."""
+        return b.fn("regexp_full_match", node, b.string(pattern))
+
+    def failing(self, sqlstate: str, message: Node) -> Node:
+        """error()."""
+        return b.fn("error", b.fn("concat", b.string(f"{ERROR_MARK}{sqlstate}:"), message))
+
+    def like(self, node: Node, pattern: Val) -> Node:
+        """LIKE has no default escape; without one it is faster, and so it stays where the pattern needs none."""
+        if isinstance(pattern.constant, str) and "\\" not in pattern.constant:
+            return b.like(node, pattern.node)
+        return b.like(node, pattern.node, b.string("\\"))
+
+    def limit(self, node: Node) -> Node:
+        """LIMIT takes an expression; NULL is no limit; a negative count is the engine's error."""
+        return node
+
+    def literal(self, value: object, kind: str) -> Node:
+        """Return a typed literal."""
+        match kind:
+            case "bool":
+                return b.boolean(bool(value))
+            case "int32" if isinstance(value, int) and abs(value) < 2**31:
+                return b.integer(value) if value >= 0 else b.cast(b.integer(value), "INTEGER")
+            case "int16" | "int32" | "int64":
+                return b.cast(b.string(str(value)), self.types[kind])
+            case "float32" | "float64":
+                number = float(value)  # type: ignore[arg-type]
+                text = repr(number) if math.isfinite(number) else str(number)
+                return b.cast(b.string(text), self.types[kind])
+            case "text":
+                return b.cast(b.string(str(value)), "VARCHAR")
+            case "bytes" | "uuid" if isinstance(value, bytes):
+                return b.fn("unhex", b.string(value.hex()))
+            case "date" if isinstance(value, int):
+                text = iso_date(value)
+                if text is not None:
+                    return b.cast(b.string(text), "DATE")
+                if abs(value) == DATE_INFINITY:
+                    return b.cast(b.string("infinity" if value > 0 else "-infinity"), "DATE")
+                return b.fn("make_date", b.integer(value))
+            case "timestamp" | "timestamptz" if isinstance(value, int):
+                text = iso_timestamp(value)
+                engine_type = self.types[kind]
+                if abs(value) == TIMESTAMP_INFINITY:
+                    return b.cast(b.string("infinity" if value > 0 else "-infinity"), engine_type)
+                if text is not None:
+                    return b.cast(b.string(text if kind == "timestamp" else text + "+00"), engine_type)
+                maker = "make_timestamp" if kind == "timestamp" else "make_timestamptz"
+                return b.fn(maker, b.cast(b.string(str(value)), "BIGINT"))
+            case "time" if isinstance(value, int):
+                return b.cast(b.string(iso_time(value)), "TIME")
+            case "timetz" if isinstance(value, tuple):
+                return self.struct(self.types[kind], ("t", b.integer(value[0])), ("z", b.integer(value[1])))
+            case "interval" if isinstance(value, tuple):
+                months, days, us = value
+                return self.struct(
+                    self.types[kind],
+                    ("m", b.integer(months)),
+                    ("d", b.integer(days)),
+                    ("u", self.literal(us, "int64")),
+                )
+        raise not_supported(f"a constant of kind {kind} in this executor")
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    def _slot(self, number: int, part: str, convert: Callable[[Any], object]) -> Node:
+        label = f"p{number}{part}"
+        self.slots[label] = Slot(label, number, convert)
+        return b.placeholder(label)
+
+    def parameter(self, number: int, type_: SqlType, values: Sequence[object] | None) -> Val:
+        """Return ``$number`` as typed placeholders."""
+        kind = kind_of(type_.oid)
+        num: Num | None = None
+        if kind == "numeric":
+            shape = self._shapes.get(number)
+            if shape is not None:
+                num = shape
+                text = self._slot(number, "", lambda v: format(v, "f"))
+                node = b.cast(b.cast(text, "VARCHAR"), self.decimal(shape.precision, shape.scale))
+            else:
+                num = FLOATING
+                node = self._parts(number, kind, (("u", _unscaled, "DECIMAL(38, 0)"), ("s", _scale, "INTEGER")))
+        elif kind == "interval":
+            node = self._parts(
+                number,
+                kind,
+                (("m", lambda v: v[0], "INTEGER"), ("d", lambda v: v[1], "INTEGER"), ("u", lambda v: v[2], "BIGINT")),
+            )
+        elif kind == "timetz":
+            node = self._parts(
+                number, kind, (("t", lambda v: v[0], "BIGINT"), ("z", lambda v: v[1], "INTEGER"))
+            )
+        elif kind == "date":
+            node = b.fn("make_date", b.cast(self._slot(number, "", _same), "INTEGER"))
+        elif kind in ("timestamp", "timestamptz"):
+            maker = "make_timestamp" if kind == "timestamp" else "make_timestamptz"
+            node = b.fn(maker, b.cast(self._slot(number, "", _same), "BIGINT"))
+        elif kind == "time":
+            node = b.cast(b.cast(self._slot(number, "", iso_time), "VARCHAR"), "TIME")
+        elif kind == "list":
+            element = kind_of(element_of(type_.oid))
+            if element in ("bool", "int16", "int32", "int64", "float32", "float64", "text"):
+                convert: Callable[[Any], object] = _flat_list
+                node = b.cast(self._slot(number, "", convert), self.engine_type(type_))
+            else:
+                raise not_supported("an array parameter of this element type in this executor")
+        else:
+            node = b.cast(self._slot(number, "", _same), self.types[kind])
+        return Val(node, type_, num, padded=declared_padding(type_))
+
+    def _parts(
+        self, number: int, kind: str, parts: Sequence[tuple[str, Callable[[Any], object], str]]
+    ) -> Node:
+        fields = [
+            (part, b.cast(self._slot(number, f"_{part}", convert), engine_type))
+            for part, convert, engine_type in parts
+        ]
+        made = self.struct(self.types[kind], *fields)
+        return b.case([(b.is_null(fields[0][1], True), made)], b.null())
+
+
+def _same(value: Any) -> object:
+    return value
+
+
+def _flat_list(value: Any) -> object:
+    if any(isinstance(item, tuple) for item in value):
+        raise not_supported("an array parameter of several dimensions in this executor")
+    return list(value)
+
+
+def _unscaled(value: Decimal) -> str:
+    if not value.is_finite():
+        return "0"
+    return str(int(value.scaleb(max(-int(value.as_tuple().exponent), 0))))
+
+
+def _scale(value: Decimal) -> int:
+    if value.is_nan():
+        return -1
+    if value.is_infinite():
+        return -2 if value > 0 else -3
+    return max(-int(value.as_tuple().exponent), 0)
+
+
+INTEGER_OIDS = (f.INT2, f.INT4, f.INT8)

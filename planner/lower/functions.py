@@ -1,0 +1,56 @@
+"""Functions in FROM: generate_series, unnest, and scalar functions as rows of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner import facts as f
+from planner import query as q
+from planner.errors import not_supported
+from planner.facts import facts
+from planner.lower import build as b
+from planner.lower.value import Val, element_of, kind_of
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from planner.lower.common import Lowering, Result
+
+
+def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
+    """Return the rows of a function range as a query.
+
+    Raises:
+        SqlError: 0A000 for other set-returning functions, ROWS FROM, WITH ORDINALITY on Spark.
+    """
+    from planner.lower.common import Column, Result
+
+    if len(range_.functions) != 1:
+        raise not_supported("ROWS FROM in this executor")
+    call = range_.functions[0]
+    prefix = lw.d.fresh("q")
+    # The arguments belong to the query level that holds the range.
+    if isinstance(call, q.FuncExpr) and call.returns_set:
+        name = facts().procs[call.proc].name
+        args = [lw.expr(a) for a in call.args]
+        if name == "generate_series" and kind_of(call.type.oid) in ("int32", "int64"):
+            items = lw.d.series(args, call.type)
+        elif name == "unnest" and len(args) == 1 and element_of(args[0].type.oid) not in (0, f.NUMERIC):
+            items = args[0].node
+        else:
+            raise not_supported(f"function {facts().signature(call.proc)} in FROM in this executor")
+        value = Val(b.fn(lw.d.explode, items), call.type)
+        columns = [Column(f"{prefix}_1", call.type)]
+        node = b.select([b.alias(value.node, columns[0].name)])
+    else:
+        value = lw.column_value(lw.expr(call))
+        columns = [Column(f"{prefix}_1", value.type, value.num, value.padded)]
+        node = b.select([b.alias(lw.typed(value), columns[0].name)])
+    if range_.ordinality:
+        label = lw.d.fresh("r")
+        number = b.window(b.fn("row_number"), [], lw.d.any_order(), None)
+        ordinal = Column(f"{prefix}_2", SqlType(f.INT8))
+        node = b.select(
+            [b.col(label, columns[0].name), b.alias(number, ordinal.name)], source=b.derived(node, label)
+        )
+        columns.append(ordinal)
+    return Result(node, tuple(columns))

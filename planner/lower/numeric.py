@@ -1,0 +1,509 @@
+"""Numeric arithmetic in the engines: exact to 38 digits, with PostgreSQL's display scales.
+
+    add, subtract   scale max(s1, s2)          multiply   s1 + s2         sum   the largest scale met
+    divide, avg     at least 16 significant digits, by the rule of PostgreSQL's select_div_scale
+
+Fixed operands stay DECIMAL as long as the scale is the same for every row. Quotients are Floating: their scale
+depends on the magnitudes. What does not fit 38 digits raises 22003; nothing is ever rounded silently. NaN and the
+infinities can be stored, compared, grouped and returned; arithmetic on them in an engine raises 22003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from planner import facts as f
+from planner.errors import not_supported
+from planner.lower import build as b
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect
+from planner.lower.value import (
+    FLOATING,
+    INFINITY_SCALE,
+    INTEGER_DIGITS,
+    MAX_PRECISION,
+    MINUS_INFINITY_SCALE,
+    NAN_SCALE,
+    Fixed,
+    Floating,
+    Num,
+    Val,
+    kind_of,
+)
+from planner.types import SqlType
+
+NUMERIC = SqlType(f.NUMERIC)
+UNSCALED = "DECIMAL(38, 0)"
+OVERFLOW = ("22003", "value overflows numeric format")
+
+
+def _capped(precision: int, scale: int, dynamic: Node | None = None) -> Fixed:
+    if scale > MAX_PRECISION:
+        raise not_supported(f"numeric of scale {scale} in this executor")
+    return Fixed(min(max(precision, scale, 1), MAX_PRECISION), scale, dynamic)
+
+
+def numeric(node: Node, num: Num) -> Val:
+    """Return a numeric value."""
+    return Val(node, NUMERIC, num)
+
+
+def from_integer(d: Dialect, value: Val) -> Val:
+    """Return an integer as numeric."""
+    digits = INTEGER_DIGITS[kind_of(value.type.oid)]
+    if value.is_constant and isinstance(value.constant, int):
+        return constant(d, Decimal(value.constant))
+    return numeric(b.cast(value.node, d.decimal(digits, 0)), Fixed(digits, 0))
+
+
+def constant(d: Dialect, value: Decimal) -> Val:
+    """Return a numeric constant with its own display scale.
+
+    Raises:
+        SqlError: 0A000 past 38 digits.
+    """
+    if not value.is_finite():
+        scale = NAN_SCALE if value.is_nan() else INFINITY_SCALE if value > 0 else MINUS_INFINITY_SCALE
+        node = d.struct(d.types["numeric"], ("u", b.integer(0)), ("s", b.integer(scale)))
+        return Val(node, NUMERIC, FLOATING, value)
+    scale = max(-int(value.as_tuple().exponent), 0)
+    digits = max(value.adjusted() + 1, 0) + scale
+    if digits > MAX_PRECISION:
+        raise not_supported("a numeric constant of more than 38 digits in this executor")
+    num = Fixed(max(digits, 1), scale)
+    return Val(b.cast(b.string(format(value, "f")), d.decimal(num.precision, scale)), NUMERIC, num, value)
+
+
+def scale_of(num: Fixed) -> Node:
+    """Return the display scale of a Fixed value as an expression."""
+    return num.dynamic if num.dynamic is not None else b.integer(num.scale)
+
+
+def _pow10(d: Dialect, exponent: Node) -> Node:
+    """Return 10**exponent as DECIMAL(38, 0), for 0 <= exponent <= 37."""
+    powers = b.array(*(b.cast(b.string("1" + "0" * k), UNSCALED) for k in range(38)))
+    return d.list_item(powers, b.op("+", exponent, b.integer(1)))
+
+
+def shift_up(d: Dialect, unscaled: Node, places: Node) -> Node:
+    """Return ``unscaled * 10**places`` (places >= 0); 22003 past 38 digits. Operands must be simple."""
+    return b.case(
+        [
+            (b.op("=", places, b.integer(0)), unscaled),
+            (b.op("=", unscaled, b.integer(0)), unscaled),
+            (b.op(">", places, b.integer(37)), d.error(*OVERFLOW)),
+        ],
+        b.cast(b.op("*", unscaled, _pow10(d, places)), UNSCALED),
+    )
+
+
+def to_floating(d: Dialect, value: Val) -> Node:
+    """Return the STRUCT(u, s) of a numeric value; NULL stays NULL."""
+    if isinstance(value.num, Floating):
+        return value.node
+    num = value.fixed
+    if value.is_constant and isinstance(value.constant, Decimal) and num.dynamic is None:
+        unscaled = int(value.constant.scaleb(num.scale))
+        return d.struct(
+            d.types["numeric"], ("u", b.cast(b.string(str(unscaled)), UNSCALED)), ("s", b.integer(num.scale))
+        )
+
+    def body(x: Node) -> Node:
+        if num.scale == 0:
+            unscaled = b.cast(x, UNSCALED)
+        elif num.precision + num.scale <= MAX_PRECISION:
+            unscaled = b.cast(
+                b.op("*", x, b.cast(b.string("1" + "0" * num.scale), d.decimal(num.scale + 1, 0))), UNSCALED
+            )
+        else:
+            unscaled = b.cast(b.fn("replace", d.to_text(x), b.string("."), b.string("")), UNSCALED)
+        if num.dynamic is not None:
+            unscaled = _drop_zeros(d, unscaled, b.op("-", b.integer(num.scale), num.dynamic))
+        made = d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale_of(num), d.types["int32"])))
+        return b.case([(b.is_null(x, True), made)], b.null())
+
+    return d.repeat([value.node], body)
+
+
+def _drop_zeros(d: Dialect, unscaled: Node, places: Node) -> Node:
+    """Return ``unscaled / 10**places`` where that is exact."""
+    magnitude = d.integer_divide(b.fn("abs", unscaled), _pow10(d, places))
+    return b.case([(b.op("<", unscaled, b.integer(0)), b.neg(magnitude))], magnitude)
+
+
+def floating(d: Dialect, value: Val) -> Val:
+    """Return the value in Floating form."""
+    return value if isinstance(value.num, Floating) else Val(to_floating(d, value), value.type, FLOATING)
+
+
+def _finite(d: Dialect, structs: Sequence[Node], result: Node) -> Node:
+    """Guard ``result``: NULL if any struct is NULL, 22003 if any is NaN or infinite."""
+    return b.case(
+        [
+            (b.or_(*(b.is_null(s) for s in structs)), b.null()),
+            (b.or_(*(b.op("<", b.field(s, "s"), b.integer(0)) for s in structs)), d.error(*OVERFLOW)),
+        ],
+        result,
+    )
+
+
+def _make(d: Dialect, unscaled: Node, scale: Node) -> Node:
+    return d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale, d.types["int32"])))
+
+
+def _greatest(left: Node, right: Node) -> Node:
+    return b.fn("greatest", left, right)
+
+
+def _both_fixed(left: Val, right: Val) -> bool:
+    return isinstance(left.num, Fixed) and isinstance(right.num, Fixed)
+
+
+def _dynamic(left: Fixed, right: Fixed, combine: str) -> Node | None:
+    if left.dynamic is None and right.dynamic is None:
+        return None
+    if combine == "max":
+        return _greatest(scale_of(left), scale_of(right))
+    return b.op("+", scale_of(left), scale_of(right))
+
+
+def add(d: Dialect, left: Val, right: Val, symbol: str = "+") -> Val:
+    """Return ``left + right`` (or ``-``)."""
+    if _both_fixed(left, right):
+        x, y = left.fixed, right.fixed
+        scale = max(x.scale, y.scale)
+        num = _capped(
+            max(x.precision - x.scale, y.precision - y.scale) + scale + 1, scale, _dynamic(x, y, "max")
+        )
+        return numeric(d.decimal_op(symbol, left, right, num), num)
+
+    def body(p: Node, q: Node) -> Node:
+        def scaled(s: Node) -> Node:
+            total = b.op(
+                symbol,
+                shift_up(d, b.field(p, "u"), b.op("-", s, b.field(p, "s"))),
+                shift_up(d, b.field(q, "u"), b.op("-", s, b.field(q, "s"))),
+            )
+            return _make(d, b.cast(total, UNSCALED), s)
+
+        return _finite(d, [p, q], d.let([_greatest(b.field(p, "s"), b.field(q, "s"))], scaled))
+
+    return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
+
+
+def multiply(d: Dialect, left: Val, right: Val) -> Val:
+    """Return ``left * right``."""
+    if _both_fixed(left, right):
+        x, y = left.fixed, right.fixed
+        num = _capped(x.precision + y.precision, x.scale + y.scale, _dynamic(x, y, "+"))
+        return numeric(d.decimal_op("*", left, right, num), num)
+
+    def body(p: Node, q: Node) -> Node:
+        product = b.cast(b.op("*", b.field(p, "u"), b.field(q, "u")), UNSCALED)
+        scale = b.op("+", b.field(p, "s"), b.field(q, "s"))
+        return _finite(d, [p, q], _make(d, product, scale))
+
+    return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
+
+
+def _digits(d: Dialect, magnitude: Node) -> Node:
+    """Return the number of decimal digits of a non-negative DECIMAL(38, 0)."""
+    return d.length(d.to_text(magnitude))
+
+
+def _floor4(value: Node, d: Dialect) -> Node:
+    """Return floor(value / 4) of a small integer, also below zero."""
+    return b.op("-", _int_div(d, b.op("+", value, b.integer(400)), 4), b.integer(100))
+
+
+def _int_div(d: Dialect, value: Node, by: int) -> Node:
+    """Return the truncated quotient of a small non-negative integer."""
+    return b.cast(b.fn("floor", b.op("/", b.cast(value, d.types["float64"]), b.integer(by))), d.types["int32"])
+
+
+def divide(d: Dialect, left: Val, right: Val) -> Val:
+    """Return ``left / right`` with PostgreSQL's result scale; 22012 when ``right`` is zero.
+
+    The scale is 16 - 4 * (weight difference in groups of four digits), at least either operand's scale. The
+    quotient is found by long division in chunks that fit 38 digits, and rounded half away from zero.
+    """
+
+    def body(p: Node, q: Node) -> Node:
+        zero = b.op("=", b.field(q, "u"), b.integer(0))
+        magnitudes = [b.fn("abs", b.field(p, "u")), b.fn("abs", b.field(q, "u"))]
+
+        def with_magnitudes(x: Node, y: Node) -> Node:
+            return d.let(
+                [_digits(d, x), _digits(d, y)],
+                lambda nx, ny: d.let(
+                    [_weight(nx, b.field(p, "s"), x, d), _weight(ny, b.field(q, "s"), y, d)],
+                    lambda wx, wy: d.let(
+                        [_division_scale(d, x, nx, wx, b.field(p, "s"), y, ny, wy, b.field(q, "s"))],
+                        lambda scale: d.let(
+                            [
+                                _long_division(
+                                    d, x, y, nx, ny,
+                                    b.op("-", b.op("+", scale, b.field(q, "s")), b.field(p, "s")),
+                                )
+                            ],
+                            lambda quotient: _make(d, _signed(p, q, quotient), scale),
+                        ),
+                    ),
+                ),
+            )  # fmt: skip
+
+        guarded = b.case([(zero, d.error("22012", "division by zero"))], d.let(magnitudes, with_magnitudes))
+        return _finite(d, [p, q], guarded)
+
+    return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
+
+
+def _signed(p: Node, q: Node, magnitude: Node) -> Node:
+    negative = b.op(
+        "<>", b.op("<", b.field(p, "u"), b.integer(0)), b.op("<", b.field(q, "u"), b.integer(0))
+    )
+    return b.case([(negative, b.neg(magnitude))], magnitude)
+
+
+def _weight(digits: Node, scale: Node, magnitude: Node, d: Dialect) -> Node:
+    """Return the weight of the leading group of four decimal digits; 0 for zero."""
+    leading = b.op("-", b.op("-", digits, scale), b.integer(1))
+    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], _floor4(leading, d))
+
+
+def _first_group(d: Dialect, magnitude: Node, digits: Node, weight: Node, scale: Node) -> Node:
+    """Return the value of the leading group of digits, 1 .. 9999; 0 for zero."""
+    width = b.op("-", b.op("-", digits, scale), b.op("*", weight, b.integer(4)))  # 1 .. 4 digits
+    text = b.fn("substr", d.to_text(magnitude), b.integer(1), width)
+    padded = b.fn("rpad", text, width, b.string("0"))
+    return b.case(
+        [(b.op("=", magnitude, b.integer(0)), b.integer(0))], b.cast(padded, d.types["int32"])
+    )
+
+
+def _division_scale(
+    d: Dialect, x: Node, nx: Node, wx: Node, sx: Node, y: Node, ny: Node, wy: Node, sy: Node
+) -> Node:
+    smaller = b.op("<=", _first_group(d, x, nx, wx, sx), _first_group(d, y, ny, wy, sy))
+    difference = b.op("-", b.op("-", wx, wy), b.case([(smaller, b.integer(1))], b.integer(0)))
+    wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
+    return b.fn("greatest", wanted, sx, sy, b.integer(0))
+
+
+def _long_division(d: Dialect, x: Node, y: Node, nx: Node, ny: Node, places: Node) -> Node:
+    """Return round(x * 10**places / y), half away from zero, of non-negative x and positive y."""
+
+    def rounded(numerator: Node, quotient: Node) -> Node:
+        remainder = b.op("%", numerator, y)
+        up = b.op(">=", remainder, b.op("-", y, remainder))
+        return b.case([(up, b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))], quotient)
+
+    def short() -> Node:
+        return d.let(
+            [shift_up(d, x, places)],
+            lambda n: d.let([d.integer_divide(n, y)], lambda quotient: rounded(n, quotient)),
+        )
+
+    def long() -> Node:
+        chunk = b.fn("least", b.integer(18), b.op("-", b.integer(38), ny))
+
+        def step(quotient: Node, remainder: Node, left: Node, size: Node, rounds: int) -> Node:
+            if rounds == 0:
+                up = b.op(">=", remainder, b.op("-", y, remainder))
+                exact = b.case([(up, b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))], quotient)
+                return b.case([(b.op(">", left, b.integer(0)), d.error(*OVERFLOW))], exact)
+            return d.let(
+                [b.fn("least", size, left)],
+                lambda t: d.let(
+                    [shift_up(d, remainder, t)],
+                    lambda n: d.let(
+                        [
+                            b.cast(
+                                b.op("+", shift_up(d, quotient, t), d.integer_divide(n, y)), UNSCALED
+                            ),
+                            b.op("%", n, y),
+                            b.op("-", left, t),
+                        ],
+                        lambda q, r, rest: step(q, r, rest, size, rounds - 1),
+                    ),
+                ),
+            )
+
+        return d.let(
+            [chunk, d.integer_divide(x, y), b.op("%", x, y)],
+            lambda size, q, r: step(q, r, places, size, 3),
+        )
+
+    fits = b.op("<=", b.op("+", nx, places), b.integer(38))
+    return b.case([(fits, short())], long())
+
+
+def key(d: Dialect, value: Val) -> Node:
+    """Return a struct that orders and equals as the numbers do: NaN above Infinity, 1.0 equal to 1."""
+
+    def body(p: Node) -> Node:
+        u, s = b.field(p, "u"), b.field(p, "s")
+
+        def finite(digits: Node) -> Node:
+            exponent = b.op("+", b.op("-", digits, s), b.integer(1000))
+            mantissa = shift_up(d, u, b.op("-", b.integer(38), digits))
+            rank = b.case([(b.op("<", u, b.integer(0)), b.neg(exponent))], exponent)
+            return d.struct(d.types["key"], ("k", rank), ("m", mantissa))
+
+        def special(rank: int) -> Node:
+            return d.struct(d.types["key"], ("k", b.integer(rank)), ("m", b.integer(0)))
+
+        return b.case(
+            [
+                (b.is_null(p), b.null()),
+                (b.op("=", s, b.integer(NAN_SCALE)), special(9999)),
+                (b.op("=", s, b.integer(INFINITY_SCALE)), special(9000)),
+                (b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), special(-9000)),
+                (b.op("=", u, b.integer(0)), special(0)),
+            ],
+            d.let([_digits(d, b.fn("abs", u))], finite),
+        )
+
+    return d.let([to_floating(d, value)], body)
+
+
+def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
+    """Return a comparison; ``symbol`` may be IS [NOT] DISTINCT FROM."""
+    if _both_fixed(left, right):
+        return b.op(symbol, left.node, right.node)
+    return b.op(symbol, key(d, left), key(d, right))
+
+
+def unify(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num, list[Node] | None]:
+    """Bring numeric values to one form for CASE, VALUES, set operations; each keeps its display scale.
+
+    Returns:
+        The converted nodes, their form, and, where the form is Fixed but the scales differ, each value's scale:
+        the caller then builds the ``dynamic`` scale from them, or asks ``unify_columns`` for a form without.
+    """
+    # An untyped NULL has no scale of its own to keep.
+    known = [v for v in items if not (v.is_constant and v.constant is None)]
+    if all(isinstance(v.num, Fixed) for v in known):
+        scale = max((v.fixed.scale for v in known), default=0)
+        whole = max((v.fixed.precision - v.fixed.scale for v in known), default=1)
+        if whole + scale <= MAX_PRECISION or len({v.fixed.scale for v in known}) <= 1:
+            num = Fixed(min(max(whole + scale, 1), MAX_PRECISION), scale)
+            nodes = [v.node if v.num == num else b.cast(v.node, d.decimal(num.precision, scale)) for v in items]
+            if all(v.fixed.scale == scale and v.fixed.dynamic is None for v in known):
+                return nodes, num, None
+            scales = [scale_of(v.fixed) if isinstance(v.num, Fixed) else b.integer(0) for v in items]
+            return nodes, num, scales
+    return [to_floating(d, v) for v in items], FLOATING, None
+
+
+def unify_columns(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num]:
+    """Like ``unify``, for places where a value is one column: differing scales make it Floating."""
+    nodes, num, scales = unify(d, items)
+    if scales is None:
+        return nodes, num
+    return [to_floating(d, v) for v in items], FLOATING
+
+
+def rescale_floating(d: Dialect, value: Val, scale: int) -> Node:
+    """Return the unscaled DECIMAL(38, 0) of a Floating value rounded (half away) to ``scale`` places."""
+
+    def body(p: Node) -> Node:
+        u, s = b.field(p, "u"), b.field(p, "s")
+        places = b.op("-", s, b.integer(scale))
+
+        def down(unit: Node) -> Node:
+            return d.let(
+                [d.integer_divide(b.fn("abs", u), unit), b.op("%", b.fn("abs", u), unit)],
+                lambda quotient, rest: d.let(
+                    [
+                        b.case(
+                            [(b.op(">=", rest, b.op("-", unit, rest)), b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))],
+                            quotient,
+                        )
+                    ],
+                    lambda rounded: b.case([(b.op("<", u, b.integer(0)), b.neg(rounded))], rounded),
+                ),
+            )
+
+        shifted = shift_up(d, u, b.op("-", b.integer(scale), s))
+        vanishing = b.op(">", places, b.integer(37))
+        return _finite(
+            d,
+            [p],
+            b.case(
+                [(b.op("<=", places, b.integer(0)), shifted), (vanishing, b.cast(b.integer(0), UNSCALED))],
+                d.let([_pow10(d, places)], down),
+            ),
+        )
+
+    return d.let([value.node], body)
+
+
+def round_to(d: Dialect, value: Val, places: int) -> Val:
+    """Return ``round(value, places)``: half away from zero, display scale ``max(places, 0)``."""
+    scale = max(places, 0)
+    if scale > MAX_PRECISION:
+        raise not_supported(f"numeric of scale {scale} in this executor")
+    if isinstance(value.num, Fixed):
+        num = value.num
+        if places >= 0:
+            target = _capped(num.precision - num.scale + places + (1 if places < num.scale else 0), places)
+            return numeric(b.cast(value.node, d.decimal(target.precision, places)), target)
+        whole = _capped(num.precision - num.scale + 1, 0)
+        unit = b.cast(b.string("1" + "0" * -places), UNSCALED)
+
+        def body(x: Node) -> Node:
+            half = b.cast(b.string("5" + "0" * (-places - 1)), UNSCALED)
+            magnitude = b.cast(b.fn("floor", b.fn("abs", x)), UNSCALED)
+            count = d.integer_divide(b.cast(b.op("+", magnitude, half), UNSCALED), unit)
+            rounded = b.cast(b.op("*", count, unit), UNSCALED)
+            return b.case([(b.op("<", x, b.integer(0)), b.neg(rounded))], rounded)
+
+        return numeric(b.cast(d.repeat([value.node], body), d.decimal(whole.precision, 0)), whole)
+    if places < 0:
+        raise not_supported("round(numeric) to the left of the point on a varying scale in this executor")
+    return numeric(_scaled_decimal(d, rescale_floating(d, value, scale), MAX_PRECISION, scale), Fixed(MAX_PRECISION, scale))
+
+
+def _scaled_decimal(d: Dialect, unscaled: Node, precision: int, scale: int) -> Node:
+    """Return ``unscaled / 10**scale`` as DECIMAL(precision, scale); 22003 when it does not fit."""
+    if scale == 0:
+        return b.cast(unscaled, d.decimal(precision, 0))
+    unit = b.cast(b.string("0." + "0" * (scale - 1) + "1"), d.decimal(scale, scale))
+    return b.cast(b.op("*", unscaled, unit), d.decimal(precision, scale))
+
+
+def coerce(d: Dialect, value: Val, num: Num) -> Val:
+    """Return the value as numeric(p, s) (or as it is, for a Floating target); 22003 when it does not fit."""
+    if isinstance(num, Floating) or num == value.num:
+        return value
+    if isinstance(value.num, Fixed):
+        source = value.num
+        if source.scale <= num.scale and source.precision - source.scale <= num.precision - num.scale:
+            return numeric(b.cast(value.node, d.decimal(num.precision, num.scale)), num)
+        return numeric(b.cast(value.node, d.decimal(num.precision, num.scale)), num)
+    unscaled = rescale_floating(d, value, num.scale)
+    wide = _scaled_decimal(d, unscaled, MAX_PRECISION, num.scale)
+    return numeric(b.cast(wide, d.decimal(num.precision, num.scale)), num)
+
+
+def to_double(d: Dialect, value: Val) -> Node:
+    """Return a numeric as float8, rounded once."""
+    if isinstance(value.num, Fixed):
+        return d.decimal_to_double(value.node, value.num)
+
+    def body(p: Node) -> Node:
+        u, s = b.field(p, "u"), b.field(p, "s")
+        digits = b.fn("concat", d.to_text(u), b.string("e-"), d.to_text(s))
+        return b.case(
+            [
+                (b.is_null(p), b.null()),
+                (b.op("=", s, b.integer(NAN_SCALE)), d.literal(float("nan"), "float64")),
+                (b.op("=", s, b.integer(INFINITY_SCALE)), d.literal(float("inf"), "float64")),
+                (b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), d.literal(float("-inf"), "float64")),
+            ],
+            b.cast(digits, d.types["float64"]),
+        )
+
+    return d.let([value.node], body)

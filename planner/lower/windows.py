@@ -1,0 +1,74 @@
+"""Window function calls: partitions, orders and frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner import query as q
+from planner.errors import not_supported
+from planner.lower import build as b
+from planner.lower.aggregation import AggregateCall, lower_call
+from planner.lower.build import Node
+from planner.lower.value import Val, kind_of
+
+if TYPE_CHECKING:
+    from planner.lower.common import Lowering
+
+_SIDES = {"preceding": "PRECEDING", "following": "FOLLOWING"}
+
+
+def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
+    """Return the call of a window function or windowed aggregate.
+
+    Raises:
+        SqlError: 0A000 for frames the engine does not have.
+    """
+    from planner.lower import expr as expressions
+
+    partition = [expressions.sort_key(lw.d, lw.expr(s.expr)) for s in window.partition]
+    order = [
+        b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in window.order
+    ]
+    spec = _frame(lw, window)
+    call = AggregateCall(
+        lw.d,
+        star=expr.star,
+        condition=None if expr.filter is None else lw.condition(expr.filter),
+        over=lambda made: b.window(made, partition, order, spec),
+        unframed=lambda made: b.window(made, partition, order, None),
+    )
+    return lower_call(lw, call, expr.proc, [lw.expr(a) for a in expr.args], expr.type)
+
+
+def _frame(lw: Lowering, window: q.Window) -> Node | None:
+    default = (
+        window.mode == "range"
+        and window.start.kind == "unbounded_preceding"
+        and window.end.kind == "current"
+        and window.exclude == "none"
+    )
+    if default:
+        return None
+    if lw.d.name == "spark" and (window.mode == "groups" or window.exclude != "none"):
+        raise not_supported("GROUPS or EXCLUDE in a window frame in this executor")
+    exclude = {"none": None, "current": "CURRENT ROW", "group": "GROUP", "ties": "TIES"}[window.exclude]
+    return b.frame(window.mode, _bound(lw, window, window.start), _bound(lw, window, window.end), exclude)
+
+
+def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | str, str]:
+    match bound.kind:
+        case "unbounded_preceding":
+            return "UNBOUNDED", "PRECEDING"
+        case "unbounded_following":
+            return "UNBOUNDED", "FOLLOWING"
+        case "current":
+            return "CURRENT ROW", ""
+    assert bound.offset is not None
+    offset = lw.expr(bound.offset)
+    if window.mode == "range":
+        ordered = lw.expr(window.order[0].expr)
+        if kind_of(offset.type.oid) == "interval":
+            return lw.d.frame_interval(offset, ordered), _SIDES[bound.kind]
+        if ordered.num is not None:
+            raise not_supported("RANGE with an offset over numeric in this executor")
+    return offset.node, _SIDES[bound.kind]
