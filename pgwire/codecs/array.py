@@ -1,6 +1,6 @@
-"""Arrays of any type with a codec; value: nested ``tuple``, ``()`` when empty.
+r"""Arrays of any type with a codec; value: nested ``tuple``, ``()`` when empty.
 
-    {1,2,NULL}   {{"a b","c\\"d"},{e,"null"}}   (1, 2, None)   (("a b", 'c"d'), ("e", "null"))
+    {1,2,NULL}   {{"a b","c\"d"},{e,"null"}}   (1, 2, None)   (("a b", 'c"d'), ("e", "null"))
 
 Lower bounds are 1; text or binary input with other bounds is 0A000 (bounds written as ``[1:2]=`` are fine).
 Some element types are tuples themselves (interval, timetz, tid, record): ``leaf_is_tuple`` tells, so that nesting

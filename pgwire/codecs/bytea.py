@@ -1,4 +1,4 @@
-"""bytea: ``\\x`` hexadecimal or escape format; value ``bytes``."""
+r"""bytea: ``\x`` hexadecimal or escape format; value ``bytes``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _nibble(char: str) -> int:
 
 
 def show_hex(value: bytes) -> str:
-    """Print ``\\x`` and lower-case hexadecimal digits."""
+    r"""Print ``\x`` and lower-case hexadecimal digits."""
     return "\\x" + value.hex()
 
 

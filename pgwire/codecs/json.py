@@ -52,7 +52,7 @@ def parse_json(text: str) -> str:
 
 
 def parse_jsonb(text: str) -> str:
-    """Return the canonical text of a JSON value; 22P02, 22P05 for ``\\u0000``."""
+    r"""Return the canonical text of a JSON value; 22P02, 22P05 for ``\u0000``."""
     return dump(read(text))
 
 

@@ -67,7 +67,7 @@ def recv_name(data: bytes) -> str:
 
 
 def parse_char(text: str) -> str:
-    """Read a "char": one byte, its first; ``\\ooo`` is an octal byte above 127; empty stays empty."""
+    r"""Read a "char": one byte, its first; ``\ooo`` is an octal byte above 127; empty stays empty."""
     text = parse_text(text)
     if len(text) == 4 and text[0] == "\\" and all(c in "01234567" for c in text[1:]):
         code = int(text[1:], 8) & 0xFF
