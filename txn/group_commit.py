@@ -146,7 +146,7 @@ class Committer:
         except Exception as error:
             self._stop(error)
         except asyncio.CancelledError:
-            self._stop(CommitUnknown("the committer was cancelled"))
+            self._stop(CommitUnknown("the committer was cancelled"), logging.INFO)
             raise
 
     async def _commit_some(self) -> None:
@@ -245,12 +245,12 @@ class Committer:
         while self._queue:
             self._queue.popleft().fail(error)
 
-    def _stop(self, error: Exception) -> None:
+    def _stop(self, error: Exception, level: int = logging.ERROR) -> None:
         if not isinstance(error, TxnError):
             _log.error("the committer failed", exc_info=error)
             error = CommitUnknown(f"the committer failed: {error!r}")
         else:
-            _log.error("nothing can be committed any more: %s", error)
+            _log.log(level, "nothing can be committed any more: %s", error)
         self.failed = error
         self._fail_queue(error)
         if self.on_failure is not None:

@@ -29,7 +29,7 @@ from typing import Protocol
 
 import msgspec
 
-from txn.errors import Fenced, TxnError, UnknownFormat
+from txn.errors import TxnError, UnknownFormat
 from txn.persist.location import Consensus, Indeterminate
 from txn.time import COUNTER_BITS, MAX_TIMESTAMP, Clock, make_timestamp, timestamp_ms
 from txn.types import Timestamp
@@ -240,16 +240,17 @@ class DurableOracle:
         raise Indeterminate("the timestamp reservation could not be stored")
 
     async def _read_back(self, data: bytes) -> int | None:
-        """Return the register's sequence number if it holds ``data``; None: try again."""
+        """Return the register's sequence number if it holds ``data``; None: try again.
+
+        Another value is one of ours from an attempt whose outcome was never learnt: a newer leader would
+        have made the compare-and-set fail with Fenced.
+        """
         try:
             head = await self._consensus.head(self._key)
         except Indeterminate:
             return None
-        if head is not None and head.data == data:
-            return head.seq
-        if (None if head is None else head.seq) != self._register_seq:
-            raise Fenced("another server has moved the timestamp bound")
-        return None
+        self._register_seq = None if head is None else head.seq
+        return head.seq if head is not None and head.data == data else None
 
     async def close(self) -> None:
         """Give unused timestamps back, so that a restart does not begin ahead of the clock. Idempotent.

@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 
 from txn.encode import decode_spec, encode_spec
-from txn.errors import Fenced, TxnError, UnknownFormat
+from txn.errors import TxnError, UnknownFormat
 from txn.persist.location import Blob, Consensus, Indeterminate
 from txn.persist.part import parquet_name
 from txn.time import IdGen
@@ -267,11 +267,12 @@ class ManifestStore:
             except Indeterminate as unknown:
                 error = unknown
                 continue
-            # Not the value expected: an attempt of ours that was reported as failed, or another server.
+            # Not the value expected. The epoch is still ours, else that would have been Fenced: so it was an
+            # attempt of ours whose outcome was never learnt, of now or of an earlier call.
             found: Any = None if head is None else head.data
             if found == data:
                 return 0 if head is None else head.seq
-            raise Fenced(f"{key} was changed by another server")
+            expected = None if head is None else head.seq
         raise error
 
     def blob_names(self) -> set[str]:

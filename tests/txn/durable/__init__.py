@@ -1,0 +1,1 @@
+"""Tests of the durable half of txn."""
