@@ -72,7 +72,7 @@ class Responder(Protocol):
         """Queue NoticeResponse."""
 
     def parameter_status(self, name: str, value: str) -> None:
-        """Queue ParameterStatus."""
+        """Queue ParameterStatus: it goes out just before ReadyForQuery, with the last value given."""
 
     def notification(self, pid: int, channel: str, payload: str) -> None:
         """Queue NotificationResponse (LISTEN). PostgreSQL sends it outside transaction blocks only."""

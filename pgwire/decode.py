@@ -367,8 +367,8 @@ def _pid_key(data: bytes) -> m.BackendKeyData:
 
 
 def _negotiate(data: bytes) -> m.NegotiateProtocolVersion:
-    minor, count = struct.unpack_from(">ii", data)
-    return m.NegotiateProtocolVersion(minor, _strings(data, 8, count))
+    version, count = struct.unpack_from(">ii", data)
+    return m.NegotiateProtocolVersion(version, _strings(data, 8, count))
 
 
 def _parameter_description(data: bytes) -> m.ParameterDescription:

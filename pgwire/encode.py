@@ -213,7 +213,7 @@ encode_backend.register(m.BackendKeyData, lambda message: frame(b"K", pack(">iI"
 encode_backend.register(
     m.NegotiateProtocolVersion,
     lambda message: frame(
-        b"v", pack(">ii", message.minor, len(message.options)) + b"".join(map(cstring, message.options))
+        b"v", pack(">ii", message.version, len(message.options)) + b"".join(map(cstring, message.options))
     ),
 )
 encode_backend.register(m.ParameterStatus, lambda message: parameter_status(message.name, message.value))

@@ -205,9 +205,9 @@ class BackendKeyData:
 
 @dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
-    """The server speaks 3.``minor`` at most and ignores these ``_pq_.`` options."""
+    """The newest version the server speaks (major << 16 | minor), and the ``_pq_.`` options it ignores."""
 
-    minor: int
+    version: int
     options: tuple[str, ...] = ()
 
 

@@ -50,6 +50,7 @@ class WireResponder:
         ended: Execute has had its CommandComplete, EmptyQueryResponse or PortalSuspended.
         paused: the transport holds more than the output limit.
         lost: the peer is gone; output is discarded.
+        statuses: settings to report before the next ReadyForQuery.
         on_idle_output: called when something is queued while no message is being handled.
         on_input_taken: called when COPY data has been taken out of the input buffer.
     """
@@ -65,6 +66,7 @@ class WireResponder:
         "on_idle_output",
         "on_input_taken",
         "paused",
+        "statuses",
         "transport",
     )
 
@@ -86,6 +88,7 @@ class WireResponder:
         self.ended = False
         self.lost = False
         self.paused = False
+        self.statuses: dict[str, str] = {}
         self.on_idle_output = on_idle_output
         self.on_input_taken = on_input_taken
 
@@ -136,8 +139,17 @@ class WireResponder:
         self.flush()
 
     def parameter_status(self, name: str, value: str) -> None:
-        """Queue ParameterStatus."""
-        self._remark(83, encode.parameter_status(name, value))
+        """Report a setting: at once between statements, else just before ReadyForQuery, its last value only."""
+        if self._connection.state is State.READY:
+            self._remark(83, encode.parameter_status(name, value))
+        else:
+            self.statuses[name] = value
+
+    def report_statuses(self) -> None:
+        """Queue ParameterStatus for what changed since the last ReadyForQuery."""
+        for name, value in self.statuses.items():
+            self._remark(83, encode.parameter_status(name, value))
+        self.statuses.clear()
 
     def notification(self, pid: int, channel: str, payload: str) -> None:
         """Queue NotificationResponse."""

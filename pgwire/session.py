@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("pgwire")
 
+PROTOCOL_VERSION: Final = 3 << 16  # 3.0, the newest spoken here
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
@@ -320,6 +321,8 @@ class Session:
         if connection.state is State.CLOSED:
             self._leave(None)
             return
+        if self.responder.statuses:
+            self.responder.report_statuses()
         connection.ready(self.backend.status())
 
     # ------------------------------------------------------------------ messages of an open session
@@ -483,7 +486,7 @@ class Session:
         self._flush_wanted = True
         unknown = protocol_options(message.parameters)
         if message.minor > 0 or unknown:
-            self.connection.send(m.NegotiateProtocolVersion(0, unknown))
+            self.connection.send(m.NegotiateProtocolVersion(PROTOCOL_VERSION, unknown))
         self.parameters = session_parameters(message.parameters)
         self._server.admit(self)
         wanted = await _settled(

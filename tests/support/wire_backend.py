@@ -264,6 +264,7 @@ class TinyBackend:
         return self._answer(lambda: self._query(sql, out))
 
     def _query(self, sql: str, out: Responder) -> Any:
+        self.statements.pop("", None)
         pieces = sql.split("; ") if "; END" not in sql else [sql]
         try:
             statements = [plan(piece) for piece in pieces]
