@@ -106,9 +106,9 @@ def _struct_values(column: Any) -> list[Any]:
 
 
 def numeric_value(unscaled: Any, scale: int) -> Decimal:
-    """Build a numeric from its struct; scales -1, -2, -3 stand for NaN, Infinity, -Infinity."""
+    """Build a numeric from its struct; scales -1, -2, -3 stand for NaN, -Infinity, Infinity."""
     if scale < 0:
-        return {-1: Decimal("NaN"), -2: Decimal("Infinity"), -3: Decimal("-Infinity")}[scale]
+        return {-1: Decimal("NaN"), -2: Decimal("-Infinity"), -3: Decimal("Infinity")}[scale]
     return Decimal(int(unscaled)).scaleb(-scale) if scale else Decimal(int(unscaled))
 
 
