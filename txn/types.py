@@ -30,6 +30,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NewType, TypeAlias
 
+import msgspec
+
 Timestamp = NewType("Timestamp", int)
 ShardId = NewType("ShardId", int)
 IndexId = NewType("IndexId", int)
@@ -87,11 +89,11 @@ class ShardSpec:
     indexes: tuple[ShardIndex, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRow:
+class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """A visible row: its id, values (padded to the reader's schema) and the begin timestamp.
 
-    ``begin`` is 0 for the reader's own uncommitted version.
+    ``begin`` is 0 for the reader's own uncommitted version. A ``msgspec.Struct`` because point reads make one
+    per row: it costs a tenth of a frozen dataclass.
     """
 
     row_id: RowId

@@ -176,6 +176,15 @@ class LockTable:
             return []
         return [o for o, held in entry.holders.items() if o is not but and not COMPATIBLE[held][mode]]
 
+    def blockers(self, session: int) -> list[int]:
+        """Return the sessions that a session's wait is for, each once."""
+        out: dict[int, None] = {}
+        for owner in self._waiting:
+            if owner.session == session:
+                for other in self._waits_for(owner):
+                    out[other.session] = None
+        return list(out)
+
     # -- waiting -----------------------------------------------------------------------------------
 
     def _wait(self, owner: LockOwner, entry: _Entry, mode: int, *, upgrade: bool) -> Awaitable[None]:

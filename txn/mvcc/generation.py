@@ -56,12 +56,12 @@ class Generation:
     """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
 
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
-    ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
+    ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
     """
 
     __slots__ = (
         "flush_cut", "flush_ended", "flushing", "garbage", "indexes", "key_makers", "last_change", "log",
-        "next_row_id", "number", "padding", "parts", "resident", "rows", "shard", "spec",
+        "next_row_id", "number", "padding", "parts", "pinned", "resident", "rows", "shard", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -77,6 +77,7 @@ class Generation:
         self.last_change = 0
         self.resident = 0
         self.flushing = False
+        self.pinned = 0
         self.flush_cut = 0
         self.flush_ended: list[tuple[RowId, int]] = []
         self.spec = spec
@@ -87,9 +88,18 @@ class Generation:
     # -- reading -----------------------------------------------------------------------------------
 
     def find(
-        self, index_id: IndexId, key: Key, ts: int, found: dict[RowId, Version], cold: dict[RowId, Cold]
+        self,
+        index_id: IndexId,
+        key: Key,
+        ts: int,
+        found: dict[RowId, Version],
+        cold: dict[RowId, Cold],
+        parts: tuple[PartState, ...] | None = None,
     ) -> None:
-        """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full, no NULLs)."""
+        """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full, no NULLs).
+
+        ``parts``: those to look at, by default this generation's.
+        """
         index = self.indexes[index_id]
         ikey = index.make.of_key(key)
         ids = index.entries.get(ikey)
@@ -110,8 +120,10 @@ class Generation:
                 if of_row(values if len(values) >= width else padding.pad(values)) == ikey:
                     found[row_id] = version  # type: ignore[index]
                     hit = True
-        if self.parts and not (hit and index.definition.unique):
-            for part in self.parts:
+        if parts is None:
+            parts = self.parts
+        if parts and not (hit and index.definition.unique):
+            for part in parts:
                 for position in part.file.lookup(index_id, key):
                     if part.visible(position, ts):
                         row_id = part.file.row_id(position)
@@ -135,7 +147,8 @@ class Generation:
         ts: int,
         reverse: bool,
         limit: int | None,
-        skip: frozenset[RowId] | Any,
+        skip: frozenset[RowId],
+        parts: tuple[PartState, ...] | None = None,
     ) -> tuple[dict[RowId, Version], dict[RowId, Cold]]:
         """Collect the versions visible at ``ts`` within a range, without rows in ``skip``.
 
@@ -164,7 +177,7 @@ class Generation:
                     found[RowId(row_id)] = version
             if limit is not None and len(found) >= limit:
                 break
-        for part in self.parts:
+        for part in self.parts if parts is None else parts:
             count = 0
             for _key, position in part.file.range(index_id, wanted, reverse=reverse):
                 if not part.visible(position, ts):
@@ -179,14 +192,16 @@ class Generation:
                     break
         return found, cold
 
-    def find_row(self, row_id: RowId, ts: int) -> Version | Cold | None:
+    def find_row(
+        self, row_id: RowId, ts: int, parts: tuple[PartState, ...] | None = None
+    ) -> Version | Cold | None:
         """Return one row's version visible at ``ts``: hot, cold, or None if there is none."""
         version = self.rows.get(row_id)
         if version is not None:
             version = at(version, ts)
             if version is not None:
                 return None if version.values is None else version
-        for part in self.parts:
+        for part in self.parts if parts is None else parts:
             position = part.find(row_id, ts)
             if position is not None:
                 return part, position
@@ -207,10 +222,11 @@ class Generation:
         self.next_row_id = first + count
         return RowId(first)
 
-    def apply(self, ops: Iterable[RowOp], ts: int) -> None:
+    def apply(self, ops: Iterable[RowOp], ts: int, over_parts: bool = False) -> None:
         """Make one transaction's operations committed versions that begin at ``ts``.
 
-        Raises StoreCorrupted when an operation does not replace the current version (L7).
+        ``over_parts``: the same transaction also loaded parts, and its operations may change their rows: what
+        they replace then never was visible. Raises StoreCorrupted when an operation does not replace the current version (L7).
         """
         rows = self.rows
         log = self.log
@@ -226,6 +242,8 @@ class Generation:
             if head is None:
                 if op.replaced and not self._end_part_row(row_id, op.replaced, ts):
                     raise StoreCorrupted(f"row {row_id} of shard {self.shard} has no version {op.replaced}")
+                if over_parts and not op.replaced:
+                    self._end_part_row(row_id, ts, ts)
                 if row_id >= self.next_row_id:
                     self.next_row_id = row_id + 1
                 version = Version(ts, values, None)

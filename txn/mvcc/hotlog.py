@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from txn.mvcc.version import INFINITY, Version
+from txn.types import ShardSpec
 
 SEGMENT_ROWS: Final = 1024
 SHIFT: Final = 10
@@ -34,7 +35,17 @@ IN_PART: Final = -2
 class Segment:
     """A run of entries. ``dead`` counts entries whose versions vacuum has dropped."""
 
-    __slots__ = ("arrow", "arrow_key", "begins", "dead", "ends", "max_begin", "number", "row_ids", "versions")
+    __slots__ = (
+        "arrow",
+        "arrow_spec",
+        "begins",
+        "dead",
+        "ends",
+        "max_begin",
+        "number",
+        "row_ids",
+        "versions",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -44,9 +55,9 @@ class Segment:
         self.ends: array[int] = array("q")
         self.dead = 0
         self.max_begin = 0
-        # The Arrow form of the first entries, as (spec version, rows) says; made by txn.snapshot.
+        # The Arrow table of the first entries under one schema; made by txn.snapshot.
         self.arrow: Any = None
-        self.arrow_key: tuple[int, int] = (-1, 0)
+        self.arrow_spec: ShardSpec | None = None
 
     def __len__(self) -> int:
         return len(self.versions)
@@ -139,4 +150,4 @@ class HotLog:
         """Forget converted segments (the schema has changed)."""
         for segment in self.segments.values():
             segment.arrow = None
-            segment.arrow_key = (-1, 0)
+            segment.arrow_spec = None

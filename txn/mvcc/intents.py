@@ -105,3 +105,7 @@ class OwnWrites:
             intent = self.seen(row_id, statement)
             if intent is not None and intent.values is not None:
                 yield row_id, intent.values
+
+    def forget_indexes(self) -> None:
+        """Make the indexes anew at their next use (the schema has changed)."""
+        self._indexes.clear()

@@ -82,6 +82,11 @@ class PartState:
         """Tell whether ``hidden`` needs the begins for a reader at ``ts``."""
         return ts < self.ref.max_begin
 
+    def ended_before(self, ts: int) -> Any:
+        """Return the positions that ended at or before ``ts`` as an Arrow array, or None."""
+        count = bisect_right(self._timestamps, ts)
+        return _int64(self._positions[:count]) if count else None
+
     @property
     def ended(self) -> int:
         """How many rows have ended."""

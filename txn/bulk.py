@@ -1,0 +1,234 @@
+"""Bulk load: Arrow batches become parts by reference (C18, DESIGN section 7).
+
+The table is locked X. Batches gather into parts of about a million rows, written and synced before the commit's
+log entry names them; the entry itself stays small. Duplicates are looked for once, over whole columns: among the
+new rows, against older parts whose key range overlaps, and against hot rows and own intents through the new
+parts' sidecars. A table that this transaction created or truncated has no old rows to look at.
+
+The parts belong to the transaction like intents: later statements of it read them, a rollback forgets them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.columns import RowPlan, int64_array, table_rows, table_schema
+from txn.errors import DuplicateKey
+from txn.mvcc.parts import PartState
+from txn.mvcc.version import INFINITY
+from txn.schema import find_duplicate, next_duplicate
+from txn.types import KeyRange, Row, RowId, ShardIndex, ShardSpec
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction, View
+
+PART_ROWS: Final = 1 << 20
+PART_BYTES: Final = 256 << 20
+CHUNK_ROWS: Final = 1000
+
+_ARROW_KEYS: Final = frozenset(
+    (
+        "bool",
+        "int16",
+        "int32",
+        "int64",
+        "text",
+        "bytes",
+        "uuid",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "decimal",
+    )
+)
+"""Kinds whose equality is the same in Arrow's hash tables as in an index."""
+
+
+async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any]) -> int:
+    """Write batches to parts of the transaction; returns the number of rows. The caller holds table X.
+
+    Raises DuplicateKey; then, and when ``batches`` fails, nothing of the load remains.
+    """
+    own = txn.own_writes(view)
+    mark = txn.savepoint()
+    old_parts = view.parts(INFINITY)
+    new_parts: list[PartState] = []
+    keys = {i.index: list[Any]() for i in view.spec.indexes if i.unique and _in_arrow(view.spec, i)}
+    schema = table_schema(view.spec.columns)
+    names = schema.names[:-2]
+    gathered: list[Any] = []
+    rows = size = total = 0
+
+    async def write() -> None:
+        nonlocal gathered, rows, size
+        table = pa.concat_tables(gathered)
+        gathered, rows, size = [], 0, 0
+        ref = await txn.core.log.write_part(view.shard, view.spec, table)
+        file = await txn.core.log.open_part(ref)
+        part = txn.core.announce_part(file, ref)
+        new_parts.append(part)
+        own.parts.append((txn.statement, part))
+
+        def undo() -> None:
+            own.parts.remove((statement, part))
+            txn.core.forget_announced(ref.name)
+            txn.core.discard_later(ref.name)
+
+        statement = txn.statement
+        txn.journal.append(undo)
+
+    try:
+        async for batch in batches:
+            count = batch.num_rows
+            if not count:
+                continue
+            first = view.generation.take_row_ids(count)
+            columns = [batch.column(name) for name in names]
+            columns.append(int64_array(array("q", range(first, first + count))))
+            columns.append(int64_array(array("q", bytes(8 * count))))
+            table = pa.Table.from_arrays(columns, schema=schema)
+            for definition in view.spec.indexes:
+                if definition.index in keys:
+                    keys[definition.index].append(table.select([f"c{a}" for a in definition.attnums]))
+            gathered.append(table)
+            rows += count
+            total += count
+            size += table.nbytes
+            if rows >= PART_ROWS or size >= PART_BYTES:
+                await write()
+        if gathered:
+            await write()
+        for definition in view.spec.indexes:
+            if definition.unique and new_parts:
+                await _check(txn, view, definition, keys.get(definition.index), old_parts, tuple(new_parts))
+    except BaseException:
+        txn.undo_to(mark)
+        raise
+    return total
+
+
+def _in_arrow(spec: ShardSpec, definition: ShardIndex) -> bool:
+    """Tell whether duplicates of an index can be found by Arrow."""
+    kinds = {c.attnum: c.type.kind for c in spec.columns}
+    return definition.nulls_distinct and all(kinds[a] in _ARROW_KEYS for a in definition.attnums)
+
+
+async def _check(
+    txn: StoreTransaction,
+    view: View,
+    definition: ShardIndex,
+    keys: list[Any] | None,
+    old_parts: tuple[PartState, ...],
+    new_parts: tuple[PartState, ...],
+) -> None:
+    """Raise DuplicateKey if a unique index would hold a key twice."""
+    overwritten = frozenset(view.own.rows) if view.own is not None else frozenset[RowId]()
+    if keys is None:
+        await _check_by_merge(view, definition, overwritten, old_parts, new_parts)
+    else:
+        table = pa.concat_tables(keys).drop_null()
+        duplicate = await asyncio.to_thread(_duplicate_within, table)
+        if duplicate is not None:
+            raise DuplicateKey(view.shard, definition.index, _values(view, definition, duplicate))
+        for part in old_parts:
+            if any(_overlap(definition, part, new) for new in new_parts):
+                await _check_part(view, definition, overwritten, part, table)
+    await _check_hot(view, definition, new_parts)
+
+
+def _duplicate_within(table: Any) -> dict[str, Any] | None:
+    """Return a key that occurs twice in a table of keys, or None."""
+    counted = table.group_by(table.column_names, use_threads=False).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted.column("count_all"), pa.scalar(1, pa.int64())))
+    if not twice.num_rows:
+        return None
+    found: dict[str, Any] = twice.slice(0, 1).to_pylist()[0]
+    return found
+
+
+def _values(view: View, definition: ShardIndex, found: dict[str, Any]) -> tuple[Any, ...]:
+    """Turn a row of Arrow's Python values into the value domain, for the error's sake."""
+    columns = tuple(c for c in view.spec.columns if c.attnum in definition.attnums)
+    schema = table_schema(columns)
+    table = pa.Table.from_pylist([{**found, "s_row_id": 0, "s_begin": 0}], schema=schema)
+    row = table_rows(table, RowPlan(view.spec, definition.attnums))[0]
+    return tuple(row[a - 1] for a in definition.attnums)
+
+
+def _overlap(definition: ShardIndex, one: PartState, other: PartState) -> bool:
+    """Tell whether the key ranges of two parts have anything in common."""
+    (low_a, high_a), (low_b, high_b) = _extremes(definition, one), _extremes(definition, other)
+    return low_a <= high_b and low_b <= high_a
+
+
+def _extremes(definition: ShardIndex, part: PartState) -> tuple[bytes, bytes]:
+    low, _p = next(iter(part.file.range(definition.index, KeyRange())))
+    high, _p = next(iter(part.file.range(definition.index, KeyRange(), reverse=True)))
+    return low, high
+
+
+async def _check_part(
+    view: View, definition: ShardIndex, overwritten: frozenset[RowId], part: PartState, keys: Any
+) -> None:
+    """Raise DuplicateKey if a live row of a part has one of ``keys``."""
+    names = [f"c{a}" for a in definition.attnums]
+    stored = (await part.file.read_arrow(definition.attnums)).select(names)
+
+    def meet() -> Any:
+        numbered = stored.append_column("position", int64_array(array("q", range(stored.num_rows))))
+        return numbered.join(keys, keys=names, join_type="left semi", use_threads=False)
+
+    met = await asyncio.to_thread(meet)
+    positions = met.column("position").to_pylist()
+    for at, position in enumerate(positions):
+        if position not in part.ends and part.file.row_id(position) not in overwritten:
+            found = met.slice(at, 1).to_pylist()[0]
+            found.pop("position")
+            raise DuplicateKey(view.shard, definition.index, _values(view, definition, found))
+
+
+async def _check_by_merge(
+    view: View,
+    definition: ShardIndex,
+    overwritten: frozenset[RowId],
+    old_parts: tuple[PartState, ...],
+    new_parts: tuple[PartState, ...],
+) -> None:
+    """As above, through the sidecars' order alone: for kinds whose equality Arrow does not know."""
+    pair = await asyncio.to_thread(find_duplicate, old_parts + new_parts, definition, overwritten)
+    while pair is not None:
+        (part, position), rest = pair
+        row = part.file.row(position, view.spec)
+        values: Row = row if isinstance(row, tuple) else await row
+        key = tuple(values[a - 1] for a in definition.attnums)
+        if not (definition.nulls_distinct and None in key):
+            raise DuplicateKey(view.shard, definition.index, key)
+        pair = await asyncio.to_thread(next_duplicate, rest)
+
+
+async def _check_hot(view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]) -> None:
+    """Raise DuplicateKey if a hot row or an own intent has a key of the new parts."""
+    generation = view.generation
+    make = generation.indexes[definition.index].make
+    padding = view.padding
+    own_rows = view.own.rows if view.own is not None else {}
+    hot = [h.values for r, h in generation.rows.items() if h.values is not None and r not in own_rows]
+    hot.extend(i.values for i in own_rows.values() if i.values is not None)
+    for count, values in enumerate(hot, 1):
+        if count % CHUNK_ROWS == 0:
+            await asyncio.sleep(0)
+        values = padding.pad(values)
+        if definition.nulls_distinct and make.has_null(make.of_row(values)):
+            continue
+        key = make.raw(values)
+        for part in new_parts:
+            for position in part.file.lookup(definition.index, key):
+                if part.file.row_id(position) not in own_rows:
+                    raise DuplicateKey(view.shard, definition.index, key)

@@ -1,0 +1,258 @@
+"""What all transactions share: shards, locks, holds, the way into the log, and applying what comes back.
+
+    Transaction.commit ──WriteSet──> committer ──(durable)──> apply ──> oracle ──> settle
+                                                              memory              callbacks, locks, futures
+
+``apply`` and ``settle`` run in one loop tick (``CommitterLike``): between them the oracle makes the commit
+readable, so nobody ever sees a timestamp whose writes are not in memory, nor a lock released before (D39).
+
+Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from txn.errors import TxnError
+from txn.holds import HoldRegistry
+from txn.locks.policy import Policy
+from txn.locks.table import LockTable
+from txn.mvcc.generation import Garbage, Generation
+from txn.mvcc.history import ShardHistory
+from txn.mvcc.parts import PartState
+from txn.records import Batch, PartSwap, WriteSet
+from txn.types import PartRef, RowId, ShardId, Timestamp, TxnId
+
+if TYPE_CHECKING:
+    from txn.durable import DurableLog, PartLike
+    from txn.transaction import StoreTransaction
+
+VACUUM_DELAY_S: Final = 0.02
+VACUUM_ROWS: Final = 500  # about a millisecond
+RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnOptions:
+    """Settings of a store's transactions.
+
+    ``retention_ms``: how far back reads stay possible without a hold. ``hot_rows``: hot rows per shard at which a
+    flush starts. ``hot_rows_total``: hot rows of all shards at which the largest are flushed. ``log_bytes``: log
+    size at which those are flushed that keep it from being trimmed.
+    """
+
+    policy: str | Policy = "detect"
+    lock_timeout_ms: int = 0
+    retention_ms: int = 0
+    hot_rows: int = 50_000
+    hot_rows_total: int = 400_000
+    log_bytes: int = 64 << 20
+
+
+@dataclass(slots=True)
+class SwapJob:
+    """A flush or compaction on its way through the committer. ``left``: the parts that left, once applied."""
+
+    generation: Generation
+    added: list[PartState]
+    left: list[PartState] | None = None
+
+
+def swap_key(swap: PartSwap) -> tuple[str, ...]:
+    """Identify a swap by the parts it names (their names are unique)."""
+    return (*swap.removed, "->", *(ref.name for ref in swap.added))
+
+
+class Coordinator:
+    """Shards by id, with everything that concerns more than one transaction."""
+
+    def __init__(self, log: DurableLog, options: TxnOptions, first_txn_id: int) -> None:
+        """``first_txn_id``: above all transaction ids ever used (ids order transactions by age)."""
+        self.log = log
+        self.options = options
+        self.locks = LockTable(options.policy)
+        self.shards: dict[ShardId, ShardHistory] = {}
+        self.garbage: Garbage = deque()
+        self.read_ts: Callable[[], Timestamp] = log.oracle.read_ts
+        self.holds = HoldRegistry(self.read_ts, self.read_ts(), options.retention_ms)
+        self.committing: dict[TxnId, StoreTransaction] = {}
+        self.active: dict[TxnId, StoreTransaction] = {}
+        self.failure: TxnError | None = None
+        self.doomed_parts: dict[str, int] = {}
+        self.on_changed: Callable[[Generation], None] = lambda _generation: None
+        self._next_txn_id = first_txn_id
+        self._new_parts: dict[str, PartState] = {}
+        self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
+        self._recent: OrderedDict[int, int] = OrderedDict()
+        self._vacuum: asyncio.TimerHandle | None = None
+
+    def new_txn_id(self) -> TxnId:
+        """Return the next transaction id; younger transactions have larger ones."""
+        txn_id = self._next_txn_id
+        self._next_txn_id = txn_id + 1
+        return TxnId(txn_id)
+
+    # -- applying ----------------------------------------------------------------------------------
+
+    def apply(self, batch: Batch, seq: int) -> None:
+        """Apply a durable batch to memory (committer's ``applier``; also recovery). Idempotent."""
+        for writes in batch.writes:
+            self.apply_writes(writes)
+        for swap in batch.swaps:
+            self._apply_swap(swap)
+
+    def apply_writes(self, writes: WriteSet) -> None:
+        """Apply one transaction. The parts it names have been announced with ``announce_part``."""
+        ts = writes.ts
+        owner = self.committing.get(writes.txn)
+        shards = self.shards
+        for change in writes.schema:
+            history = shards.get(change.shard)
+            if history is not None and history.latest.begin >= ts:
+                continue  # applied already (C27)
+            if change.forget:
+                if history is not None:
+                    history.change(ts, None, None)
+                continue
+            spec = change.spec
+            latest = None if history is None else history.latest
+            if spec is None:
+                spec = None if latest is None else latest.spec
+            if spec is None:
+                raise AssertionError(f"shard {change.shard} is registered without a schema")
+            current = None if latest is None else latest.generation
+            if current is None or change.truncate:
+                generation = None if owner is None else owner.new_generation(change.shard)
+                if generation is None:
+                    number = 0 if current is None else current.number + 1
+                    first = 1 if current is None else current.next_row_id
+                    generation = Generation(spec, number, self.garbage, first)
+                generation.last_change = max(generation.last_change, ts)
+                if current is not None:
+                    current.last_change = ts
+                current = generation
+            if current.spec is not spec:
+                current.set_spec(spec)
+            if history is None:
+                shards[change.shard] = ShardHistory(ts, current, spec)
+            else:
+                history.change(ts, current, spec)
+        for shard in writes.shards:
+            history = shards.get(shard.shard)
+            live = None if history is None else history.latest.generation
+            if live is None:
+                continue  # dropped since (replay)
+            if shard.parts:
+                live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
+                live.next_row_id = max(live.next_row_id, shard.next_row_id)
+            if shard.ops:
+                live.apply(shard.ops, ts, bool(shard.parts))
+
+    def announce_part(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
+        """Make an open part known by name before the batch that names it is applied."""
+        part = PartState(file, ref, ends)
+        self._new_parts[ref.name] = part
+        return part
+
+    def forget_announced(self, name: str) -> None:
+        """Take an announcement back (the load was rolled back)."""
+        self._new_parts.pop(name, None)
+
+    def _part_of(self, ref: PartRef) -> PartState:
+        part = self._new_parts.pop(ref.name, None)
+        if part is None:
+            raise AssertionError(f"part {ref.name} was not announced")
+        part.ref = part.file.ref = ref
+        return part
+
+    def _apply_swap(self, swap: PartSwap) -> None:
+        job = self.swap_jobs.pop(swap_key(swap), None)
+        if job is not None:
+            job.left = job.generation.swap(swap.removed, job.added)
+
+    def settle(self, batch: Batch) -> None:
+        """The batch is readable now: run callbacks, release locks, wake who waits (committer's after_apply)."""
+        for writes in batch.writes:
+            owner = self.committing.pop(writes.txn, None)
+            if owner is not None:
+                self._recent[writes.ts] = owner.session
+                owner.settled(writes.ts)
+            for shard in writes.shards:
+                history = self.shards.get(shard.shard)
+                if history is not None and history.latest.generation is not None:
+                    self.on_changed(history.latest.generation)
+        while len(self._recent) > RECENT_COMMITS:
+            self._recent.popitem(last=False)
+        if self.garbage and self._vacuum is None:
+            self._vacuum = asyncio.get_running_loop().call_later(VACUUM_DELAY_S, self.vacuum)
+
+    def session_of(self, ts: int) -> int:
+        """Return the session that committed at ``ts``, 0 if that is not remembered."""
+        return self._recent.get(ts, 0)
+
+    # -- garbage -----------------------------------------------------------------------------------
+
+    def vacuum(self) -> None:
+        """Drop versions that nobody can read any more: a bounded piece of work, then again if there is more.
+
+        The queue is ordered by the timestamp at which versions were superseded (L34).
+        """
+        if self._vacuum is not None:
+            self._vacuum.cancel()
+            self._vacuum = None
+        watermark = self.holds.low_watermark()
+        garbage = self.garbage
+        for _ in range(VACUUM_ROWS):
+            if not garbage or garbage[0][0] > watermark:
+                break
+            _ts, generation, row_id = garbage.popleft()
+            generation.vacuum_row(row_id, watermark)
+        if garbage and self.failure is None:
+            delay = 0.0 if garbage[0][0] <= watermark else VACUUM_DELAY_S
+            self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
+
+    def forget_history(self) -> None:
+        """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""
+        watermark = self.holds.low_watermark()
+        for shard, history in list(self.shards.items()):
+            for generation in history.prune(watermark):
+                for part in generation.parts:
+                    self.discard_later(part.ref.name)
+            entry = history.latest
+            if len(history.entries) == 1 and entry.generation is not None and not entry.generation.pinned:
+                entry.generation.forget_indexes()
+            if len(history.entries) == 1 and entry.generation is None:
+                manifest = self.log.manifests.get(shard)
+                if manifest is None or manifest.forgotten:
+                    del self.shards[shard]
+
+    def discard_later(self, part: str) -> None:
+        """Delete a part's files once nobody can have captured it: when all holds of now are gone."""
+        self.doomed_parts[part] = self.holds.latest_serial
+
+    def stop_vacuum(self) -> None:
+        """End the background work (close)."""
+        if self._vacuum is not None:
+            self._vacuum.cancel()
+            self._vacuum = None
+        self.garbage.clear()
+
+    # -- checking ----------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Check every invariant of locks and generations (tests, simulation)."""
+        self.locks.validate()
+        for history in self.shards.values():
+            for generation in history.generations():
+                generation.validate()
+
+    def conflicting_session(self, generation: Generation, row_id: RowId) -> tuple[int, int]:
+        """Return (timestamp, session) of the newest change of a row, zeros if unknown."""
+        head = generation.rows.get(row_id)
+        if head is None:
+            return 0, 0
+        return head.begin, self.session_of(head.begin)

@@ -1,0 +1,81 @@
+"""Read holds: who still reads at which timestamp, and what may therefore be forgotten (A30, C40, D71, U16).
+
+One registry for the whole store. A hold at ``ts`` promises that every version visible at ``ts`` stays readable
+and that every part file captured while it is held stays on disk. The *low watermark* is the lowest timestamp
+anyone may still read; versions superseded at or below it may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from txn.errors import ReadBelowSince
+from txn.types import Timestamp
+
+
+class Hold:
+    """One promise. ``serial`` orders holds by when they were taken. Release it once."""
+
+    __slots__ = ("serial", "ts")
+
+    def __init__(self, serial: int, ts: Timestamp) -> None:
+        self.serial = serial
+        self.ts = ts
+
+
+class HoldRegistry:
+    """All holds of a store.
+
+    ``since`` is the lowest readable timestamp; it only grows, and never past a hold.
+    """
+
+    def __init__(self, read_ts: Callable[[], Timestamp], since: Timestamp, retention_ms: int = 0) -> None:
+        """``retention_ms``: how far into the past reads stay possible without a hold."""
+        self._read_ts = read_ts
+        self._retention = retention_ms << 16
+        self._holds: dict[int, Hold] = {}
+        self._serial = 0
+        self.since = since
+
+    def acquire(self, ts: Timestamp | None = None) -> Hold:
+        """Hold ``ts`` (default: now). Raises ReadBelowSince when it is not readable any more."""
+        if ts is None:
+            ts = self._read_ts()
+        elif ts < self.since:
+            raise ReadBelowSince(ts, self.since)
+        serial = self._serial = self._serial + 1
+        hold = Hold(serial, ts)
+        self._holds[serial] = hold
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """Give a hold up. Idempotent."""
+        self._holds.pop(hold.serial, None)
+
+    def __len__(self) -> int:
+        """Number of holds."""
+        return len(self._holds)
+
+    def restart(self) -> Timestamp:
+        """After recovery: nothing below the present is readable. Returns ``since``."""
+        self.since = max(self.since, self._read_ts())
+        return self.since
+
+    @property
+    def latest_serial(self) -> int:
+        """The serial of the newest hold ever taken."""
+        return self._serial
+
+    def oldest_serial(self) -> int:
+        """Return the serial of the oldest hold, or one above the newest ever taken."""
+        return min(self._holds, default=self._serial + 1)
+
+    def low_watermark(self) -> Timestamp:
+        """Advance ``since`` as far as holds and retention allow, and return it."""
+        lowest = Timestamp(self._read_ts() - self._retention)
+        for hold in self._holds.values():
+            if hold.ts < lowest:
+                lowest = hold.ts
+        if lowest > self.since:
+            self.since = lowest
+        return self.since

@@ -1,0 +1,64 @@
+"""What a shard was at each timestamp: its schema and its generation (D77, L33).
+
+    since   40         70           90
+      v1 ────┤ ALTER v2 ┤ TRUNCATE v2 ┤ DROP
+      gen 0    gen 0      gen 1         -
+
+A reader at ``ts`` uses the newest entry at or below ``ts``. Entries go when the low watermark has passed the next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from txn.mvcc.generation import Generation
+from txn.types import ShardSpec
+
+
+class Entry(NamedTuple):
+    """From ``begin`` on. ``generation`` and ``spec`` are None after a DROP."""
+
+    begin: int
+    generation: Generation | None
+    spec: ShardSpec | None
+
+
+class ShardHistory:
+    """The entries of one shard, oldest first; there is at least one."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, begin: int, generation: Generation, spec: ShardSpec) -> None:
+        self.entries: list[Entry] = [Entry(begin, generation, spec)]
+
+    def at(self, ts: int) -> Entry | None:
+        """Return the entry a reader at ``ts`` uses; None when the shard did not exist yet or any more."""
+        for entry in reversed(self.entries):
+            if entry.begin <= ts:
+                return entry if entry.generation is not None else None
+        return None
+
+    @property
+    def latest(self) -> Entry:
+        """The newest entry (its generation is None after a DROP)."""
+        return self.entries[-1]
+
+    def change(self, begin: int, generation: Generation | None, spec: ShardSpec | None) -> None:
+        """Add an entry. ``begin`` is above all others."""
+        self.entries.append(Entry(begin, generation, spec))
+
+    def generations(self) -> list[Generation]:
+        """Return the distinct generations, oldest first."""
+        out: list[Generation] = []
+        for entry in self.entries:
+            if entry.generation is not None and entry.generation not in out:
+                out.append(entry.generation)
+        return out
+
+    def prune(self, watermark: int) -> list[Generation]:
+        """Forget entries nobody at or above ``watermark`` uses; returns the generations that left."""
+        before = self.generations()
+        while len(self.entries) > 1 and self.entries[1].begin <= watermark:
+            del self.entries[0]
+        left = self.generations()
+        return [g for g in before if g not in left]

@@ -1,0 +1,246 @@
+"""Transactional DDL on shards (U10, D77, N10): create, alter, truncate, drop, as part of a transaction.
+
+A change is first a ``SchemaState`` of the transaction alone, undone like any intent by its journal; it becomes an
+entry of the shard's history when the commit is applied. The shard is locked X meanwhile, and readers at older
+timestamps go on with the older schema and generation.
+
+A new index is entered in the generation at once, which is harmless to others: their schema does not name it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from txn.errors import DuplicateKey
+from txn.mvcc.generation import Generation, Padding
+from txn.mvcc.index import HotIndex
+from txn.mvcc.intents import OwnWrites
+from txn.mvcc.keys import KeyMaker
+from txn.mvcc.parts import PartState
+from txn.mvcc.version import INFINITY, Version
+from txn.types import KeyRange, RowId, ShardId, ShardIndex, ShardSpec
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction, View
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
+
+CHUNK_ROWS: Final = 1000
+FLUSH_POLL_S: Final = 0.005
+
+
+class SchemaState(NamedTuple):
+    """A shard that this transaction has created, altered, truncated or dropped."""
+
+    generation: Generation
+    spec: ShardSpec
+    own: OwnWrites | None
+    created: bool = False
+    truncated: bool = False
+    dropped: bool = False
+
+
+def _set(txn: StoreTransaction, shard: ShardId, state: SchemaState) -> None:
+    before = txn.schema_states.get(shard)
+
+    def undo() -> None:
+        if before is None:
+            txn.schema_states.pop(shard, None)
+        else:
+            txn.schema_states[shard] = before
+        txn.forget_view(shard)
+
+    txn.schema_states[shard] = state
+    txn.forget_view(shard)
+    txn.journal.append(undo)
+
+
+def _state(txn: StoreTransaction, view: View) -> SchemaState:
+    return txn.schema_states.get(view.shard) or SchemaState(view.generation, view.spec, view.own)
+
+
+def create(txn: StoreTransaction, spec: ShardSpec) -> None:
+    """Make a new shard, empty, known to this transaction until it commits. ValueError if the id is taken."""
+    if spec.shard in txn.core.shards or spec.shard in txn.schema_states:
+        raise ValueError(f"shard {spec.shard} exists")
+    generation = Generation(spec, 0, txn.core.garbage)
+    _set(txn, spec.shard, SchemaState(generation, spec, None, created=True))
+
+
+def truncate(txn: StoreTransaction, shard: ShardId) -> None:
+    """Start an empty generation. The caller holds X."""
+    view = txn.view(shard)
+    state = _state(txn, view)
+    own = txn.own_of(shard)
+    old = view.generation
+    generation = Generation(state.spec, old.number + 1, txn.core.garbage, old.next_row_id)
+
+    def undo() -> None:
+        txn.replace_own(shard, own)
+        txn.forget_view(shard)
+
+    txn.replace_own(shard, None)
+    txn.journal.append(undo)
+    _set(txn, shard, state._replace(generation=generation, own=None, truncated=not state.created))
+
+
+def drop(txn: StoreTransaction, shard: ShardId) -> None:
+    """Forget a shard. The caller holds X."""
+    _set(txn, shard, _state(txn, txn.view(shard))._replace(dropped=True))
+
+
+def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
+    """Change the schema; new indexes are built and unique ones checked. The caller holds X."""
+    view = txn.view(spec.shard)
+    state = _state(txn, view)
+    generation = view.generation
+    while generation.flushing:
+        yield asyncio.sleep(FLUSH_POLL_S)  # upkeep writes parts without the new indexes
+    generation.pinned += 1
+    txn.at_end.append(lambda: _unpin(generation))
+    added = [i for i in spec.indexes if i.index not in generation.indexes]
+    checked = [
+        i for i in spec.indexes
+        if i.unique and i not in view.spec.indexes
+    ]  # fmt: skip
+    old_padding = generation.padding
+
+    def undo() -> None:
+        generation.padding = old_padding
+        for definition in added:
+            generation.indexes.pop(definition.index, None)
+        _rebuild_own(txn, view)
+
+    generation.padding = Padding(spec.columns)
+    txn.journal.append(undo)
+    _widen_own(txn, view, generation.padding)
+    for definition in added:
+        index = generation.indexes[definition.index] = HotIndex(
+            KeyMaker(spec.columns, definition), definition
+        )
+        yield from _fill(generation, index)
+    _set(txn, spec.shard, state._replace(spec=spec))
+    changed = txn.view(spec.shard)
+    for definition in added:
+        for part in changed.parts(INFINITY):
+            yield txn.core.log.build_sidecar(part.ref, spec, definition.index)
+    for definition in checked:
+        yield from _check_no_duplicates(txn, changed, definition)
+
+
+def _unpin(generation: Generation) -> None:
+    generation.pinned -= 1
+
+
+def _rebuild_own(txn: StoreTransaction, view: View) -> None:
+    own = txn.own_of(view.shard)
+    if own is not None:
+        own.forget_indexes()
+
+
+def _widen_own(txn: StoreTransaction, view: View, padding: Padding) -> None:
+    """Give own intents the new columns. Values are only appended, so undoing needs nothing."""
+    own = txn.own_of(view.shard)
+    if own is not None:
+        own.forget_indexes()
+        for newest in own.rows.values():
+            intent = newest
+            while intent is not None:
+                if intent.values is not None and len(intent.values) < padding.width:
+                    intent.values = padding.pad(intent.values)
+                if intent.older is None:
+                    break
+                intent = intent.older
+
+
+def _fill(generation: Generation, index: HotIndex) -> Steps[None]:
+    """Enter all hot versions in a new index, in pieces; it is registered already, so vacuum keeps it right."""
+    padding = generation.padding
+    for count, row_id in enumerate(list(generation.rows), 1):
+        version: Version | None = generation.rows.get(row_id)
+        while version is not None:
+            if version.values is not None:
+                index.add(index.make.of_row(padding.pad(version.values)), row_id)
+            version = version.older
+        if count % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+
+
+def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardIndex) -> Steps[None]:
+    """Raise DuplicateKey if live rows (own ones included) share a key. The shard is locked X."""
+    generation = view.generation
+    own = txn.own_of(view.shard)
+    own_rows = own.rows if own is not None else {}
+    index = generation.indexes[definition.index]
+    make = index.make
+    padding = view.padding
+    parts = view.parts(INFINITY)
+    seen: dict[Any, RowId] = {}
+    live: list[tuple[RowId, Any]] = []
+    for row_id, head in list(generation.rows.items()):
+        if head.values is not None and RowId(row_id) not in own_rows:
+            live.append((RowId(row_id), padding.pad(head.values)))
+    for own_id, intent in own_rows.items():
+        if intent.values is not None:
+            live.append((own_id, padding.pad(intent.values)))
+    for count, (row_id, values) in enumerate(live, 1):
+        if count % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+        key = make.of_row(values)
+        if make.has_null(key) and definition.nulls_distinct:
+            continue
+        if seen.setdefault(key, row_id) != row_id:
+            raise DuplicateKey(view.shard, definition.index, make.raw(values))
+        for part in parts:
+            for position in part.file.lookup(definition.index, make.raw(values)):
+                other = part.file.row_id(position)
+                if position not in part.ends and other != row_id and other not in own_rows:
+                    raise DuplicateKey(view.shard, definition.index, make.raw(values))
+    if parts:
+        skip = frozenset(own_rows)
+        pair = yield asyncio.to_thread(find_duplicate, parts, definition, skip)
+        while pair is not None:
+            (part, position), rest = pair
+            row = part.file.row(position, view.spec)
+            if not isinstance(row, tuple):
+                row = yield row
+            if not (definition.nulls_distinct and None in make.raw(row)):
+                raise DuplicateKey(view.shard, definition.index, make.raw(row))
+            pair = yield asyncio.to_thread(next_duplicate, rest)
+
+
+Entries: TypeAlias = Iterator[tuple[bytes, RowId, PartState, int]]
+
+
+def _entries(part: PartState, definition: ShardIndex, skip: frozenset[RowId]) -> Entries:
+    ends = part.ends
+    for key, position in part.file.range(definition.index, KeyRange()):
+        if position not in ends:
+            row_id = part.file.row_id(position)
+            if row_id not in skip:
+                yield key, row_id, part, position
+
+
+def find_duplicate(
+    parts: tuple[PartState, ...], definition: ShardIndex, skip: frozenset[RowId]
+) -> tuple[tuple[PartState, int], Any] | None:
+    """Merge the parts' sidecars and return the first key met twice: its place, and how to go on.
+
+    Runs in a thread: parts do not change while the table is locked X.
+    """
+    merged = heapq.merge(*(_entries(p, definition, skip) for p in parts), key=lambda e: e[0])
+    return next_duplicate([None, merged])
+
+
+def next_duplicate(state: list[Any]) -> tuple[tuple[PartState, int], Any] | None:
+    """Go on with a merge."""
+    before, merged = state
+    for entry in merged:
+        if before is not None and entry[0] == before[0] and entry[1] != before[1]:
+            return (entry[2], entry[3]), [entry, merged]
+        before = entry
+    return None

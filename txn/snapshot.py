@@ -1,0 +1,197 @@
+"""What executors read: a shard at one timestamp as parts minus hidden rows plus one Arrow table of hot rows.
+
+A snapshot is captured in one loop tick (``_capture``): the tuple of parts, the segments of the columnar log and
+how far they go, and up to where hot versions are in parts already. After that nothing can disturb it: parts and
+segments are never changed in a way a held timestamp could see. Work that takes long is then done in pieces.
+
+    hot = for each segment: entries with begin <= ts < end, except those that are in a part
+          minus rows the reader has written itself, plus its own
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Generator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.api import ShardStats
+from txn.columns import int64_array, rows_to_table, table_schema
+from txn.mvcc.hotlog import Segment
+from txn.mvcc.parts import PartState
+from txn.types import Row, RowId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction, View
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
+
+CHUNK_ROWS: Final = 2000
+"""Rows converted or scanned between two turns of the event loop: two to five milliseconds."""
+
+
+class _Capture(NamedTuple):
+    """A shard at one moment."""
+
+    ts: int
+    parts: tuple[PartState, ...]
+    segments: tuple[tuple[Segment, int], ...]
+    resident: int
+    hidden: frozenset[RowId]
+    own_rows: list[tuple[RowId, Row]]
+
+
+def _capture(txn: StoreTransaction, view: View) -> _Capture:
+    generation = view.generation
+    own = view.own
+    ts = txn.core.read_ts() if txn.writing else txn.read_ts
+    hidden: frozenset[RowId] = frozenset()
+    own_rows: list[tuple[RowId, Row]] = []
+    if own is not None and own.rows:
+        hidden = own.hidden_ids(txn.statement)
+        own_rows = list(own.visible_rows(txn.statement))
+    return _Capture(
+        ts, view.parts(txn.statement), generation.log.capture(), generation.resident, hidden, own_rows
+    )
+
+
+def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
+    """Make the snapshot of a shard at the transaction's timestamp, own intents included."""
+    at = _capture(txn, view)
+    spec = view.spec
+    tables: list[Any] = []
+    converted = 0
+    for segment, length in at.segments:
+        mask = _mask(segment, length, at.ts, at.resident)
+        if mask is False:
+            continue
+        if segment.arrow is None or segment.arrow_spec is not spec or segment.arrow.num_rows < length:
+            converted += length
+            if converted > CHUNK_ROWS:
+                yield asyncio.sleep(0)
+                converted = length
+            table = rows_to_table(
+                spec,
+                [v.values or () for v in segment.versions[:length]],
+                segment.row_ids[:length],
+                segment.begins[:length],
+            )
+            segment.arrow, segment.arrow_spec = table, spec
+        else:
+            table = segment.arrow if segment.arrow.num_rows == length else segment.arrow.slice(0, length)
+        tables.append(table if mask is True else table.filter(mask))
+    hot = pa.concat_tables(tables) if tables else table_schema(spec.columns).empty_table()
+    if at.hidden:
+        if hot.num_rows:
+            ids = pa.array(at.hidden, pa.int64())
+            hot = hot.filter(pc.invert(pc.is_in(hot.column("s_row_id"), value_set=ids)))
+        own_tables = [hot]
+        for start in range(0, len(at.own_rows), CHUNK_ROWS):
+            if start:
+                yield asyncio.sleep(0)
+            chunk = at.own_rows[start : start + CHUNK_ROWS]
+            own_tables.append(
+                rows_to_table(spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk))
+            )
+        hot = pa.concat_tables(own_tables)
+    extra = yield from _own_positions(at)
+    parts: list[SnapshotPart] = []
+    for part in at.parts:
+        begins = None
+        if part.needs_begins(at.ts):
+            begins = (yield part.file.read_arrow([])).column("s_begin").combine_chunks()
+        parts.append(SnapshotPart(part.ref, part.hidden(at.ts, extra.get(part.ref.name, ()), begins)))
+    return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot)
+
+
+def _mask(segment: Segment, length: int, ts: int, resident: int) -> Any:
+    """Return which of a segment's first entries a reader at ``ts`` sees: True (all), False (none) or an array."""
+    ends = int64_array(segment.ends[:length])
+    limit = pa.scalar(ts, pa.int64())
+    mask = pc.greater(ends, limit)
+    begins = None
+    if segment.max_begin > ts:
+        begins = int64_array(segment.begins[:length])
+        mask = pc.and_(mask, pc.less_equal(begins, limit))
+    if resident:
+        # What was current at the flush is in a part.
+        if begins is None:
+            begins = int64_array(segment.begins[:length])
+        cut = pa.scalar(resident, pa.int64())
+        mask = pc.and_(mask, pc.or_(pc.greater(begins, cut), pc.less_equal(ends, cut)))
+    seen = mask.true_count
+    return True if seen == length else mask if seen else False
+
+
+def _own_positions(at: _Capture) -> Steps[dict[str, list[int]]]:
+    """Return per part the positions that the reader's own intents replace."""
+    extra: dict[str, list[int]] = {}
+    if not at.hidden or not at.parts:
+        return extra
+    for done, row_id in enumerate(at.hidden, 1):
+        if done % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+        for part in at.parts:
+            for position in part.file.positions(row_id):
+                extra.setdefault(part.ref.name, []).append(position)
+    return extra
+
+
+async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRow]]:
+    """Yield the rows of a shard in chunks: hot ones, own ones, then those of parts."""
+    at = _capture(txn, view)
+    spec = view.spec
+    padding = view.padding
+    width = padding.width
+    ts, resident, hidden = at.ts, at.resident, at.hidden
+    chunk: list[StoredRow] = []
+    for segment, length in at.segments:
+        begins, ends, row_ids = segment.begins, segment.ends, segment.row_ids
+        for offset in range(length):
+            begin = begins[offset]
+            end = ends[offset]
+            if begin > ts or end <= ts or (begin <= resident and end > resident):
+                continue
+            row_id = RowId(row_ids[offset])
+            if row_id in hidden:
+                continue
+            values = segment.versions[offset].values
+            assert values is not None
+            if len(values) < width:
+                values = padding.pad(values)
+            chunk.append(StoredRow(row_id, values, Timestamp(begin)))
+        if len(chunk) >= CHUNK_ROWS:
+            yield chunk
+            chunk = []
+            await asyncio.sleep(0)
+    chunk.extend(StoredRow(row_id, values, Timestamp(0)) for row_id, values in at.own_rows)
+    if chunk:
+        yield chunk
+    for part in at.parts:
+        async for rows in scan_part(part, spec, ts, hidden):
+            yield rows
+
+
+async def scan_part(
+    part: PartState, spec: ShardSpec, ts: int, hidden: frozenset[RowId] = frozenset()
+) -> AsyncIterator[list[StoredRow]]:
+    """Yield the rows of one part that a reader at ``ts`` sees, in the part's order."""
+    plain = not part.ends and not hidden and not part.needs_begins(ts)
+    file = part.file
+    async for first, rows in file.scan(spec):
+        for start in range(0, len(rows), CHUNK_ROWS):
+            chunk: list[StoredRow] = []
+            for position, values in enumerate(rows[start : start + CHUNK_ROWS], first + start):
+                if plain or part.visible(position, ts):
+                    row_id = file.row_id(position)
+                    if row_id not in hidden:
+                        chunk.append(StoredRow(row_id, values, Timestamp(part.begin(position))))
+            if chunk:
+                yield chunk
+            await asyncio.sleep(0)
+
+
+__all__ = ["ShardStats", "scan", "scan_part", "take"]

@@ -1,0 +1,167 @@
+"""The store: shards, transactions, log and upkeep put together. The engine's composition root calls ``open_store``.
+
+store = await open_store(StorageConfig(path=...), clock=..., rng=..., ids=...)
+txn = store.begin()
+...
+await store.close()
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from txn.coordinator import Coordinator, TxnOptions
+from txn.durable import DurableLog, StorageConfig
+from txn.errors import TxnError
+from txn.flush import Flusher
+from txn.holds import Hold
+from txn.locks.table import LockRow
+from txn.recovery import recover
+from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
+from txn.transaction import StoreTransaction
+from txn.types import ShardId, ShardSpec, Timestamp
+
+
+class ShardStore:
+    """Implements ``txn.api.Store``. Made by ``open_store``; used from one event loop."""
+
+    def __init__(self, core: Coordinator, flusher: Flusher) -> None:
+        """Use ``open_store``."""
+        self.core = core
+        self._flusher = flusher
+        self._closed = False
+
+    @property
+    def failed(self) -> Exception | None:
+        """Why nothing can be committed any more (the server must stop), or None."""
+        return self.core.log.committer.failed
+
+    def on_failure(self, callback: Callable[[Exception], None]) -> None:
+        """Call ``callback`` when nothing can be committed any more (Fenced, CommitUnknown)."""
+        self.core.log.committer.on_failure = callback
+
+    def begin(
+        self,
+        *,
+        read_only: bool = False,
+        session: int = 0,
+        deadline_ms: int | None = None,
+        at: Timestamp | None = None,
+        lock_timeout_ms: int | None = None,
+    ) -> StoreTransaction:
+        """See ``txn.api``. ``at``: read at that timestamp (read-only).
+
+        Raises ReadBelowSince when ``at`` is not readable any more; ValueError when it is in the future or the
+        transaction may write.
+        """
+        if at is not None:
+            if not read_only:
+                raise ValueError("only a read-only transaction reads in the past")
+            if at > self.core.read_ts():
+                raise ValueError("the timestamp is in the future")
+        txn = StoreTransaction(
+            self.core, read_only=read_only, session=session, at=at, deadline_ms=deadline_ms
+        )
+        if lock_timeout_ms is not None:
+            txn.owner.lock_timeout_ms = lock_timeout_ms
+        return txn
+
+    def read_ts(self) -> Timestamp:
+        """See ``txn.api``."""
+        return self.core.read_ts()
+
+    @property
+    def since(self) -> Timestamp:
+        """The lowest readable timestamp."""
+        return self.core.holds.since
+
+    def hold(self, ts: Timestamp | None = None) -> Hold:
+        """Take a read hold for something that is no transaction; give it back with ``release``."""
+        return self.core.holds.acquire(ts)
+
+    def release(self, hold: Hold) -> None:
+        """Release a hold. Idempotent."""
+        self.core.holds.release(hold)
+
+    def shards(self) -> Iterator[tuple[ShardId, ShardSpec]]:
+        """Yield the shards that exist now with their schemas."""
+        for shard, history in self.core.shards.items():
+            spec = history.latest.spec
+            if spec is not None:
+                yield shard, spec
+
+    def lock_rows(self) -> Iterator[LockRow]:
+        """Yield the lock table for ``pg_locks``."""
+        return self.core.locks.rows()
+
+    def blocked_by(self, session: int) -> list[int]:
+        """Return the sessions that a session waits for (``pg_blocking_pids``)."""
+        return self.core.locks.blockers(session)
+
+    def cancel_waits(self, session: int) -> None:
+        """See ``txn.api``."""
+        self.core.locks.cancel(session)
+
+    async def flush(self, shard: ShardId | None = None) -> None:
+        """See ``txn.api``. Also merges parts and trims the log; returns when all of it is durable."""
+        await self._flusher.flush(shard)
+
+    async def idle(self) -> None:
+        """Wait until no upkeep is running or wanted (tests, orderly measurements)."""
+        await self._flusher.idle()
+
+    def validate(self) -> None:
+        """Check every invariant; raises AssertionError (tests, simulation)."""
+        self.core.validate()
+
+    async def close(self) -> None:
+        """See ``txn.api``. Open transactions are rolled back. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for txn in list(self.core.active.values()):
+            txn.rollback()
+        await self._flusher.stop()
+        self.core.stop_vacuum()
+        await self.core.log.close()
+
+
+async def open_store(
+    config: StorageConfig,
+    options: TxnOptions | None = None,
+    *,
+    clock: Clock | None = None,
+    rng: Rng | None = None,
+    ids: IdGen | None = None,
+) -> ShardStore:
+    """Open (or create) the data directory, recover, and return a store ready for transactions.
+
+    Raises:
+        DataDirectoryInUse, UnknownFormat, OutOfSpace: see ``DurableLog.open``.
+    """
+    log = await DurableLog.open(config, clock or SystemClock(), rng or SystemRng(), ids or SystemIdGen())
+    return await start_store(log, options)
+
+
+async def start_store(log: DurableLog, options: TxnOptions | None = None) -> ShardStore:
+    """Recover from an opened log and start (simulation assembles the log itself)."""
+    core = Coordinator(log, options or TxnOptions(), first_txn_id=(log.epoch << 32) + 1)
+    try:
+        await recover(core)
+        log.committer.applier = core.apply
+        log.committer.after_apply = core.settle
+        log.start()
+    except BaseException:
+        await asyncio.shield(_close_quietly(log))
+        raise
+    flusher = Flusher(core)
+    flusher.start()
+    return ShardStore(core, flusher)
+
+
+async def _close_quietly(log: DurableLog) -> None:
+    try:
+        await log.close()
+    except TxnError:
+        return
