@@ -1,0 +1,238 @@
+r"""COPY TO: rows of values or Arrow batches -> text, CSV or binary rows.
+
+``framed`` encoders wrap every row in a CopyData message of its own, as PostgreSQL sends them:
+
+    d | int32 length | row
+
+The result then is ready for the socket; without framing it is the bytes of a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from pgwire.codecs import domain
+from pgwire.codecs.columnar import CHUNK_ROWS, _length_table, _text_column, values_of
+from pgwire.codecs.copy import BINARY_SIGNATURE, CopyOptions
+from pgwire.codecs.registry import binary_encoder, codec, text_printer
+from pgwire.codecs.settings import CodecSettings
+
+CopyEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, int]]
+
+_CONTROLS: Final = {
+    "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
+}  # fmt: skip
+# Types whose text holds neither backslash, control character nor any possible delimiter but these.
+_SAFE_CHARACTERS: Final = frozenset("0123456789+-.:eEtfaInNyi ")
+
+
+def copy_header(options: CopyOptions, columns: Sequence[str]) -> bytes:
+    """Return what precedes the rows: the binary signature, the header line, or nothing."""
+    if options.format == "binary":
+        return BINARY_SIGNATURE + bytes(8)
+    if not options.header:
+        return b""
+    delimiter = options.effective_delimiter
+    if options.format == "csv":
+        quote = _csv_quoter(options, forced=False, single=len(columns) == 1)
+        return (delimiter.join([quote(name) for name in columns]) + "\n").encode("utf-8")
+    escape = _text_escaper(options)
+    return (delimiter.join([escape(name) for name in columns]) + "\n").encode("utf-8")
+
+
+def copy_trailer(options: CopyOptions) -> bytes:
+    """Return what follows the rows: the binary end marker, or nothing."""
+    return b"\xff\xff" if options.format == "binary" else b""
+
+
+def _text_escaper(options: CopyOptions) -> Callable[[str], str]:
+    delimiter = options.effective_delimiter
+    special = re.compile("[\b\f\n\r\t\v\\\\" + re.escape(delimiter) + "]")
+    table = {**_CONTROLS}
+    if delimiter not in table:
+        table[delimiter] = "\\" + delimiter
+
+    def escape(text: str) -> str:
+        if special.search(text):
+            return special.sub(lambda match: table[match[0]], text)
+        return text
+
+    return escape
+
+
+def _csv_quoter(options: CopyOptions, *, forced: bool, single: bool) -> Callable[[str], str]:
+    quote, escape = options.effective_quote, options.effective_escape
+    delimiter, null = options.effective_delimiter, options.effective_null
+    special = re.compile("[\r\n" + re.escape(delimiter + quote) + "]")
+
+    def show(text: str) -> str:
+        if not (forced or text == null or special.search(text) or (single and text == "\\.")):
+            return text
+        if escape != quote:
+            text = text.replace(escape, escape + escape)
+        return quote + text.replace(quote, escape + quote) + quote
+
+    return show
+
+
+def _cell_functions(
+    type_oids: Sequence[int], options: CopyOptions, settings: CodecSettings
+) -> list[Callable[[Any], str]]:
+    """Return per column the function from a value that is not NULL to its escaped text."""
+    functions: list[Callable[[Any], str]] = []
+    escape = _text_escaper(options)
+    safe_delimiter = options.effective_delimiter not in _SAFE_CHARACTERS
+    for index, oid in enumerate(type_oids):
+        printer = text_printer(oid, settings)
+        safe = codec(oid).plain and safe_delimiter
+        if options.format == "csv":
+            forced = index in options.force_quote
+            if safe and not forced and options.effective_null == "" and options.effective_quote == '"':
+                functions.append(printer)
+                continue
+            functions.append(_then(printer, _csv_quoter(options, forced=forced, single=len(type_oids) == 1)))
+        elif safe:
+            functions.append(printer)
+        else:
+            functions.append(_then(printer, escape))
+    return functions
+
+
+def _then(first: Callable[[Any], str], second: Callable[[str], str]) -> Callable[[Any], str]:
+    return lambda value: second(first(value))
+
+
+@functools.lru_cache(maxsize=128)
+def copy_row_encoder(
+    type_oids: tuple[int, ...], options: CopyOptions, settings: CodecSettings, *, framed: bool = False
+) -> CopyEncoder:
+    """Return the function from rows of values to (encoded rows, their number).
+
+    Raises:
+        DataError: 0A000 for a type without codec.
+    """
+    if options.format == "binary":
+        return _binary_rows(type_oids, settings, framed)
+    functions = _cell_functions(type_oids, options, settings)
+    space: dict[str, Any] = {"N": options.effective_null, "D": options.effective_delimiter}
+    cells: list[str] = []
+    for i, function in enumerate(functions):
+        if function is not str:
+            space[f"e{i}"] = function
+        name = "str" if function is str else f"e{i}"
+        cells.append(f"{{N if v{i} is None else {name}(v{i})}}")
+    body = "{D}".join(cells) + "\\n"
+    target = "".join(f"v{i}, " for i in range(len(type_oids))) or "_"
+    add = "add(f'" + body + "')"
+    if framed:
+        add = "b = f'" + body + "'.encode(); add(b'd' + (len(b) + 4).to_bytes(4, 'big') + b)"
+    source = (
+        "def encode(rows):\n"
+        "    out = []\n"
+        "    add = out.append\n"
+        f"    for {target} in rows:\n"
+        f"        {add}\n"
+        f"    return {'b' if framed else ''}''.join(out){'' if framed else '.encode()'}, len(out)\n"
+    )
+    exec(compile(source, "<copy encoder>", "exec"), space)
+    encode: CopyEncoder = space["encode"]
+    return encode
+
+
+def _binary_rows(type_oids: tuple[int, ...], settings: CodecSettings, framed: bool) -> CopyEncoder:
+    encoders = [binary_encoder(oid, settings) for oid in type_oids]
+    columns = struct.pack(">h", len(type_oids))
+
+    def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytes, int]:
+        out: list[bytes] = []
+        for row in rows:
+            parts = [columns]
+            for value, encoder in zip(row, encoders, strict=True):
+                if value is None:
+                    parts.append(b"\xff\xff\xff\xff")
+                else:
+                    data = encoder(value)
+                    parts.append(len(data).to_bytes(4, "big"))
+                    parts.append(data)
+            body = b"".join(parts)
+            out.append(b"d" + (len(body) + 4).to_bytes(4, "big") + body if framed else body)
+        return b"".join(out), len(rows)
+
+    return encode
+
+
+@functools.lru_cache(maxsize=128)
+def copy_batch_encoder(
+    type_oids: tuple[int, ...], options: CopyOptions, settings: CodecSettings, *, framed: bool = False
+) -> Callable[[Any], tuple[Any, int]]:
+    """Return the function from an Arrow RecordBatch to (encoded rows, their number).
+
+    Text and CSV are built by Arrow's kernels as long as no cell of a column needs escaping; other columns go
+    value by value. Pure: may run in any thread.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    by_row = copy_row_encoder(type_oids, options, settings, framed=framed)
+    if options.format == "binary" or not type_oids:
+
+        def encode_rows(batch: Any) -> tuple[bytes, int]:
+            columns = [values_of(batch.column(i)) for i in range(len(type_oids))]
+            rows: list[tuple[Any, ...]] = (
+                list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
+            )
+            return by_row(rows)
+
+        return encode_rows
+
+    functions = _cell_functions(type_oids, options, settings)
+    delimiter, null = options.effective_delimiter, options.effective_null
+    text = options.format == "text"
+    special = (
+        "[\b\f\n\r\t\v\\\\" if text else "[\r\n" + re.escape(options.effective_quote)
+    ) + re.escape(delimiter) + "]"  # fmt: skip
+
+    def cells(column: Any, index: int) -> Any:
+        oid = type_oids[index]
+        if not (not text and index in options.force_quote) and oid not in (domain.BYTEA, domain.RECORD):
+            plain = _text_column(column, oid, settings)
+            odd = pc.match_substring_regex(plain, special)
+            if not text:
+                odd = pc.or_(odd, pc.equal(plain, pa.scalar(null.encode(), pa.binary())))
+                if len(type_oids) == 1:
+                    odd = pc.or_(odd, pc.equal(plain, pa.scalar(b"\\.", pa.binary())))
+            if not pc.any(odd).as_py():
+                return pc.fill_null(plain, null.encode()) if plain.null_count else plain
+        function = functions[index]
+        values = values_of(column)
+        return pa.array([(null if v is None else function(v)).encode() for v in values], pa.binary())
+
+    def chunk(batch: Any) -> Any:
+        parts: list[Any] = []
+        for i in range(len(type_oids)):
+            parts += [cells(batch.column(i), i), delimiter.encode()]
+        parts[-1] = b"\n"
+        rows = pc.binary_join_element_wise(*parts, b"")
+        if framed:
+            lengths = pc.add(pc.binary_length(rows), 4)
+            if pc.max(lengths).as_py() >= len(_length_table()):
+                return b"".join([b"d" + (len(row) + 4).to_bytes(4, "big") + row for row in rows.to_pylist()])
+            rows = pc.binary_join_element_wise(b"d", _length_table().take(lengths), rows, b"")
+        offsets = memoryview(rows.buffers()[1]).cast("i")
+        start, end = offsets[rows.offset], offsets[rows.offset + len(rows)]
+        return memoryview(rows.buffers()[2])[start:end]
+
+    def encode(batch: Any) -> tuple[Any, int]:
+        count = batch.num_rows
+        if count <= CHUNK_ROWS:
+            return (chunk(batch) if count else b""), count
+        out = bytearray()
+        for at in range(0, count, CHUNK_ROWS):
+            out += chunk(batch.slice(at, CHUNK_ROWS))
+        return out, count
+
+    return encode
