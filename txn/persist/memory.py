@@ -41,6 +41,8 @@ class MemoryDisk:
         self.log_next = 1
         self.blobs: dict[str, bytes] = {}
         self.generation = 0
+        self.steps = 0
+        self.crash_at_step: int | None = None  # crash when so many steps of storage have been taken
         self.capacity: int | None = None  # bytes; None: unlimited
 
     def used(self) -> int:
@@ -70,7 +72,11 @@ class _Handle:
         self._closed = False
 
     def _alive(self) -> None:
-        if self._closed or self._generation != self.disk.generation:
+        disk = self.disk
+        disk.steps += 1
+        if disk.steps == disk.crash_at_step:
+            disk.crash()
+        if self._closed or self._generation != disk.generation:
             raise Indeterminate("the process that held this store has crashed or closed it")
 
     async def _step(self) -> None:

@@ -82,7 +82,8 @@ class LogMap:
     def trimmed(self, before: int) -> None:
         """Record that the log now begins at ``before``. Idempotent."""
         self.first = max(self.first, before)
-        for segment in [s for s in self._segment_bytes if (s + 1) << _SEGMENT_BITS <= before]:
+        gone = (before + (1 << _SEGMENT_BITS) - 1 if before == self.next else before) >> _SEGMENT_BITS
+        for segment in [s for s in self._segment_bytes if s < gone]:
             self.bytes -= self._segment_bytes.pop(segment)
 
     def forget(self, shard: ShardId) -> None:
