@@ -268,7 +268,7 @@ class Connection:
                 frames.pos += 5
                 self._copy_left = length - 4
                 continue
-            if parts:
+            if any(parts):
                 break
             # next_frame drops Flush and Sync and refuses everything but CopyDone and CopyFail.
             kind = self.next_frame()
