@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
+from txn.mvcc.hotlog import GONE, IN_PART, MASK, SHIFT, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.parts import PartState
@@ -491,8 +491,8 @@ class Generation:
                         if row_id not in index.ids(index.make.of_row(self._padded(version.values))):
                             raise StoreCorrupted(f"row {row_id} is missing in index {index.definition.index}")
                     if version.pos >= 0:
-                        segment = self.log.segments.get(version.pos >> 10)
-                        offset = version.pos & 1023
+                        segment = self.log.segments.get(version.pos >> SHIFT)
+                        offset = version.pos & MASK
                         if segment is None or segment.versions[offset] is not version:
                             raise StoreCorrupted(f"row {row_id}: its log entry is another's")
                         if end is not None and segment.ends[offset] != end:

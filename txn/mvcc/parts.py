@@ -115,7 +115,7 @@ class PartState:
         if ts < self.ref.max_begin:
             pieces.append(pc.indices_nonzero(pc.greater(begins, pa.scalar(ts, pa.int64()))).cast(pa.int64()))
         if extra:
-            pieces.append(pa.array(extra, pa.int64()))
+            pieces.append(pa.array(sorted(extra), pa.int64()))
         if not pieces:
             return None
         if len(pieces) == 1:
