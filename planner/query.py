@@ -13,8 +13,9 @@ are equal when they mean the same: that is how a grouped target is matched with 
       targets  [Var 1.2 "name", Aggregate count(*) "count"]
 
 Words: a *range* is one entry of the FROM list (PostgreSQL's range table entry); ``Var.level`` counts
-query levels outwards (0 = this query); ``attnum`` is 1-based, negative for system columns, 0 for a whole
-row. Executors and the lowering read this module and nothing else of the binder.
+query levels outwards (0 = this query): every Select, SetOp and Values is a level, so a side of a SetOp sees
+the SetOp's own WITH items at level 1 and what encloses the SetOp at level 2. ``attnum`` is 1-based, negative
+for system columns, 0 for a whole row. Executors and the lowering read this module and nothing else of the binder.
 """
 
 from __future__ import annotations

@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from planner.query import Aggregate, CteRange, Expr, QueryBase, Var
 
 _T = TypeVar("_T")
+_Q = TypeVar("_Q", bound=QueryBase)
 
 # Fields that never hold nodes.
 _PLAIN = frozenset(("type", "span", "name", "names", "value", "columns", "used", "alias"))
 
 
 @cache
-def _node_fields(kind: type) -> tuple[str, ...]:
+def _node_fields(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.name not in _PLAIN)
 
 
@@ -43,7 +44,7 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
 def replace_children(node: _T, change: Callable[[Any], Any]) -> _T:
     """Return ``node`` with ``change`` applied to its direct child nodes; ``node`` itself if none changed."""
     updates = {}
-    for name in _node_fields(type(node)):
+    for name in _node_fields(cast(Any, type(node))):
         old = getattr(node, name)
         if old is None or isinstance(old, int | str):
             continue
@@ -57,7 +58,13 @@ def shift_levels(expr: Expr, by: int) -> Expr:
     """Return ``expr`` as it reads ``by`` query levels further in: its free Vars point further out."""
     if by == 0:
         return expr
-    return _shift(expr, by, 0)  # type: ignore[no-any-return]
+    shifted: Expr = _shift(expr, by, 0)
+    return shifted
+
+
+def shift_query(query: _Q, by: int) -> _Q:
+    """Return a query as it reads when moved ``by`` levels further in (its own columns stay)."""
+    return _shift(query, by, 0) if by else query
 
 
 def _shift(node: Any, by: int, depth: int) -> Any:

@@ -456,3 +456,4 @@ class BoundStatement:
     versions: tuple[tuple[int, int], ...] = ()
     volatile: bool = False
     uses_virtual: bool = False
+    settings: frozenset[str] = frozenset()

@@ -1,1 +1,163 @@
-"""Name resolution and typing: AST to Query tree and bound statements."""
+"""Name resolution and typing: AST -> bound statement.
+
+    bind_statement(ast, text, catalog, search_path)  ->  BoundStatement(statement, class, params, columns, ...)
+
+One module per statement family; ``query`` and what it uses bind queries and expressions, ``dml``, ``ddl``, ``copy``
+and ``utility`` the rest. Afterwards values that are fixed for a statement or transaction (now(), current_user,
+settings) leave the tree and become parameters above the client's: ``BoundStatement.stable``.
+
+Binding is a pure function of its arguments. What the result depends on is recorded in it: relation versions,
+and the settings a literal was read under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from planner import ast
+from planner import query as qt
+from planner import statements as st
+
+# these register binders of AST classes
+from planner.bind import columns, compare, funcs, sublinks
+from planner.bind.context import BindContext, make_context
+from planner.bind.query import bind_query
+from planner.classify import classify, command_tag, relations_written, returned_rows
+from planner.errors import SqlError, not_supported
+from planner.rules.stable import extract_stable
+
+_FAMILIES = (columns, compare, funcs, sublinks)
+
+
+def bind_statement(
+    statement: ast.Node,
+    text: str,
+    catalog: Any,
+    search_path: Sequence[str],
+    param_types: Sequence[int] = (),
+    settings: CodecSettings = DEFAULT,
+    *,
+    database: str = "",
+) -> st.BoundStatement:
+    """Bind one parsed statement.
+
+    ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
+    existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
+
+    Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
+    deep; 42P18 when a parameter's type stays open.
+    """
+    context = make_context(
+        catalog, search_path, text=text, param_types=param_types, settings=settings, database=database
+    )
+    try:
+        return _envelope(statement, text, context, bind_node(context, statement))
+    except RecursionError:
+        raise SqlError(
+            "54001",
+            "stack depth limit exceeded",
+            hint="Split the statement, or write it with less nesting.",
+        ) from None
+
+
+def bind_node(context: BindContext, node: ast.Node) -> st.Statement:
+    """Bind a statement of any kind within a context. Raises as ``bind_statement``."""
+    if isinstance(node, ast.Select | ast.SetOp | ast.Values):
+        return st.QueryStatement(query=bind_query(context, node))
+    binder = _binders().get(type(node))
+    if binder is None:
+        raise not_supported(command_tag(node))
+    return binder(context, node)
+
+
+_Binder = Callable[[BindContext, Any], st.Statement]
+_BINDERS: dict[type, _Binder] = {}
+
+
+def _binders() -> dict[type, _Binder]:
+    """Return the binder of each AST class; the families are imported when first needed."""
+    if _BINDERS:
+        return _BINDERS
+    from planner.bind import dml, utility
+
+    _BINDERS.update(
+        {
+            ast.Insert: dml.bind_insert,
+            ast.Update: dml.bind_update,
+            ast.Delete: dml.bind_delete,
+            ast.Transaction: utility.bind_transaction,
+            ast.SetVariable: utility.bind_set,
+            ast.Show: utility.bind_show,
+            ast.Discard: utility.bind_discard,
+            ast.Prepare: utility.bind_prepare,
+            ast.Deallocate: utility.bind_deallocate,
+            ast.Fetch: utility.bind_fetch,
+            ast.ClosePortal: utility.bind_close,
+            ast.CreateRole: utility.bind_create_role,
+            ast.AlterRole: utility.bind_alter_role,
+            ast.DropRole: utility.bind_drop_role,
+            ast.Maintenance: utility.bind_maintenance,
+            ast.Comment: utility.bind_comment,
+            ast.Notify: utility.refuse_session,
+            ast.LockTable: utility.refuse_session,
+            ast.Explain: _explain,
+        }
+    )
+    return _BINDERS
+
+
+def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
+    from planner.bind.utility import explain_options
+
+    options = explain_options(node.options)
+    inner = node.statement
+    if not isinstance(
+        inner,
+        ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete
+        | ast.CreateTableAs | ast.DeclareCursor | ast.Execute,
+    ):  # fmt: skip
+        raise not_supported(f"EXPLAIN of {command_tag(inner)}")
+    body = _envelope(inner, context.text, context, bind_node(context, inner), finish=False)
+    return st.Explain(body=body, options=options)
+
+
+def _envelope(
+    node: ast.Node, text: str, context: BindContext, bound: st.Statement, *, finish: bool = True
+) -> st.BoundStatement:
+    """Wrap a bound statement with what executors and the plan cache need to know about it."""
+    if isinstance(bound, st.Explain):
+        body = replace(bound.body, params=context.env.params.finish())
+        body = _stable(body)
+        bound = replace(bound, body=body)
+    made = st.BoundStatement(
+        statement=bound,
+        class_=classify(bound),
+        tag=command_tag(node),
+        text=text,
+        params=context.env.params.finish() if finish else (),
+        columns=returned_rows(bound),
+        reads=frozenset(context.reads),
+        writes=relations_written(bound),
+        versions=tuple(context.versions.items()),
+        volatile=context.volatile,
+        uses_virtual=context.uses_virtual,
+        settings=frozenset(context.env.folded),
+    )
+    return _stable(made) if finish and not isinstance(bound, st.Explain) else made
+
+
+def _stable(made: st.BoundStatement) -> st.BoundStatement:
+    """Move stable values out of the trees an executor runs."""
+    statement = made.statement
+    if isinstance(statement, st.QueryStatement):
+        tree, stable = extract_stable(statement.query, len(made.params))
+        if stable:
+            return replace(made, statement=replace(statement, query=tree), stable=stable)
+    elif isinstance(statement, qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy | st.CreateTable):
+        changed, stable = extract_stable(statement, len(made.params))
+        if stable:
+            return replace(made, statement=changed, stable=stable)
+    return made

@@ -54,9 +54,7 @@ class BindContext:
     def for_view(self, relation: RelationDef) -> BindContext:
         """Return the context that the body of a view is bound in. Raises 42P17 for endless nesting."""
         if self.view_depth >= MAX_VIEW_DEPTH:
-            raise SqlError(
-                "42P17", f'infinite recursion detected in rules for relation "{relation.name}"'
-            )
+            raise SqlError("42P17", f'infinite recursion detected in rules for relation "{relation.name}"')
         return replace(
             self,
             search_path=relation.view_path or self.search_path,
@@ -85,9 +83,7 @@ class BindContext:
             self.versions[found.oid] = found.version
         return found
 
-    def relation(
-        self, schema: str, name: str, span: Span | None = None, *, catalog: str = ""
-    ) -> RelationDef:
+    def relation(self, schema: str, name: str, span: Span | None = None, *, catalog: str = "") -> RelationDef:
         """Return the relation a name means. Raises 42P01, 0A000 for another database's."""
         if catalog and self.database and catalog != self.database:
             raise SqlError(

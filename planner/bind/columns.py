@@ -1,0 +1,365 @@
+"""Column references, stars, fields of row values and array subscripts.
+
+    a        t.a        s.t.a        column, through all query levels outwards
+    t        (t).a      (f(x)).*     whole rows and their fields
+    x[1]     x[2:3]                  subscripts and slices
+
+Where a table has no such column, ``t.f`` may still be the function ``f(t)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner import ast
+from planner.bind.expr import bind_expr, register
+from planner.casts import CastContext, coerce_type, try_coerce
+from planner.errors import Span, SqlError
+from planner.facts import INT2VECTOR, INT4, JSONB, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
+from planner.query import (
+    Expr,
+    FieldSelect,
+    FuncExpr,
+    RowExpr,
+    Select,
+    SetOp,
+    SubLink,
+    SubLinkKind,
+    Subscript,
+    Values,
+    Var,
+)
+from planner.resolve import make_operator
+from planner.scope import Item, Scope, missing_column, missing_table
+from planner.typefacts import element_of, format_type
+from planner.types import SqlType
+
+
+def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
+    names = node.names
+    if scope.clause == "DEFAULT":
+        raise SqlError("0A000", "cannot use column reference in DEFAULT expression", span=node.span)
+    if node.star:
+        raise SqlError("42601", 'row expansion via "*" is not supported here', span=node.span)
+    if len(names) == 1:
+        found = scope.find_column(names[0], node.span)
+        if found is not None:
+            return found
+        whole = scope.find_item("", names[0], node.span)
+        if whole is not None:
+            return scope.whole_row(*whole, node.span)
+        raise missing_column(scope, "", names[0], node.span)
+    schema, table, column = _split(scope, names, node.span)
+    entry = scope.find_item(schema, table, node.span)
+    if entry is None:
+        raise missing_table(scope, schema, table, node.span)
+    found = scope.item_column(*entry, column, node.span)
+    if found is not None:
+        return found
+    as_function = _function_of_row(scope, entry, column, node.span)
+    if as_function is not None:
+        return as_function
+    raise missing_column(scope, table, column, node.span)
+
+
+def _split(scope: Scope, names: ast.Name, span: Span | None) -> tuple[str, str, str]:
+    """Split a qualified column name into (schema, table, column); checks a catalog part."""
+    if len(names) == 2:
+        return "", names[0], names[1]
+    if len(names) == 3:
+        return names
+    if len(names) == 4:
+        database = scope.context.database
+        if database and names[0] != database:
+            raise SqlError(
+                "0A000",
+                f"cross-database references are not implemented: {'.'.join(names)}",
+                span=span,
+            )
+        return names[1], names[2], names[3]
+    raise SqlError("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}", span=span)
+
+
+def _function_of_row(
+    scope: Scope, entry: tuple[int, Scope, Item], name: str, span: Span | None
+) -> Expr | None:
+    """Return ``name(row)`` if that is a function of a row value, else None."""
+    if name not in facts().procs_by_name:
+        return None
+    from planner.bind.funcs import call_on
+
+    return call_on(scope, name, scope.whole_row(*entry, span), span)
+
+
+# --- stars --------------------------------------------------------------------------------------
+
+
+def star_columns(scope: Scope, names: ast.Name, span: Span | None) -> list[tuple[str, Expr]]:
+    """Return (name, expression) of what ``*`` or ``names.*`` stands for.
+
+    Raises SqlError 42601 for a bare star without FROM, 42P01 for an unknown table.
+    """
+    if not names:
+        items = [item for item in scope.namespace if item.by_column]
+        if not scope.namespace:
+            raise SqlError("42601", "SELECT * with no tables specified is not valid", span=span)
+        return [
+            (name, item.expr(scope, position, 0, span))
+            for item in items
+            if not item.lateral_only
+            for position, name in enumerate(item.names)
+        ]
+    schema, table = "", names[-1]
+    if len(names) > 1:
+        _, schema, table = (
+            _split(scope, (*names[:-1], names[-1]), span) if (len(names) == 3) else ("", names[0], names[1])
+        )
+    entry = scope.find_item(schema, table, span)
+    if entry is None:
+        if len(names) == 1:
+            column = scope.find_column(table, span)
+            if column is not None and is_row(column):
+                return row_fields(scope, column, span)
+        raise missing_table(scope, schema, table, span)
+    level, owner, item = entry
+    return [(name, item.expr(owner, position, level, span)) for position, name in enumerate(item.names)]
+
+
+def expand_stars(scope: Scope, nodes: Sequence[ast.Expression]) -> tuple[Expr, ...]:
+    """Bind a list in which ``t.*`` may stand for several values (ROW(...), VALUES, IN)."""
+    found: list[Expr] = []
+    for node in nodes:
+        expanded = star_of(scope, node)
+        if expanded is None:
+            found.append(bind_expr(scope, node))
+        else:
+            found.extend([expr for _, expr in expanded])
+    return tuple(found)
+
+
+def star_of(scope: Scope, node: ast.Expression) -> list[tuple[str, Expr]] | None:
+    """Return what a star item stands for, None when the node is no star."""
+    if isinstance(node, ast.ColumnRef) and node.star:
+        return star_columns(scope, node.names, node.span)
+    if isinstance(node, ast.Indirection) and isinstance(node.steps[-1], ast.Star):
+        inner: ast.Expression = node.arg
+        if len(node.steps) > 1:
+            inner = ast.Indirection(arg=node.arg, steps=node.steps[:-1], span=node.span)
+        return row_fields(scope, bind_expr(scope, inner), node.span)
+    return None
+
+
+# --- row values ---------------------------------------------------------------------------------
+
+
+def is_row(expr: Expr) -> bool:
+    """Tell whether an expression is a row value."""
+    return expr.type.oid == RECORD
+
+
+def row_columns(scope: Scope, expr: Expr) -> list[tuple[str, SqlType]] | None:
+    """Return (name, type) of a row value's fields, None where they are not known while binding."""
+    if isinstance(expr, RowExpr):
+        return [(n, e.type) for n, e in zip(expr.names, expr.fields, strict=True)]
+    if isinstance(expr, Var) and expr.range >= 0:
+        made = scope.at(expr.level).ranges[expr.range]
+        if expr.attnum == 0:
+            return [(column.name, column.type) for column in made.columns]
+        source = getattr(made, "query", None)
+        if isinstance(source, Select):
+            inner = Scope(context=scope.context, parent=scope.at(expr.level))
+            inner.ranges = list(source.ranges)
+            outputs = [target for target in source.targets if not target.junk]
+            return row_columns(inner, outputs[expr.attnum - 1].expr)
+        return None
+    if isinstance(expr, FuncExpr):
+        return function_columns(expr)
+    if isinstance(expr, SubLink) and expr.kind is SubLinkKind.SCALAR:
+        query = expr.query
+        if isinstance(query, Select):
+            inner = Scope(context=scope.context, parent=scope)
+            inner.ranges = list(query.ranges)
+            return row_columns(inner, query.targets[0].expr)
+        if isinstance(query, SetOp | Values):
+            return None
+    return None
+
+
+def function_columns(expr: FuncExpr) -> list[tuple[str, SqlType]] | None:
+    """Return (name, type) of a record function's OUT columns, None where it has none."""
+    proc = facts().procs[expr.proc]
+    if proc.all_arg_types is None or proc.arg_modes is None:
+        return None
+    names = proc.arg_names or ("",) * len(proc.arg_modes)
+    columns = [
+        (name or f"column{i}", SqlType(_concrete(oid, expr)))
+        for i, (oid, mode, name) in enumerate(
+            (triple for triple in zip(proc.all_arg_types, proc.arg_modes, names, strict=True)
+             if triple[1] in ("o", "b", "t")),
+            1,
+        )
+        if mode
+    ]  # fmt: skip
+    return columns or None
+
+
+def _concrete(oid: int, expr: FuncExpr) -> int:
+    """Return the actual type of an OUT column whose declared type may be polymorphic."""
+    fact = facts().types.get(oid)
+    if fact is None or fact.kind != "p" or not expr.args:
+        return oid
+    proc = facts().procs[expr.proc]
+    for declared, arg in zip(proc.arg_types, expr.args, strict=False):
+        name = facts().types[declared].name
+        if fact.name == "anyelement" and name == "anyarray":
+            return element_of(arg.type.oid)
+        if declared == oid:
+            return arg.type.oid
+    return oid
+
+
+def row_fields(scope: Scope, expr: Expr, span: Span | None) -> list[tuple[str, Expr]]:
+    """Return (name, expression) of every field of a row value. Raises SqlError 42809."""
+    if not is_row(expr):
+        raise SqlError(
+            "42809",
+            f"type {format_type(expr.type.oid)} is not composite",
+            span=span,
+        )
+    columns = row_columns(scope, expr)
+    if columns is None:
+        raise SqlError("42809", "record type has not been registered", span=span)
+    return [
+        (name, field_of(scope, expr, position, type_, name, span))
+        for position, (name, type_) in enumerate(columns)
+    ]
+
+
+def field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str, span: Span | None) -> Expr:
+    """Return field ``position`` of a row value, without building the row where that is possible."""
+    if isinstance(expr, RowExpr):
+        return expr.fields[position]
+    if isinstance(expr, Var) and expr.attnum == 0 and expr.range >= 0:
+        owner = scope.at(expr.level)
+        column = owner.ranges[expr.range].columns[position]
+        owner.use(expr.range, column.attnum)
+        return Var(
+            type=column.type,
+            range=expr.range,
+            attnum=column.attnum,
+            level=expr.level,
+            name=name,
+            span=span,
+        )
+    return FieldSelect(type=type_, arg=expr, index=position, span=span)
+
+
+def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr:
+    """Return ``(expr).name``. Raises SqlError 42809 and 42703 as PostgreSQL."""
+    if not is_row(expr):
+        if isinstance(expr, Var):
+            raise SqlError(
+                "42809",
+                f"column notation .{name} applied to type {format_type(expr.type.oid)}, "
+                "which is not a composite type",
+                span=span,
+            )
+        raise SqlError(
+            "42809",
+            f"column notation .{name} applied to type {format_type(expr.type.oid)}, "
+            "which is not a composite type",
+            span=span,
+        )
+    columns = row_columns(scope, expr)
+    if columns is not None:
+        for position, (field, type_) in enumerate(columns):
+            if field == name:
+                return field_of(scope, expr, position, type_, name, span)
+    if isinstance(expr, Var) and expr.attnum == 0:
+        made = scope.at(expr.level).ranges[expr.range]
+        raise SqlError("42703", f"column {made.alias}.{name} does not exist", span=span)
+    if columns is None:
+        raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
+    raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
+
+
+# --- indirection --------------------------------------------------------------------------------
+
+
+def _indirection(scope: Scope, node: ast.Indirection) -> Expr:
+    # (t).a where t is a table: no need to go through the row
+    expr = bind_expr(scope, node.arg)
+    subscripts: list[ast.SubscriptStep] = []
+    for step in node.steps:
+        if isinstance(step, ast.SubscriptStep):
+            subscripts.append(step)
+            continue
+        if subscripts:
+            expr = _subscript(scope, expr, subscripts, node.span)
+            subscripts = []
+        if isinstance(step, ast.Star):
+            raise SqlError("42601", 'row expansion via "*" is not supported here', span=node.span)
+        expr = select_field(scope, expr, step, node.span)
+    if subscripts:
+        expr = _subscript(scope, expr, subscripts, node.span)
+    return expr
+
+
+def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
+    oid = expr.type.oid
+    if oid == JSONB:
+        return _jsonb_subscript(scope, expr, steps, span)
+    element = element_of(oid)
+    if not element and oid not in (INT2VECTOR, OIDVECTOR):
+        raise SqlError(
+            "42804", f"cannot subscript type {format_type(oid)} because it does not support subscripting", span=expr.span
+        )  # fmt: skip
+    if len(steps) > 6:
+        raise SqlError("54000", f"number of array dimensions ({len(steps)}) exceeds the maximum allowed (6)")
+    is_slice = any(step.is_slice for step in steps)
+    indexes: list[tuple[Expr | None, Expr | None]] = []
+    for step in steps:
+        lower = _array_index(scope, step.lower)
+        upper = _array_index(scope, step.upper)
+        indexes.append((lower, upper))
+    result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
+    return Subscript(type=result, arg=expr, indexes=tuple(indexes), is_slice=is_slice, span=span)
+
+
+def _array_index(scope: Scope, node: ast.Expression | None) -> Expr | None:
+    if node is None:
+        return None
+    index = bind_expr(scope, node)
+    coerced = try_coerce(index, SqlType(INT4), CastContext.ASSIGNMENT, scope.context.env)
+    if coerced is None:
+        raise SqlError("42804", "array subscript must have type integer", span=index.span)
+    return coerced
+
+
+def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
+    """``j['a'][1]`` reads as ``j -> 'a' -> 1``."""
+    env = scope.context.env
+    for step in steps:
+        if step.is_slice or step.upper is None:
+            raise SqlError("0A000", "jsonb subscript does not support slices", span=step.span)
+        index = bind_expr(scope, step.upper)
+        if index.type.oid == UNKNOWN:
+            index = coerce_type(index, SqlType(TEXT), CastContext.IMPLICIT, env)
+        elif index.type.oid not in (INT4, TEXT):
+            wanted = try_coerce(index, SqlType(INT4), CastContext.IMPLICIT, env) or try_coerce(
+                index, SqlType(TEXT), CastContext.IMPLICIT, env
+            )
+            if wanted is None:
+                raise SqlError(
+                    "42804",
+                    f"subscript type {format_type(index.type.oid)} is not supported",
+                    hint="jsonb subscript must be coercible to either integer or text.",
+                    span=index.span,
+                )
+            index = wanted
+        expr = make_operator("->", expr, index, env, span)
+    return expr
+
+
+register(ast.ColumnRef, _column_ref)
+register(ast.Indirection, _indirection)

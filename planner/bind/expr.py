@@ -1,0 +1,422 @@
+"""Expressions: AST -> typed expression.
+
+``bind_expr`` looks the node's class up in one table; each family of nodes has a module that fills its
+rows (``columns``, ``compare``, ``funcs``, ``sublinks``), the simple ones stand here. ``bind_clause`` binds
+under a clause name, which decides whether aggregates, window functions, set-returning functions and
+sub-queries may stand there.
+
+Operands are bound left to right, then the operator is resolved and its arguments coerced: exactly
+PostgreSQL's order, since the order decides which ``$n`` takes which type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pgwire.codecs.errors import DataError
+from planner import ast
+from planner.casts import (
+    CastContext,
+    coerce,
+    coerce_all_to_common,
+    coerce_to_boolean,
+    coerce_to_common,
+    select_common_type,
+    try_coerce,
+)
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import (
+    BIT,
+    BOOL,
+    DATE,
+    INT4,
+    INT8,
+    NAME,
+    NUMERIC,
+    RECORD,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    UNKNOWN,
+)
+from planner.query import (
+    ArrayExpr,
+    BooleanTest,
+    BoolExpr,
+    CaseExpr,
+    CaseWhen,
+    CoalesceExpr,
+    Const,
+    CurrentSetting,
+    Expr,
+    MinMaxExpr,
+    NullTest,
+    RowExpr,
+)
+from planner.resolve import default_less, make_operator, make_scalar_array_op
+from planner.scope import Scope
+from planner.typefacts import array_of, element_of, format_type
+from planner.typenames import resolve_type
+from planner.types import SqlType
+
+Binder = Callable[[Scope, Any], Expr]
+
+_BOOLEAN = SqlType(BOOL)
+_INT4, _UNKNOWN = SqlType(INT4), SqlType(UNKNOWN)
+
+# Fields a ROW may have, as PostgreSQL.
+MAX_ROW_FIELDS = 1664
+
+# Collations that order text by its bytes, as everything here does; names as pg_collation has them.
+BYTEWISE_COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"))
+_COLLATABLE = frozenset((TEXT, NAME, 1042, 1043, UNKNOWN))
+
+
+def bind_expr(scope: Scope, node: ast.Expression) -> Expr:
+    """Bind one expression under the scope's current clause.
+
+    Raises SqlError with PostgreSQL's SQLSTATE, wording and position; 0A000 for what is not supported.
+    """
+    return _BINDERS[type(node)](scope, node)
+
+
+def bind_clause(scope: Scope, node: ast.Expression, clause: str) -> Expr:
+    """Bind an expression as part of ``clause`` ("WHERE", "JOIN/ON", "LIMIT" ...)."""
+    before = scope.clause
+    scope.clause = clause
+    try:
+        return bind_expr(scope, node)
+    finally:
+        scope.clause = before
+
+
+def bind_boolean(scope: Scope, node: ast.Expression, clause: str) -> Expr:
+    """Bind a condition: WHERE, HAVING, JOIN/ON, FILTER. 42804 when it is not boolean."""
+    expr = bind_clause(scope, node, clause)
+    return coerce_to_boolean(expr, clause, scope.context.env)
+
+
+def register(kind: type[ast.Node], binder: Binder) -> None:
+    """Enter the binder of an AST class (each family does this once, at import)."""
+    _BINDERS[kind] = binder
+
+
+# --- constants and parameters -------------------------------------------------------------------
+
+
+def _constant(scope: Scope, node: ast.Constant) -> Expr:
+    kind, value = node.kind, node.value
+    if kind == "string" or kind == "null":
+        return Const(type=_UNKNOWN, value=value, span=node.span)
+    if kind == "int":
+        return Const(type=_INT4, value=value, span=node.span)
+    if kind == "bool":
+        return Const(type=_BOOLEAN, value=value, span=node.span)
+    text = str(value)
+    if kind == "bits":
+        return Const(type=SqlType(BIT), value=_bits(text, node.span), span=node.span)
+    if text.lstrip("-").isdigit():
+        number = int(text)
+        if -(2**31) <= number < 2**31:
+            return Const(type=_INT4, value=number, span=node.span)
+        if -(2**63) <= number < 2**63:
+            return Const(type=SqlType(INT8), value=number, span=node.span)
+    from pgwire.codecs.registry import text_input
+
+    try:
+        decimal = text_input(NUMERIC, text, -1, scope.context.env.settings)
+    except DataError as error:
+        raise SqlError(
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=node.span
+        ) from None
+    return Const(type=SqlType(NUMERIC), value=decimal, span=node.span)
+
+
+def _bits(text: str, span: Span | None) -> str:
+    digits = text[1:]
+    if text[0] == "b":
+        for digit in digits:
+            if digit not in "01":
+                raise SqlError("22P02", f'"{digit}" is not a valid binary digit', span=span)
+        return digits
+    for digit in digits:
+        if digit not in "0123456789abcdefABCDEF":
+            raise SqlError("22P02", f'"{digit}" is not a valid hexadecimal digit', span=span)
+    return "".join([f"{int(digit, 16):04b}" for digit in digits])
+
+
+def _param(scope: Scope, node: ast.ParamRef) -> Expr:
+    return scope.context.env.params.reference(node.number, node.span)
+
+
+_SQL_VALUES: dict[str, tuple[int, bool]] = {  # type, takes a precision
+    "current_date": (DATE, False),
+    "current_time": (TIMETZ, True),
+    "current_timestamp": (TIMESTAMPTZ, True),
+    "localtime": (TIME, True),
+    "localtimestamp": (TIMESTAMP, True),
+    "current_role": (NAME, False),
+    "current_user": (NAME, False),
+    "user": (NAME, False),
+    "session_user": (NAME, False),
+    "current_catalog": (NAME, False),
+    "current_schema": (NAME, False),
+}
+
+
+def _sql_value(scope: Scope, node: ast.SqlValue) -> Expr:
+    oid, precise = _SQL_VALUES[node.what]
+    typmod = min(node.precision, 6) if precise else -1
+    return CurrentSetting(type=SqlType(oid, typmod), what=node.what, span=node.span)
+
+
+# --- operators and tests ------------------------------------------------------------------------
+
+
+def operator_name(name: ast.Name, span: Span | None) -> str:
+    """Return the bare operator name; operators live in pg_catalog only (42883 for another schema)."""
+    if len(name) > 1 and name[-2] != "pg_catalog":
+        raise SqlError("42883", f"operator does not exist: {'.'.join(name)}", span=span)
+    return name[-1]
+
+
+def _bool_op(scope: Scope, node: ast.BoolOp) -> Expr:
+    word = node.kind.upper()
+    env = scope.context.env
+    args = tuple([coerce_to_boolean(bind_expr(scope, arg), word, env) for arg in node.args])
+    return BoolExpr(type=_BOOLEAN, kind=node.kind, args=args, span=node.span)
+
+
+def _null_test(scope: Scope, node: ast.NullTest) -> Expr:
+    arg = bind_expr(scope, node.arg)
+    return NullTest(type=_BOOLEAN, arg=arg, negated=node.negated, span=node.span)
+
+
+def _boolean_test(scope: Scope, node: ast.BooleanTest) -> Expr:
+    word = f"IS {'NOT ' if node.negated else ''}{node.test.upper()}"
+    arg = coerce_to_boolean(bind_expr(scope, node.arg), word, scope.context.env)
+    return BooleanTest(type=_BOOLEAN, arg=arg, test=node.test, negated=node.negated, span=node.span)
+
+
+def _operator_any(scope: Scope, node: ast.OperatorAny) -> Expr:
+    left, right = bind_expr(scope, node.left), bind_expr(scope, node.right)
+    return make_scalar_array_op(
+        operator_name(node.name, node.span),
+        left,
+        right,
+        not node.all,
+        scope.context.env,
+        node.span,
+    )
+
+
+# --- CASE, COALESCE, GREATEST, LEAST ------------------------------------------------------------
+
+
+def no_sets(scope: Scope, construct: str, span: Span | None, before: bool) -> None:
+    """Refuse set-returning functions found since ``before`` (the flag's old value) inside a construct."""
+    if scope.set_returning and not before:
+        raise SqlError(
+            "0A000",
+            f"set-returning functions are not allowed in {construct}",
+            hint="You might be able to move the set-returning function into a LATERAL FROM item.",
+            span=span,
+        )
+
+
+def _case(scope: Scope, node: ast.Case) -> Expr:
+    env = scope.context.env
+    before = scope.set_returning
+    arg: Expr | None = None
+    if node.arg is not None:
+        arg = bind_expr(scope, node.arg)
+        if arg.type.oid == UNKNOWN:
+            arg = coerce(arg, SqlType(TEXT), CastContext.IMPLICIT, env)
+    conditions, results = [], []
+    for when in node.whens:
+        condition = bind_expr(scope, when.condition)
+        if arg is not None:
+            condition = make_operator("=", arg, condition, env, when.condition.span)
+        conditions.append(coerce_to_boolean(condition, "CASE/WHEN", env))
+        results.append(bind_expr(scope, when.result))
+    default = bind_expr(scope, node.default) if node.default is not None else Const(type=_UNKNOWN, value=None)
+    no_sets(scope, "CASE", node.span, before)
+    # PostgreSQL lets ELSE decide first
+    (default, *results), type_ = coerce_all_to_common([default, *results], "CASE", env)
+    whens = tuple(
+        [
+            CaseWhen(condition=condition, result=result)
+            for condition, result in zip(conditions, results, strict=True)
+        ]
+    )
+    return CaseExpr(type=type_, whens=whens, default=default, span=node.span)
+
+
+def _coalesce(scope: Scope, node: ast.Coalesce) -> Expr:
+    before = scope.set_returning
+    args = [bind_expr(scope, arg) for arg in node.args]
+    coerced, type_ = coerce_all_to_common(args, "COALESCE", scope.context.env)
+    no_sets(scope, "COALESCE", node.span, before)
+    return CoalesceExpr(type=type_, args=coerced, span=node.span)
+
+
+def _min_max(scope: Scope, node: ast.MinMax) -> Expr:
+    word = "GREATEST" if node.greatest else "LEAST"
+    args = [bind_expr(scope, arg) for arg in node.args]
+    coerced, type_ = coerce_all_to_common(args, word, scope.context.env)
+    lt = default_less(type_.oid, node.span).proc
+    return MinMaxExpr(type=type_, greatest=node.greatest, args=coerced, lt=lt, span=node.span)
+
+
+# --- rows and arrays ----------------------------------------------------------------------------
+
+
+def _row(scope: Scope, node: ast.Row) -> Expr:
+    from planner.bind.columns import expand_stars
+
+    fields = expand_stars(scope, node.items)
+    if len(fields) > MAX_ROW_FIELDS:
+        raise SqlError("54011", f"ROW expressions can have at most {MAX_ROW_FIELDS} entries", span=node.span)
+    names = tuple([f"f{i}" for i in range(1, len(fields) + 1)])
+    return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=node.span)
+
+
+def bind_array(scope: Scope, node: ast.ArrayLiteral, target: SqlType | None, context: str = "ARRAY") -> Expr:
+    """Bind ARRAY[...]; ``target`` is the array type of a cast written around it."""
+    env = scope.context.env
+    nested = False
+    elements: list[Expr] = []
+    for item in node.elements:
+        if isinstance(item, ast.ArrayLiteral):
+            elements.append(bind_array(scope, item, target))
+            nested = True
+        else:
+            element = bind_expr(scope, item)
+            nested = nested or element_of(element.type.oid) != 0
+            elements.append(element)
+    if target is not None:
+        wanted = target if nested else SqlType(element_of(target.oid), target.typmod)
+        coerced = []
+        for element in elements:
+            made = try_coerce(element, wanted, CastContext.EXPLICIT, env)
+            if made is None:
+                raise SqlError(
+                    "42846",
+                    f"cannot cast type {format_type(element.type.oid)} to {format_type(wanted.oid)}",
+                    span=element.span,
+                )
+            coerced.append(made)
+        return ArrayExpr(type=target, elements=tuple(coerced), nested=nested, span=node.span)
+    if not elements:
+        raise SqlError(
+            "42P18",
+            "cannot determine type of empty array",
+            hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+            span=node.span,
+        )
+    common = select_common_type(elements, "ARRAY")
+    array = common if nested else array_of(common)
+    if nested and not element_of(common):
+        raise SqlError(
+            "42704",
+            f"could not find element type for data type {format_type(common)}",
+            span=node.span,
+        )
+    if not array:
+        raise SqlError(
+            "42704", f"could not find array type for data type {format_type(common)}", span=node.span
+        )
+    items = tuple([coerce_to_common(element, common, "ARRAY", env) for element in elements])
+    typmods = {item.type.typmod for item in items}
+    typmod = typmods.pop() if len(typmods) == 1 else -1
+    return ArrayExpr(type=SqlType(array, typmod), elements=items, nested=nested, span=node.span)
+
+
+def _array(scope: Scope, node: ast.ArrayLiteral) -> Expr:
+    return bind_array(scope, node, None)
+
+
+# --- casts, collations, refusals ----------------------------------------------------------------
+
+
+def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
+    target = resolve_type(node.type)
+    arg_node = node.arg
+    if isinstance(arg_node, ast.ArrayLiteral) and element_of(target.oid):
+        arg = bind_array(scope, arg_node, target)
+    else:
+        arg = bind_expr(scope, arg_node)
+    return coerce(arg, target, CastContext.EXPLICIT, scope.context.env, span=node.span)
+
+
+def check_collation(name: ast.Name, span: Span | None) -> None:
+    """Accept the collations that order by bytes; 0A000 for others that exist, 42704 for the rest."""
+    from planner.facts import rows
+
+    last = name[-1]
+    if last in BYTEWISE_COLLATIONS and (len(name) == 1 or name[-2] == "pg_catalog"):
+        return
+    if any(row["collname"] == last for row in rows("collations")):
+        raise not_supported(f'collation "{last}"', span=span)
+    shown = ".".join(name)
+    raise SqlError("42704", f'collation "{shown}" for encoding "UTF8" does not exist', span=span)
+
+
+def _collate(scope: Scope, node: ast.Collate) -> Expr:
+    if node.arg is None:
+        raise AssertionError("COLLATE without an argument")
+    arg = bind_expr(scope, node.arg)
+    base = element_of(arg.type.oid) or arg.type.oid
+    if base not in _COLLATABLE:
+        raise SqlError(
+            "42804",
+            f"collations are not supported by type {format_type(arg.type.oid)}",
+            span=node.span,
+        )
+    check_collation(node.name, node.span)
+    return (
+        coerce(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+        if (arg.type.oid == UNKNOWN)
+        else arg
+    )
+
+
+def _default(scope: Scope, node: ast.Default) -> Expr:
+    raise SqlError("42601", "DEFAULT is not allowed in this context", span=node.span)
+
+
+def _named_arg(scope: Scope, node: ast.NamedArg) -> Expr:
+    raise SqlError("42601", "named argument is not allowed in this context", span=node.span)
+
+
+def _current_of(scope: Scope, node: ast.CurrentOf) -> Expr:
+    raise not_supported("WHERE CURRENT OF", span=node.span)
+
+
+def bind_all(scope: Scope, nodes: Sequence[ast.Expression]) -> list[Expr]:
+    """Bind several expressions in order."""
+    return [bind_expr(scope, node) for node in nodes]
+
+
+_BINDERS: dict[type, Binder] = {
+    ast.Constant: _constant,
+    ast.ParamRef: _param,
+    ast.SqlValue: _sql_value,
+    ast.BoolOp: _bool_op,
+    ast.NullTest: _null_test,
+    ast.BooleanTest: _boolean_test,
+    ast.OperatorAny: _operator_any,
+    ast.Case: _case,
+    ast.Coalesce: _coalesce,
+    ast.MinMax: _min_max,
+    ast.Row: _row,
+    ast.ArrayLiteral: _array,
+    ast.TypeCast: _cast,
+    ast.Collate: _collate,
+    ast.Default: _default,
+    ast.NamedArg: _named_arg,
+    ast.CurrentOf: _current_of,
+}

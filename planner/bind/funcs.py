@@ -1,0 +1,500 @@
+"""Function calls: plain ones, aggregates, window functions, casts written as calls.
+
+    bind_call   arguments -> resolve by name and types -> one of the four
+    aggregates  belong to the query whose columns their arguments read (maybe an outer one)
+    windows     OVER (...) enters a definition into ``Scope.windows``; equal ones are shared
+
+Functions live in pg_catalog alone. Argument notation is positional, named, mixed or VARIADIC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner import ast
+from planner.bind.clauses import check_aggregate, check_grouping, check_set, check_window, sets_in_call
+from planner.bind.columns import is_row, row_columns, select_field
+from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
+from planner.bind.window import use_window
+from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type
+from planner.errors import Span, SqlError
+from planner.facts import INT4, TEXT, UNKNOWN, ProcFact, facts
+from planner.query import (
+    Aggregate,
+    Expr,
+    FuncExpr,
+    GroupingFunc,
+    QueryBase,
+    RelabelType,
+    SortBy,
+    Var,
+    WindowFunc,
+)
+from planner.resolve import (
+    ResolvedFunction,
+    default_equality,
+    default_less,
+    function_arguments,
+    resolve_function,
+)
+from planner.scope import Scope, has_window_call
+from planner.typefacts import format_type
+from planner.types import SqlType
+from planner.walk import children
+
+# Functions of PostgreSQL take at most this many arguments.
+MAX_ARGUMENTS = 100
+
+
+def _func_call(scope: Scope, node: ast.FuncCall) -> Expr:
+    return bind_call(scope, node)
+
+
+def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Expr:
+    """Bind a call. ``in_from``: it stands as a FROM item, where it may return a set.
+
+    Raises SqlError 42883, 42725, 42809 (decorations on the wrong kind of function), 42803, 42P20, 0A000.
+    """
+    span = node.span
+    schema, name = _function_name(node)
+    if len(node.args) > MAX_ARGUMENTS:
+        raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)
+    sets_before = scope.set_returning
+    if node.filter is not None:
+        filter_ = bind_boolean(scope, node.filter, "FILTER")
+    else:
+        filter_ = None
+    args, names = _arguments(scope, node)
+    order_args: list[Expr] = []
+    if node.within_group:
+        order_args = [bind_expr(scope, item.expr) for item in node.order]
+    types = [arg.type.oid for arg in [*args, *order_args]]
+    if len(args) == 1 and not schema and _undecorated(node) and not names and is_row(args[0]):
+        columns = row_columns(scope, args[0])
+        if columns is not None and any(column == name for column, _ in columns):
+            return select_field(scope, args[0], name, span)
+    found = _resolve(node, schema, name, types, names, span)
+    if found.kind == "cast":
+        if not _undecorated(node):
+            raise _not_aggregate(node, name, span)
+        return coerce(args[0], SqlType(found.result), CastContext.EXPLICIT, scope.context.env, span=span)
+    proc = found.fact
+    if proc.volatility == "v":
+        scope.context.flags.add("volatile")
+    if proc.kind == "a":
+        return _aggregate(scope, node, found, args, order_args, filter_, sets_before)
+    if proc.kind == "w":
+        return _window_function(scope, node, found, args, filter_, sets_before)
+    if proc.kind == "p":
+        raise SqlError(
+            "42809",
+            f"{_shown(proc)} is a procedure",
+            hint="To call a procedure, use CALL.",
+            span=span,
+        )
+    if not _undecorated(node):
+        raise _not_aggregate(node, name, span)
+    made = function_arguments(found, args, scope.context.env)
+    if proc.returns_set:
+        if in_from:
+            scope.set_returning = sets_before
+        else:
+            check_set(scope, span)
+    return FuncExpr(
+        type=SqlType(found.result),
+        proc=proc.oid,
+        args=_settled(scope, proc, made),
+        variadic=found.variadic,
+        returns_set=proc.returns_set,
+        cast="sql" if node.sql_syntax else "call",
+        span=span,
+    )
+
+
+def _function_name(node: ast.FuncCall) -> tuple[str, str]:
+    if len(node.name) == 1:
+        return "", node.name[0]
+    return node.name[-2], node.name[-1]
+
+
+def _arguments(scope: Scope, node: ast.FuncCall) -> tuple[list[Expr], list[str]]:
+    args: list[Expr] = []
+    names: list[str] = []
+    aggregate_clause = scope.clause
+    for arg in node.args:
+        if isinstance(arg, ast.NamedArg):
+            if arg.name in names:
+                raise SqlError("42601", f'argument name "{arg.name}" used more than once', span=arg.span)
+            names.append(arg.name)
+            args.append(bind_expr(scope, arg.arg))
+        elif names:
+            raise SqlError("42601", "positional argument cannot follow named argument", span=arg.span)
+        else:
+            args.append(bind_expr(scope, arg))
+    scope.clause = aggregate_clause
+    return args, names
+
+
+def _undecorated(node: ast.FuncCall) -> bool:
+    return not (
+        node.star
+        or node.distinct
+        or node.within_group
+        or node.order
+        or node.filter is not None
+        or node.over is not None
+    )
+
+
+def _not_aggregate(node: ast.FuncCall, name: str, span: Span | None) -> SqlError:
+    shown = ".".join(node.name)
+    if node.star:
+        return SqlError("42809", f"{shown}(*) specified, but {shown} is not an aggregate function", span=span)
+    for given, word in (
+        (node.distinct, "DISTINCT"),
+        (node.within_group, "WITHIN GROUP"),
+        (bool(node.order), "ORDER BY"),
+        (node.filter is not None, "FILTER"),
+    ):
+        if given:
+            return SqlError("42809", f"{word} specified, but {shown} is not an aggregate function", span=span)
+    return SqlError(
+        "42809",
+        f"OVER specified, but {shown} is not a window function nor an aggregate function",
+        span=span,
+    )
+
+
+def _resolve(
+    node: ast.FuncCall,
+    schema: str,
+    name: str,
+    types: Sequence[int],
+    names: Sequence[str],
+    span: Span | None,
+) -> ResolvedFunction:
+    if node.star and node.args:
+        raise AssertionError("a call with * and arguments")
+    return resolve_function(
+        name,
+        types,
+        names=names,
+        variadic=node.variadic,
+        schema=schema,
+        ordered=bool(node.order) and not node.within_group,
+        span=span,
+    )
+
+
+def _shown(proc: ProcFact) -> str:
+    return f"{proc.name}({', '.join(format_type(t) for t in proc.arg_types)})"
+
+
+def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Literals whose type nothing decided are text, except where the function asks for their type."""
+    if not any(arg.type.oid == UNKNOWN for arg in args) or proc.name == "pg_typeof":
+        return args
+    from planner.query import Const
+
+    return tuple(
+        [
+            coerce_type(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+            if arg.type.oid == UNKNOWN and isinstance(arg, Const)
+            else arg
+            for arg in args
+        ]
+    )
+
+
+def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | None:
+    """Return ``name(arg)`` for the notation ``arg.name``, or None when there is no such function."""
+    try:
+        found = resolve_function(name, [arg.type.oid], span=span)
+    except SqlError:
+        return None
+    if found.kind == "cast" or found.fact.kind != "f":
+        return None
+    if found.fact.returns_set:
+        check_set(scope, span)
+    return FuncExpr(
+        type=SqlType(found.result),
+        proc=found.fact.oid,
+        args=function_arguments(found, [arg], scope.context.env),
+        returns_set=found.fact.returns_set,
+        span=span,
+    )
+
+
+# --- aggregates ---------------------------------------------------------------------------------
+
+
+def _levels_below(expr: object, depth: int, vars_: list[int], aggregates: list[int]) -> None:
+    """Collect the levels, relative to ``expr``'s own query, of free Vars and aggregates in it."""
+    stack = [(expr, depth)]
+    while stack:
+        node, d = stack.pop()
+        if isinstance(node, Var):
+            if node.level >= d and node.range >= 0:
+                vars_.append(node.level - d)
+            continue
+        if isinstance(node, Aggregate | GroupingFunc):
+            level = node.level if isinstance(node, Aggregate) else 0
+            if level >= d:
+                aggregates.append(level - d)
+        inner = d + 1 if isinstance(node, QueryBase) else d
+        stack.extend([(child, inner) for child in children(node)])
+
+
+def _aggregate(
+    scope: Scope,
+    node: ast.FuncCall,
+    found: ResolvedFunction,
+    args: list[Expr],
+    order_args: list[Expr],
+    filter_: Expr | None,
+    sets_before: bool,
+) -> Expr:
+    span = node.span
+    proc = found.fact
+    shown = ".".join(node.name)
+    kind = facts().aggregates[proc.oid].kind
+    env = scope.context.env
+    if kind == "n":
+        if node.within_group:
+            raise SqlError(
+                "42809",
+                f"{shown} is not an ordered-set aggregate, so it cannot have WITHIN GROUP",
+                span=span,
+            )
+    else:
+        _check_ordered_set(node, shown, kind, span)
+    if not node.args and not node.star and kind == "n":
+        raise SqlError(
+            "42809", f"{shown}(*) must be used to call a parameterless aggregate function", span=span
+        )
+    if node.star and found.fact.arg_types:
+        raise SqlError("42883", f"function {shown}() does not exist", span=span)
+    made = function_arguments(found, [*args, *order_args], env)
+    if kind == "h":
+        made = _unify_hypothetical(scope, made, len(args), len(order_args), shown, span)
+    made = _settled(scope, proc, made)
+    if scope.set_returning and not sets_before:
+        raise sets_in_call("window" if node.over is not None else "aggregate", span)
+    if node.over is not None:
+        return _windowed_aggregate(scope, node, found, made, filter_)
+    if kind == "n":
+        direct: tuple[Expr, ...] = ()
+        order = _aggregate_order(scope, node, args, made)
+        if node.distinct:
+            _check_distinct(made, order, span)
+    else:
+        count = len(made) - len(order_args)
+        direct, ordered = made[:count], made[count:]
+        order = tuple([sort_by(expr, item, span) for expr, item in zip(ordered, node.order, strict=True)])
+        made = ()
+    vars_: list[int] = []
+    nested: list[int] = []
+    for expr in (*made, *direct, *(key.expr for key in order), *((filter_,) if filter_ else ())):
+        _levels_below(expr, 0, vars_, nested)
+        if has_window_call(expr):
+            raise SqlError(
+                "42803", "aggregate function calls cannot contain window function calls", span=span
+            )
+    level = min([*vars_, *nested], default=0)
+    if nested and min(nested) == level:
+        raise SqlError("42803", "aggregate function calls cannot be nested", span=span)
+    owner = scope.at(level)
+    check_aggregate(owner, span)
+    owner.aggregates = True
+    return Aggregate(
+        type=SqlType(found.result),
+        proc=proc.oid,
+        args=made,
+        star=node.star,
+        distinct=node.distinct,
+        order=order,
+        filter=filter_,
+        direct=direct,
+        level=level,
+        span=span,
+    )
+
+
+def _check_ordered_set(node: ast.FuncCall, shown: str, kind: str, span: Span | None) -> None:
+    if not node.within_group:
+        raise SqlError("42809", f"WITHIN GROUP is required for ordered-set aggregate {shown}", span=span)
+    if node.over is not None:
+        raise SqlError("0A000", f"OVER is not supported for ordered-set aggregate {shown}", span=span)
+    if node.distinct:
+        raise SqlError("42601", "cannot use DISTINCT with WITHIN GROUP", span=span)
+    if node.variadic:
+        raise SqlError("42601", "cannot use VARIADIC with WITHIN GROUP", span=span)
+
+
+def _unify_hypothetical(
+    scope: Scope, made: tuple[Expr, ...], direct: int, ordered: int, shown: str, span: Span | None
+) -> tuple[Expr, ...]:
+    """Give each direct argument of rank(...) WITHIN GROUP the type of its ORDER BY column, and back."""
+    if direct != ordered:
+        raise SqlError(
+            "42883",
+            f"function {shown} does not exist",
+            hint=f"To use the hypothetical-set aggregate {shown}, the number of hypothetical direct arguments "
+            f"(here {direct}) must match the number of ordering columns (here {ordered}).",
+            span=span,
+        )
+    firsts, seconds = list(made[:direct]), list(made[direct:])
+    for position in range(direct):
+        pair, _ = coerce_all_to_common(
+            [seconds[position], firsts[position]], "WITHIN GROUP", scope.context.env
+        )
+        seconds[position], firsts[position] = pair
+    return (*firsts, *seconds)
+
+
+def _stripped(expr: Expr) -> Expr:
+    """Return what an implicit conversion was applied to."""
+    if isinstance(expr, RelabelType) and not expr.explicit:
+        return expr.arg
+    if isinstance(expr, FuncExpr) and expr.cast == "implicit":
+        return expr.args[0]
+    return expr
+
+
+def sort_by(expr: Expr, item: ast.SortItem, span: Span | None) -> SortBy:
+    """Return the ordering of a bound expression by an ORDER BY item. Raises 42883, 42809."""
+    from planner.bind.sortgroup import sort_operators
+
+    descending, lt, eq = sort_operators(expr.type.oid, item, expr.span or span)
+    nulls_first = item.nulls == "first" if item.nulls else descending
+    return SortBy(expr=expr, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
+
+
+def _aggregate_order(
+    scope: Scope, node: ast.FuncCall, args: Sequence[Expr], made: Sequence[Expr]
+) -> tuple[SortBy, ...]:
+    keys: list[SortBy] = []
+    for item in node.order:
+        expr = bind_clause(scope, item.expr, scope.clause)
+        # the sort expression may be an argument before its conversion: then sort what is aggregated
+        for arg in made:
+            if expr in (arg, _stripped(arg)):
+                expr = arg
+                break
+        if expr.type.oid == UNKNOWN:
+            expr = coerce_type(expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+        key = sort_by(expr, item, node.span)
+        if not any(key.expr == other.expr for other in keys):
+            keys.append(key)
+    return tuple(keys)
+
+
+def _check_distinct(args: Sequence[Expr], order: Sequence[SortBy], span: Span | None) -> None:
+    for key in order:
+        if key.expr not in args:
+            raise SqlError(
+                "42P10",
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                span=key.expr.span,
+            )
+    for arg in args:
+        oid = TEXT if arg.type.oid == UNKNOWN else arg.type.oid
+        default_equality(oid, arg.span)
+        default_less(oid, arg.span)
+
+
+# --- window functions ---------------------------------------------------------------------------
+
+
+def _windowed_aggregate(
+    scope: Scope,
+    node: ast.FuncCall,
+    found: ResolvedFunction,
+    args: tuple[Expr, ...],
+    filter_: Expr | None,
+) -> Expr:
+    if node.distinct:
+        raise SqlError("0A000", "DISTINCT is not implemented for window functions", span=node.span)
+    if node.order:
+        raise SqlError("0A000", "aggregate ORDER BY is not implemented for window functions", span=node.span)
+    return _window_call(scope, node, found, args, filter_, is_aggregate=True)
+
+
+def _window_function(
+    scope: Scope,
+    node: ast.FuncCall,
+    found: ResolvedFunction,
+    args: list[Expr],
+    filter_: Expr | None,
+    sets_before: bool,
+) -> Expr:
+    span, shown = node.span, ".".join(node.name)
+    if node.over is None:
+        raise SqlError("42809", f"window function {shown} requires an OVER clause", span=span)
+    if node.within_group:
+        raise SqlError("42809", f"window function {shown} cannot have WITHIN GROUP", span=span)
+    if node.star and not found.fact.arg_types:
+        raise SqlError("42809", f"{shown}(*) specified, but {shown} is not an aggregate function", span=span)
+    if node.distinct:
+        raise SqlError("0A000", "DISTINCT is not implemented for window functions", span=span)
+    if node.order:
+        raise SqlError("0A000", "aggregate ORDER BY is not implemented for window functions", span=span)
+    if filter_ is not None:
+        raise SqlError("0A000", "FILTER is not implemented for non-aggregate window functions", span=span)
+    if scope.set_returning and not sets_before:
+        raise sets_in_call("window", span)
+    made = _settled(scope, found.fact, function_arguments(found, args, scope.context.env))
+    return _window_call(scope, node, found, made, None, is_aggregate=False)
+
+
+def _window_call(
+    scope: Scope,
+    node: ast.FuncCall,
+    found: ResolvedFunction,
+    args: tuple[Expr, ...],
+    filter_: Expr | None,
+    *,
+    is_aggregate: bool,
+) -> Expr:
+    check_window(scope, node.span)
+    for expr in (*args, *((filter_,) if filter_ is not None else ())):
+        if has_window_call(expr):
+            raise SqlError("42P20", "window function calls cannot be nested", span=node.span)
+    assert node.over is not None
+    window = use_window(scope, node.over)
+    scope.window_calls = True
+    return WindowFunc(
+        type=SqlType(found.result),
+        proc=found.fact.oid,
+        args=args,
+        window=window,
+        star=node.star,
+        is_aggregate=is_aggregate,
+        filter=filter_,
+        span=node.span,
+    )
+
+
+# --- GROUPING -----------------------------------------------------------------------------------
+
+
+def _grouping(scope: Scope, node: ast.Grouping) -> Expr:
+    """Bind GROUPING(...): its arguments are matched with the grouping expressions later."""
+    if len(node.args) > 31:
+        raise SqlError("54023", "GROUPING must have fewer than 32 arguments", span=node.span)
+    check_grouping(scope, node.span)
+    args = tuple([bind_expr(scope, arg) for arg in node.args])
+    scope.aggregates = True
+    return PendingGrouping(type=SqlType(INT4), indexes=(), args=args, span=node.span)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingGrouping(GroupingFunc):
+    """GROUPING(...) before the grouping expressions are known; ``planner.bind.grouping`` replaces it."""
+
+    args: tuple[Expr, ...] = ()
+
+
+register(ast.FuncCall, _func_call)
+register(ast.Grouping, _grouping)

@@ -1,0 +1,293 @@
+"""ORDER BY, GROUP BY, DISTINCT: which target an item means, and by which operators it is ordered.
+
+SQL92 rules, for items written as one bare word or an integer:
+
+    ORDER BY x     the output column x, else the input column
+    GROUP BY x     the input column x, else the output column
+    ... 2          the second output column
+
+Anything else is an expression over input columns; if it equals a target, it is that target, else it
+becomes a junk target (ORDER BY, DISTINCT ON).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planner import ast
+from planner.bind.expr import bind_clause
+from planner.casts import CastContext, coerce_type
+from planner.errors import Span, SqlError
+from planner.facts import TEXT, UNKNOWN
+from planner.query import Expr, SortKey, Target
+from planner.resolve import default_equality, default_less, operator_strategies
+from planner.scope import Scope
+from planner.types import SqlType
+
+# Bounds of GROUPING SETS, as PostgreSQL's.
+MAX_GROUPING_SETS = 4096
+MAX_CUBE = 12
+
+
+# --- operators ----------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _default_operators(oid: int) -> tuple[int, int]:
+    return default_less(oid).proc, default_equality(oid).proc
+
+
+def sort_operators(oid: int, item: ast.SortItem, span: Span | None) -> tuple[bool, int, int]:
+    """Return (descending, < proc, = proc) for ordering values of a type by an ORDER BY item.
+
+    Raises SqlError 42883 when the type has no order, 42809 when USING names no ordering operator.
+    """
+    if item.direction == "using":
+        return _using(oid, item, span)
+    try:
+        lt, eq = _default_operators(oid)
+    except SqlError as error:
+        raise SqlError(error.sqlstate, error.message, hint=error.hint, span=span) from None
+    return item.direction == "desc", lt, eq
+
+
+def _using(oid: int, item: ast.SortItem, span: Span | None) -> tuple[bool, int, int]:
+    from planner.resolve import family_operator, resolve_operator
+
+    name = item.using[-1]
+    op = resolve_operator(name, oid, oid, item.span).op
+    for family, strategy in operator_strategies(op.oid):
+        if strategy in (1, 5):
+            lt = family_operator(family, op.left, op.right, 1)
+            eq = family_operator(family, op.left, op.right, 3)
+            if lt is not None and eq is not None:
+                return strategy == 5, lt.proc, eq.proc
+    raise SqlError(
+        "42809",
+        f"operator {name} is not a valid ordering operator",
+        hint='Ordering operators must be "<" or ">" members of btree operator families.',
+        span=item.span,
+    )
+
+
+# --- finding targets ----------------------------------------------------------------------------
+
+
+def settle(scope: Scope, targets: list[Target], index: int) -> None:
+    """Give a target whose type is still unknown the type text."""
+    target = targets[index]
+    if target.expr.type.oid == UNKNOWN:
+        expr = coerce_type(target.expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+        targets[index] = replace(target, expr=expr)
+
+
+def _by_position(node: ast.Constant, targets: Sequence[Target], clause: str) -> int:
+    if node.kind != "int" or not isinstance(node.value, int):
+        raise SqlError("42601", f"non-integer constant in {clause}", span=node.span)
+    position = 0
+    for index, target in enumerate(targets):
+        if not target.junk:
+            position += 1
+            if position == node.value:
+                return index
+    raise SqlError("42P10", f"{clause} position {node.value} is not in select list", span=node.span)
+
+
+def find_target(scope: Scope, targets: list[Target], node: ast.Expression, clause: str) -> int:
+    """Return the index of the target an item means; appends a junk target for a new expression.
+
+    ``clause`` is ORDER BY, GROUP BY or DISTINCT ON. Raises SqlError 42702 (ambiguous output name), 42P10
+    (no such position), 42601 (a constant that is no integer).
+    """
+    if isinstance(node, ast.ColumnRef) and len(node.names) == 1 and not node.star:
+        name = node.names[0]
+        if not (clause == "GROUP BY" and scope.find_column(name, node.span, local=True) is not None):
+            found = -1
+            for index, target in enumerate(targets):
+                if target.junk or target.name != name:
+                    continue
+                if found >= 0 and targets[found].expr != target.expr:
+                    raise SqlError("42702", f'{clause} "{name}" is ambiguous', span=node.span)
+                if found < 0:
+                    found = index
+            if found >= 0:
+                return found
+    if isinstance(node, ast.Constant) and node.kind != "null":
+        return _by_position(node, targets, clause)
+    return find_expression(scope, targets, node, clause)
+
+
+def find_expression(scope: Scope, targets: list[Target], node: ast.Expression, clause: str) -> int:
+    """Return the index of the target equal to an expression, appending a junk one where there is none."""
+    expr = bind_clause(scope, node, clause)
+    for index, target in enumerate(targets):
+        if target.expr == expr:
+            return index
+    targets.append(Target(expr=expr, name="", junk=True))
+    return len(targets) - 1
+
+
+# --- ORDER BY -----------------------------------------------------------------------------------
+
+
+def bind_order(scope: Scope, targets: list[Target], items: Sequence[ast.SortItem]) -> tuple[SortKey, ...]:
+    """Bind ORDER BY of a SELECT; may append junk targets."""
+    keys: list[SortKey] = []
+    for item in items:
+        index = find_target(scope, targets, item.expr, "ORDER BY")
+        settle(scope, targets, index)
+        if any(key.target == index for key in keys):
+            continue
+        keys.append(sort_key(index, targets[index].expr.type.oid, item))
+    return tuple(keys)
+
+
+def sort_key(target: int, oid: int, item: ast.SortItem) -> SortKey:
+    """Return the key that orders target ``target`` of type ``oid`` by an item."""
+    descending, lt, eq = sort_operators(oid, item, item.expr.span)
+    nulls_first = item.nulls == "first" if item.nulls else descending
+    return SortKey(target=target, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
+
+
+# --- DISTINCT -----------------------------------------------------------------------------------
+
+
+def bind_distinct(
+    scope: Scope,
+    targets: list[Target],
+    nodes: Sequence[ast.Expression],
+    order: Sequence[SortKey],
+) -> bool | tuple[int, ...]:
+    """Bind DISTINCT (``nodes`` empty) or DISTINCT ON: True, or the target indexes."""
+    if not nodes:
+        for key in order:
+            if targets[key.target].junk:
+                raise SqlError(
+                    "42P10",
+                    "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                    span=targets[key.target].expr.span,
+                )
+        for index, target in enumerate(targets):
+            if not target.junk:
+                settle(scope, targets, index)
+                default_equality(targets[index].expr.type.oid, target.expr.span)
+        return True
+    found: list[int] = []
+    for node in nodes:
+        index = find_target(scope, targets, node, "DISTINCT ON")
+        settle(scope, targets, index)
+        if index not in found:
+            found.append(index)
+        default_equality(targets[index].expr.type.oid, node.span)
+    skipped = False
+    for key in order:
+        if key.target in found:
+            if skipped:
+                raise _distinct_mismatch(targets[key.target].expr.span)
+        else:
+            skipped = True
+    matched = 0
+    for key in order:
+        if key.target not in found:
+            break
+        matched += 1
+    if skipped and matched < len(found):
+        missing = next(i for i in found if all(key.target != i for key in order))
+        raise _distinct_mismatch(targets[missing].expr.span)
+    return tuple(found)
+
+
+def _distinct_mismatch(span: Span | None) -> SqlError:
+    return SqlError(
+        "42P10",
+        "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+        span=span,
+    )
+
+
+# --- GROUP BY -----------------------------------------------------------------------------------
+
+
+class Grouping:
+    """The grouping expressions being collected, and the grouping sets over their indexes."""
+
+    def __init__(self, scope: Scope, targets: list[Target]) -> None:
+        """Collect for one query."""
+        self.scope = scope
+        self.targets = targets
+        self.group: list[Expr] = []
+
+    def index(self, node: ast.Expression) -> int:
+        """Return the index in ``group`` of one grouping item."""
+        before = len(self.targets)
+        position = find_target(self.scope, self.targets, node, "GROUP BY")
+        settle(self.scope, self.targets, position)
+        expr = self.targets[position].expr
+        if len(self.targets) > before:
+            self.targets.pop()  # a new expression is a grouping key, no target
+        default_equality(expr.type.oid, node.span or expr.span)
+        if expr in self.group:
+            return self.group.index(expr)
+        self.group.append(expr)
+        return len(self.group) - 1
+
+    def items(self, node: ast.Expression | ast.GroupingSet) -> list[int]:
+        """Return the indexes of one element of ROLLUP or CUBE: an expression or a (list)."""
+        if isinstance(node, ast.Row) and not node.explicit:
+            return [index for item in node.items for index in self.items(item)]
+        assert not isinstance(node, ast.GroupingSet)
+        return [self.index(node)]
+
+    def sets(self, node: ast.Expression | ast.GroupingSet) -> list[tuple[int, ...]]:
+        """Return the grouping sets one GROUP BY item stands for."""
+        if not isinstance(node, ast.GroupingSet):
+            return [tuple(dict.fromkeys(self.items(node)))]
+        if node.kind == "empty":
+            return [()]
+        if node.kind == "sets":
+            return [one for item in node.items for one in self.sets(item)]
+        parts = [self.items(item) for item in node.items]
+        if node.kind == "rollup":
+            return [_flat(parts[:count]) for count in range(len(parts), -1, -1)]
+        if len(parts) > MAX_CUBE:
+            raise SqlError("54011", f"CUBE is limited to {MAX_CUBE} elements", span=node.span)
+        found = []
+        for mask in range(2 ** len(parts) - 1, -1, -1):
+            found.append(_flat([p for i, p in enumerate(parts) if mask >> i & 1]))
+        return found
+
+
+def _flat(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(parts)))
+
+
+def bind_group(
+    scope: Scope, targets: list[Target], node: ast.Select
+) -> tuple[tuple[Expr, ...], tuple[tuple[int, ...], ...] | None]:
+    """Bind GROUP BY: the distinct grouping expressions, and the grouping sets (None for a plain list)."""
+    grouping = Grouping(scope, targets)
+    if not any(isinstance(item, ast.GroupingSet) for item in node.group):
+        for item in node.group:
+            if isinstance(item, ast.GroupingSet):
+                continue
+            grouping.items(item)
+        return tuple(grouping.group), None
+    combined: list[tuple[int, ...]] = [()]
+    for item in node.group:
+        options = grouping.sets(item)
+        if len(combined) * len(options) > MAX_GROUPING_SETS:
+            raise SqlError(
+                "54001",
+                f"too many grouping sets present (maximum {MAX_GROUPING_SETS})",
+                span=item.span,
+            )
+        combined = [tuple(dict.fromkeys((*left, *right))) for left in combined for right in options]
+    if node.group_distinct:
+        unique: dict[frozenset[int], tuple[int, ...]] = {}
+        for one in combined:
+            unique.setdefault(frozenset(one), one)
+        combined = list(unique.values())
+    return tuple(grouping.group), tuple(combined)

@@ -1,0 +1,289 @@
+"""WITH: items become ``Cte`` values of the query that has the clause; references become CteRanges.
+
+    WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 9) ...
+        left side bound first: it gives t's columns; then the right side, where t is the working table
+
+Without RECURSIVE an item sees those before it. With it, items are bound in order of their references. What
+makes a recursive item well-formed is checked over the AST, as PostgreSQL does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, cast
+
+from planner import ast
+from planner.errors import Span, SqlError, not_supported
+from planner.query import Cte, OutputColumn, QueryExpr, SetOp
+from planner.scope import CteEntry, Scope
+from planner.typefacts import format_type
+
+_QUERIES = (ast.Select, ast.SetOp, ast.Values)
+
+
+def bind_with(scope: Scope, clause: ast.With | None) -> None:
+    """Bind a WITH clause into ``scope`` (``ctes`` and ``bound_ctes``).
+
+    Raises SqlError 42712, 42P10, 42P19, 42804, 0A000 (mutual recursion, data-modifying items).
+    """
+    if clause is None:
+        return
+    names: set[str] = set()
+    for item in clause.ctes:
+        if item.name in names:
+            raise SqlError("42712", f'WITH query name "{item.name}" specified more than once', span=item.span)
+        names.add(item.name)
+        if not isinstance(item.query, _QUERIES):
+            raise not_supported("a data-modifying statement in WITH", span=item.span)
+    items = _ordered(clause.ctes) if clause.recursive else list(clause.ctes)
+    scope.future_ctes = names
+    for item in items:
+        if clause.recursive and _refers(item.query, item.name):
+            _recursive(scope, item)
+        else:
+            _plain(scope, item)
+        scope.future_ctes = scope.future_ctes - {item.name}
+    # keep the written order where dependencies allow it: executors need definitions before uses
+    scope.future_ctes = set()
+
+
+def _enter(scope: Scope, item: ast.Cte, query: QueryExpr, *, recursive: bool) -> None:
+    columns = _named(item, query.columns)
+    scope.ctes[item.name] = CteEntry(
+        name=item.name,
+        columns=columns,
+        origins=() if recursive else tuple([(c.table_oid, c.attnum) for c in query.columns]),
+    )
+    scope.bound_ctes.append(
+        Cte(
+            name=item.name,
+            query=query,
+            columns=columns,
+            recursive=recursive,
+            materialized=item.materialized,
+        )
+    )
+
+
+def _named(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
+    if len(item.columns) > len(columns):
+        raise SqlError(
+            "42P10",
+            f'WITH query "{item.name}" has {len(columns)} columns available but '
+            f"{len(item.columns)} columns specified",
+            span=item.span,
+        )
+    return tuple(
+        [
+            replace(column, name=item.columns[index]) if index < len(item.columns) else column
+            for index, column in enumerate(columns)
+        ]
+    )
+
+
+def _plain(scope: Scope, item: ast.Cte) -> None:
+    from planner.bind.query import bind_query
+
+    assert isinstance(item.query, _QUERIES)
+    _enter(scope, item, bind_query(scope.context, item.query, scope), recursive=False)
+
+
+def _recursive(scope: Scope, item: ast.Cte) -> None:
+    from planner.bind.query import bind_query, combine
+
+    node = item.query
+    if not isinstance(node, ast.SetOp) or node.op != "union":
+        raise SqlError(
+            "42P19",
+            f'recursive query "{item.name}" does not have the form non-recursive-term '
+            "UNION [ALL] recursive-term",
+            span=item.span,
+        )
+    _check_form(item, node)
+    inner = Scope(context=scope.context, parent=scope)
+    bind_with(inner, node.with_)
+    left = bind_query(scope.context, node.left, inner)
+    columns = _named(item, left.columns)
+    scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True)
+    right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
+    made = combine(inner, node, left, right)
+    for position, (before, after) in enumerate(zip(columns, made.columns, strict=True), 1):
+        if before.type == after.type:
+            continue
+        if before.type.oid == after.type.oid:
+            shown = (
+                format_type(before.type.oid, before.type.typmod),
+                format_type(after.type.oid, after.type.typmod),
+            )
+        else:
+            shown = format_type(before.type.oid), format_type(after.type.oid)
+        raise SqlError(
+            "42804",
+            f'recursive query "{item.name}" column {position} has type {shown[0]} in '
+            f"non-recursive term but type {shown[1]} overall",
+            hint="Cast the output of the non-recursive term to the correct type.",
+            span=_column_span(left, position - 1),
+        )
+    query: SetOp = replace(made, ctes=tuple(inner.bound_ctes))
+    _enter(scope, item, query, recursive=True)
+
+
+def _column_span(query: QueryExpr, position: int) -> Span | None:
+    targets = getattr(query, "targets", ())
+    return targets[position].expr.span if position < len(targets) else None
+
+
+# --- references in the AST ----------------------------------------------------------------------
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name != "span")
+
+
+def _children(node: ast.Node) -> Iterator[ast.Node]:
+    for name in _fields(cast(Any, type(node))):
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: object) -> Iterator[ast.Node]:
+    if isinstance(value, ast.Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)
+
+
+def _references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
+    """Yield the table references that mean one of ``names``, inner WITH clauses honoured."""
+    if isinstance(node, ast.TableRef):
+        if not node.schema and node.name in names:
+            yield node
+        return
+    clause = getattr(node, "with_", None)
+    if clause is not None:
+        hidden = frozenset(item.name for item in clause.ctes)
+        visible = names
+        for item in clause.ctes:
+            yield from _references(item.query, names - hidden if clause.recursive else visible)
+            visible = visible - {item.name}
+        names = names - hidden
+    if not names:
+        return
+    for child in _children(node):
+        if not isinstance(child, ast.With):
+            yield from _references(child, names)
+
+
+def _refers(node: ast.Node, name: str) -> bool:
+    return next(_references(node, frozenset((name,))), None) is not None
+
+
+def _ordered(items: Sequence[ast.Cte]) -> list[ast.Cte]:
+    """Return the items so that each comes after those it refers to. Raises 0A000 for mutual recursion."""
+    names = frozenset(item.name for item in items)
+    needs = {item.name: {ref.name for ref in _references(item.query, names)} - {item.name} for item in items}
+    done: set[str] = set()
+    result: list[ast.Cte] = []
+    pending = list(items)
+    while pending:
+        ready = next((item for item in pending if needs[item.name] <= done), None)
+        if ready is None:
+            raise SqlError(
+                "0A000",
+                "mutual recursion between WITH items is not implemented",
+                span=pending[0].span,
+            )
+        pending.remove(ready)
+        done.add(ready.name)
+        result.append(ready)
+    return result
+
+
+# --- the form of a recursive item ---------------------------------------------------------------
+
+_WHERE = {
+    "left": "its non-recursive term",
+    "sublink": "a subquery",
+    "outer": "an outer join",
+    "intersect": "INTERSECT",
+    "except": "EXCEPT",
+}
+
+
+def _check_form(item: ast.Cte, node: ast.SetOp) -> None:
+    """Check where the self-reference stands. Raises SqlError 42P19, 0A000 as PostgreSQL."""
+    for clause, word in (
+        (node.order, "ORDER BY"),
+        (node.offset, "OFFSET"),
+        (node.limit, "LIMIT"),
+        (node.locking, "FOR UPDATE/SHARE"),
+    ):
+        if clause:
+            first = clause[0] if isinstance(clause, tuple) else clause
+            raise SqlError("0A000", f"{word} in a recursive query is not implemented", span=first.span)
+    for ref, place in _placed(node.left, item.name, "left"):
+        raise _misplaced(item.name, place, ref.span)
+    seen = 0
+    for ref, place in _placed(node.right, item.name, ""):
+        if place:
+            raise _misplaced(item.name, place, ref.span)
+        seen += 1
+        if seen > 1:
+            raise SqlError(
+                "42P19",
+                f'recursive reference to query "{item.name}" must not appear more than once',
+                span=ref.span,
+            )
+    if seen == 0:
+        for ref in _references(node, frozenset((item.name,))):
+            raise _misplaced(item.name, "sublink", ref.span)
+
+
+def _misplaced(name: str, place: str, span: Span | None) -> SqlError:
+    return SqlError(
+        "42P19",
+        f'recursive reference to query "{name}" must not appear within {_WHERE[place]}',
+        span=span,
+    )
+
+
+def _placed(node: ast.Node, name: str, place: str) -> Iterator[tuple[ast.TableRef, str]]:
+    """Yield references to ``name`` with the first thing around them that forbids recursion ("" = none)."""
+    if isinstance(node, ast.TableRef):
+        if not node.schema and node.name == name:
+            yield node, place
+        return
+    clause = getattr(node, "with_", None)
+    if clause is not None and any(item.name == name for item in clause.ctes):
+        return
+    if isinstance(node, ast.SubLink):
+        if node.test is not None:
+            yield from _placed(node.test, name, place)
+        yield from _placed(node.query, name, place or "sublink")
+        return
+    if isinstance(node, ast.JoinRef):
+        nullable = {
+            "inner": (False, False),
+            "left": (False, True),
+            "right": (True, False),
+            "full": (True, True),
+        }[node.kind]
+        for side, may_be_null in zip((node.left, node.right), nullable, strict=True):
+            yield from _placed(side, name, place or ("outer" if may_be_null else ""))
+        if node.on is not None:
+            yield from _placed(node.on, name, place)
+        return
+    if isinstance(node, ast.SetOp) and node.op != "union":
+        both = node.op == "intersect"
+        yield from _placed(node.left, name, place or ("intersect" if both and node.all else ""))
+        yield from _placed(
+            node.right,
+            name,
+            place or ("except" if not both else "intersect" if node.all else ""),
+        )
+        return
+    for child in _children(node):
+        yield from _placed(child, name, place)

@@ -1,0 +1,155 @@
+"""Values that are fixed for a statement or transaction leave the tree and become parameters.
+
+    WHERE at > now() - interval '1 day'      ->   WHERE at > $n        stable = [now() - interval '1 day']
+
+A *stable* expression calls a function of volatility ``s`` (or is CURRENT_USER and its kin, or prints or reads a type
+whose text depends on settings or catalog), reads no column and calls nothing volatile. The largest such
+expressions are taken out. Behind a guard (CASE arms, COALESCE, AND, OR after their first argument) only
+those are taken that cannot fail: values without arguments. Sets and aggregates are never taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from planner.facts import (
+    DATE,
+    INTERVAL,
+    REGCLASS,
+    REGNAMESPACE,
+    REGOPER,
+    REGOPERATOR,
+    REGPROC,
+    REGPROCEDURE,
+    REGROLE,
+    REGTYPE,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TIMETZ,
+    facts,
+)
+from planner.query import (
+    Aggregate,
+    ArrayCoerce,
+    BoolExpr,
+    CaseExpr,
+    CoalesceExpr,
+    CoerceViaIO,
+    Const,
+    CurrentSetting,
+    Expr,
+    FuncExpr,
+    GroupingFunc,
+    OpExpr,
+    Param,
+    RelabelType,
+    ScalarArrayOp,
+    SubLink,
+    Var,
+    WindowFunc,
+)
+from planner.rewrite import replace_children
+from planner.walk import children
+
+_T = TypeVar("_T")
+
+# Types whose text form depends on settings or on the catalog.
+_SESSION_TYPES = frozenset(
+    (
+        DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL, REGCLASS, REGNAMESPACE, REGOPER, REGOPERATOR,
+        REGPROC, REGPROCEDURE, REGROLE, REGTYPE, 3734, 3769,
+    )
+)  # fmt: skip
+
+# What an expression is: without stable parts, stable as a whole, or tied to rows or to each evaluation.
+_PLAIN, _STABLE, _BOUND = 0, 1, 2
+
+
+def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
+    """Return ``node`` (query or statement) without stable expressions, and those expressions.
+
+    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters.
+    """
+    taken = _Extraction(params)
+    return taken.visit(node, False), tuple(taken.found)
+
+
+class _Extraction:
+    def __init__(self, params: int) -> None:
+        self.params = params
+        self.found: list[Expr] = []
+
+    def visit(self, node: Any, guarded: bool) -> Any:
+        if isinstance(node, Var | Const | Param):
+            return node
+        if isinstance(node, Expr):
+            if _kind(node) == _STABLE and (not guarded or _cannot_fail(node)) and _worth(node):
+                return self._param(node)
+            if isinstance(node, CaseExpr | CoalesceExpr | BoolExpr) and not guarded:
+                return self._guard(node)
+        return replace_children(node, lambda child: self.visit(child, guarded))
+
+    def _guard(self, node: CaseExpr | CoalesceExpr | BoolExpr) -> Any:
+        """Only the first thing evaluated is certain to be."""
+        first: list[Any] = []
+        if isinstance(node, CaseExpr):
+            if node.whens:
+                first = [node.whens[0].condition]
+        elif node.args:
+            first = [node.args[0]]
+
+        def change(child: Any) -> Any:
+            if isinstance(node, CaseExpr) and not isinstance(child, Expr):
+                return replace_children(child, lambda part: self.visit(part, part is not first[0]))
+            return self.visit(child, not any(child is item for item in first))
+
+        return replace_children(node, change)
+
+    def _param(self, expr: Expr) -> Param:
+        if expr not in self.found:
+            self.found.append(expr)
+        index = self.found.index(expr)
+        return Param(type=expr.type, number=self.params + 1 + index, span=expr.span)
+
+
+def _worth(expr: Expr) -> bool:
+    """A relabelled constant needs no parameter; anything that computes does."""
+    return not (isinstance(expr, RelabelType) and isinstance(expr.arg, Const))
+
+
+def _cannot_fail(expr: Expr) -> bool:
+    while isinstance(expr, RelabelType):
+        expr = expr.arg
+    return isinstance(expr, CurrentSetting) or (isinstance(expr, FuncExpr) and not expr.args)
+
+
+def _kind(expr: Any) -> int:
+    """Return _PLAIN, _STABLE or _BOUND for an expression and everything below it."""
+    if isinstance(expr, Const | Param):
+        return _PLAIN
+    if isinstance(expr, CurrentSetting):
+        return _STABLE
+    if isinstance(expr, Var):
+        return _PLAIN if expr.range == -1 else _BOUND
+    if isinstance(expr, Aggregate | WindowFunc | GroupingFunc | SubLink):
+        return _BOUND
+    kind = _PLAIN
+    if isinstance(expr, FuncExpr | OpExpr | ScalarArrayOp):
+        if isinstance(expr, FuncExpr) and expr.returns_set:
+            return _BOUND
+        proc = facts().procs.get(expr.proc)
+        volatility = proc.volatility if proc is not None else "v"
+        if volatility == "v":
+            return _BOUND
+        if volatility == "s":
+            kind = _STABLE
+    elif isinstance(expr, CoerceViaIO | ArrayCoerce) and (
+        expr.type.oid in _SESSION_TYPES or expr.arg.type.oid in _SESSION_TYPES
+    ):
+        kind = _STABLE
+    for child in children(expr):
+        inner = _kind(child)
+        if inner == _BOUND:
+            return _BOUND
+        kind = max(kind, inner)
+    return kind
