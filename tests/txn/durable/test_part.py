@@ -1,0 +1,359 @@
+"""Parts and sidecars: every physical type round trips, sidecars answer as brute force does, padding, caching."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+from collections.abc import Awaitable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.durable import run, two_column_spec
+from tests.support.physical import TYPES, P, name_of, same, values
+from tests.txn.durable.test_keycodec import compare_keys, in_range
+from txn.columns import column_arrays, rows_to_table, to_python, value_getter
+from txn.errors import UnknownFormat
+from txn.keycodec import KeyCodec
+from txn.persist.blobfs import LocalBlob
+from txn.persist.location import inline
+from txn.persist.part import (
+    GROUP_ROWS,
+    Part,
+    RowGroupCache,
+    delete_part,
+    open_part,
+    parquet_name,
+    sidecar_name,
+    system_name,
+    write_part,
+)
+from txn.persist.sidecar import KeySidecar, build_key_sidecar
+from txn.types import IndexId, KeyRange, PhysicalType, Row, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
+
+T = TypeVar("T")
+SPEC = two_column_spec()
+
+
+async def now_or_later(result: T | Awaitable[T]) -> T:
+    return await result if inspect.isawaitable(result) else result
+
+
+def spec_of(*types: PhysicalType, indexes: tuple[ShardIndex, ...] = ()) -> ShardSpec:
+    columns = tuple(ShardColumn(attnum=i + 1, type=t) for i, t in enumerate(types))
+    return ShardSpec(shard=ShardId(7), version=1, columns=columns, indexes=indexes)
+
+
+async def make_part(
+    folder: Path, spec: ShardSpec, rows: list[Row], *, ids: Any = None, begins: Any = None,
+    cache_bytes: int = 1 << 20, sort: bool = True,
+) -> tuple[Part, RowGroupCache]:  # fmt: skip
+    blob = LocalBlob(str(folder), offload=inline)
+    ids = range(1, len(rows) + 1) if ids is None else ids
+    table = rows_to_table(spec, rows, ids, [5] * len(rows) if begins is None else begins)
+    ref = await write_part(blob, inline, "7/1-part", spec, table, sort=sort)
+    cache = RowGroupCache(cache_bytes)
+    return await open_part(ref, blob, inline, cache), cache
+
+
+async def all_rows(part: Part, spec: ShardSpec) -> list[Row]:
+    found: list[Row] = []
+    async for first, rows in part.scan(spec):
+        assert first == len(found)
+        found += rows
+    return found
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=name_of)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_columns_round_trip_through_arrow(type_: PhysicalType, data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.none() | values(type_), max_size=12))
+    arrays = column_arrays(drawn, ShardColumn(attnum=1, type=type_))
+    dims = arrays[1] if len(arrays) > 1 else None
+    assert same(to_python(arrays[0], type_, dims), drawn)
+    get = value_getter(arrays[0], type_, dims)
+    assert same([get(i) for i in range(len(drawn))], drawn)
+    if len(drawn) > 2:
+        middle = arrays[0].slice(1, len(drawn) - 2), dims and dims.slice(1, len(drawn) - 2)
+        assert same(to_python(middle[0], type_, middle[1]), drawn[1:-1])
+        get = value_getter(middle[0], type_, middle[1])
+        assert same([get(i) for i in range(len(drawn) - 2)], drawn[1:-1])
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=name_of)
+def test_values_of_every_type_round_trip_through_a_part(type_: PhysicalType, tmp_path: Path) -> None:
+    @settings(max_examples=3, deadline=None)
+    @given(drawn=st.lists(st.none() | values(type_), min_size=1, max_size=20))
+    def check(drawn: list[Any]) -> None:
+        async def body() -> None:
+            spec = spec_of(type_, P(kind="int32"))
+            rows = [(v, i) for i, v in enumerate(drawn)]
+            part, _ = await make_part(tmp_path, spec, rows)
+            try:
+                assert same(await all_rows(part, spec), rows)
+                for position in (0, len(rows) - 1):
+                    assert same(await now_or_later(part.row(position, spec)), rows[position])
+                assert same(await now_or_later(part.rows(range(len(rows)), spec)), rows)
+            finally:
+                await delete_part(LocalBlob(str(tmp_path), offload=inline), part.ref.name)
+
+        run(body)
+
+    check()
+
+
+def test_a_numeric_beyond_38_digits_is_an_error_not_a_rounding() -> None:
+    column = ShardColumn(attnum=1, type=P(kind="numeric"))
+    with pytest.raises(OverflowError):
+        column_arrays([Decimal(10**38)], column)
+    column_arrays([Decimal(10**38 - 1)], column)
+
+
+# -- order, ids, begins ----------------------------------------------------------------------------
+
+
+def test_a_part_is_sorted_by_primary_key_and_its_ids_follow(tmp_path: Path) -> None:
+    async def body() -> None:
+        rows: list[Row] = [(5, "e"), (1, "a"), (3, None), (2, "b")]
+        part, _ = await make_part(tmp_path, SPEC, rows, ids=[50, 10, 30, 20], begins=[9, 7, 8, 7])
+        assert [r[0] for r in await all_rows(part, SPEC)] == [1, 2, 3, 5]
+        assert [part.row_id(i) for i in range(4)] == [10, 20, 30, 50]
+        assert [part.begin(i) for i in range(4)] == [7, 7, 8, 9]
+        assert [list(part.positions(RowId(i))) for i in (10, 30, 50, 11, 0)] == [[0], [2], [3], [], []]
+        assert (part.ref.min_begin, part.ref.max_begin, part.ref.rows) == (7, 9, 4)
+        table = await part.read_arrow([2])
+        assert table.column_names == ["c2", "s_row_id", "s_begin"]
+        assert table.column("s_begin").to_pylist() == [7, 7, 8, 9]
+
+    run(body)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ids=st.lists(st.integers(1, 12), min_size=1, max_size=15), shift=st.integers(0, 1 << 40))
+def test_row_ids_are_found_whether_dense_sorted_or_neither(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[int], shift: int
+) -> None:
+    async def body() -> None:
+        ids_ = [i + shift for i in ids]
+        rows: list[Row] = [(i, None) for i in range(len(ids_))]
+        part, _ = await make_part(tmp_path_factory.mktemp("part"), SPEC, rows, ids=ids_)
+        for wanted in range(shift, shift + 14):
+            assert sorted(part.positions(RowId(wanted))) == [i for i, x in enumerate(ids_) if x == wanted]
+        assert [part.row_id(i) for i in range(len(ids_))] == ids_
+
+    run(body)
+
+
+def test_a_part_without_primary_key_is_in_row_id_order(tmp_path: Path) -> None:
+    async def body() -> None:
+        spec = spec_of(P(kind="text"))
+        part, _ = await make_part(tmp_path, spec, [("c",), ("a",), ("b",)], ids=[3, 1, 2])
+        assert await all_rows(part, spec) == [("a",), ("b",), ("c",)]
+
+    run(body)
+
+
+# -- sidecars against brute force ------------------------------------------------------------------
+
+_KEYS = [
+    (P(kind="int32"),),
+    (P(kind="timestamptz"),),
+    (P(kind="text"),),
+    (P(kind="numeric"),),
+    (P(kind="int64"), P(kind="text")),
+    (P(kind="interval"), P(kind="bool")),
+    (P(kind="list", element=P(kind="int16")),),
+]
+
+
+@pytest.mark.parametrize("types", _KEYS, ids=lambda ts: "+".join(map(name_of, ts)))
+def test_sidecars_answer_as_brute_force_does(types: tuple[PhysicalType, ...], tmp_path: Path) -> None:
+    codec = KeyCodec(types)
+    count = [0]
+
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        one = st.tuples(*(st.none() | values(t) for t in types))
+        keys = data.draw(st.lists(one, min_size=1, max_size=12))
+        keys += keys[:3]
+        if data.draw(st.booleans()):
+            keys.sort(key=codec.encode)
+        arrays = [
+            column_arrays([k[i] for k in keys], ShardColumn(attnum=1, type=t)) for i, t in enumerate(types)
+        ]
+        count[0] += 1
+        path = tmp_path / str(count[0])
+        dims = [a[1] if len(a) > 1 else None for a in arrays]
+        path.write_bytes(b"".join(bytes(b) for b in build_key_sidecar(codec, [a[0] for a in arrays], dims)))
+        sidecar = KeySidecar(str(path))
+        pool = [*keys, data.draw(one)]
+        for key in pool:
+            if None not in key:
+                wanted = [i for i, k in enumerate(keys) if compare_keys_nulls(types, k, key)]
+                assert sidecar.lookup(key) == wanted
+        width = data.draw(st.integers(0, len(types)))
+        bounded = width < len(types)
+        wanted_range = KeyRange(
+            prefix=data.draw(st.sampled_from(pool))[:width],
+            lower=data.draw(st.sampled_from(pool))[width] if bounded else None,
+            upper=data.draw(st.sampled_from(pool))[width] if bounded else None,
+            lower_inclusive=data.draw(st.booleans()),
+            upper_inclusive=data.draw(st.booleans()),
+            has_lower=bounded and data.draw(st.booleans()),
+            has_upper=bounded and data.draw(st.booleans()),
+        )
+        inside = [i for i, k in enumerate(keys) if in_range(types, wanted_range, k)]
+        inside.sort(key=lambda i: (codec.encode(keys[i]), i))
+        got = list(sidecar.range(wanted_range))
+        assert got == [(codec.encode(keys[i]), i) for i in inside]
+        assert list(sidecar.range(wanted_range, reverse=True)) == got[::-1]
+        assert sidecar.count(wanted_range) == len(inside)
+
+    check()
+
+
+def compare_keys_nulls(types: tuple[PhysicalType, ...], a: Row, b: Row) -> bool:
+    return compare_keys(types, a, b) == 0
+
+
+def test_a_part_has_a_sidecar_per_index(tmp_path: Path) -> None:
+    async def body() -> None:
+        rows: list[Row] = [(i, f"v{i % 3}" if i % 4 else None) for i in range(20)]
+        part, _ = await make_part(tmp_path, SPEC, rows)
+        assert part.lookup(IndexId(1), (7,)) == [7]
+        assert part.lookup(IndexId(2), ("v1",)) == [1, 7, 10, 13, 19]
+        found = [p for _, p in part.range(IndexId(1), KeyRange(lower=17, has_lower=True))]
+        assert found == [17, 18, 19]
+        assert part.has_index(IndexId(2))
+        assert not part.has_index(IndexId(3))
+        with pytest.raises(FileNotFoundError):
+            part.lookup(IndexId(3), (1,))
+
+    run(body)
+
+
+# -- schema changes --------------------------------------------------------------------------------
+
+
+def test_rows_are_padded_to_the_readers_schema(tmp_path: Path) -> None:
+    later = ShardSpec(
+        shard=ShardId(7),
+        version=2,
+        columns=(
+            ShardColumn(attnum=1, type=P(kind="int64")),
+            ShardColumn(attnum=2, type=P(kind="text"), dropped=True),
+            ShardColumn(attnum=3, type=P(kind="numeric"), missing_value=Decimal("1.50")),
+        ),
+    )
+
+    async def body() -> None:
+        part, _ = await make_part(tmp_path, SPEC, [(1, "a"), (2, "b")])
+        assert same(await now_or_later(part.row(1, later)), (2, None, Decimal("1.50")))
+        assert await now_or_later(part.row(1, SPEC)) == (2, "b")
+        assert (await all_rows(part, later))[0][1] is None
+        gathered = await now_or_later(part.rows([1, 0], later))
+        assert same(gathered[0], (2, None, Decimal("1.50")))
+
+    run(body)
+
+
+def test_an_engine_reads_physical_columns(tmp_path: Path) -> None:
+    async def body() -> None:
+        spec = spec_of(P(kind="numeric"), P(kind="list", element=P(kind="int32")), P(kind="timestamptz"))
+        part, _ = await make_part(
+            tmp_path, spec, [(Decimal("1.50"), (1, 2), 5), (Decimal("NaN"), ((1,), (2,)), 2**63 - 1)]
+        )
+        table = pq.read_table(part.ref.path)
+        assert table.column("c1").to_pylist() == [
+            {"u": Decimal(150), "s": 2},
+            {"u": Decimal(0), "s": -1},
+        ]
+        assert table.column("c2").to_pylist() == [[1, 2], [1, 2]]
+        assert table.column("c2_dims").to_pylist() == [None, [2, 1]]
+        assert table.schema.field("c3").type == pa.timestamp("us", tz="UTC")
+        assert table.column_names[-2:] == ["s_row_id", "s_begin"]
+
+    run(body)
+
+
+# -- caching ---------------------------------------------------------------------------------------
+
+
+def test_warm_rows_come_at_once_and_the_cache_stays_within_its_budget(tmp_path: Path) -> None:
+    async def body() -> None:
+        count = GROUP_ROWS * 3 + 10
+        rows: list[Row] = [(i, None) for i in range(count)]
+        part, cache = await make_part(tmp_path, SPEC, rows, cache_bytes=400_000)
+        for position in (0, GROUP_ROWS - 1, GROUP_ROWS, count - 1):
+            assert (await now_or_later(part.row(position, SPEC)))[0] == position
+        assert part.row(count - 1, SPEC) == (count - 1, None)
+        assert 0 < cache.bytes <= cache.budget_bytes
+        spread = [count - 1, 3, GROUP_ROWS * 2 + 5, 3, GROUP_ROWS]
+        assert [r[0] for r in await now_or_later(part.rows(spread, SPEC))] == spread
+        many = list(range(GROUP_ROWS, GROUP_ROWS * 2, 7))
+        assert [r[0] for r in await now_or_later(part.rows(many, SPEC))] == many
+        assert len(await all_rows(part, SPEC)) == count
+        part.close()
+        assert cache.bytes == 0
+
+    run(body)
+
+
+def test_concurrent_readers_decode_a_row_group_once(tmp_path: Path) -> None:
+    async def body() -> None:
+        part, cache = await make_part(tmp_path, SPEC, [(i, None) for i in range(100)])
+        found = await asyncio.gather(*(now_or_later(part.row(i, SPEC)) for i in range(20)))
+        assert [r[0] for r in found] == list(range(20))
+        assert len(cache._groups) == 1
+        assert not part._loading
+
+    run(body)
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["parquet", "sys", "x1"])
+def test_damaged_or_unknown_files_are_refused(tmp_path: Path, name: str) -> None:
+    async def body() -> None:
+        part, _ = await make_part(tmp_path, SPEC, [(i, "x") for i in range(5, 0, -1)], sort=False)
+        blob = LocalBlob(str(tmp_path), offload=inline)
+        blob_name = {
+            "parquet": parquet_name(part.ref.name),
+            "sys": system_name(part.ref.name),
+            "x1": sidecar_name(part.ref.name, IndexId(1)),
+        }[name]
+        path = Path(blob.local_path(blob_name))
+        data = path.read_bytes()
+        damaged = [data[: len(data) // 2], b"", data[:-1] + b"X" if name == "parquet" else b"X" + data[1:]]
+        if name != "parquet":
+            damaged.append(data[:8] + b"\x02" + data[9:])  # format 2
+        for bad in damaged:
+            path.unlink()
+            path.write_bytes(bad)
+            with pytest.raises(UnknownFormat):
+                (await open_part(part.ref, blob, inline, RowGroupCache(0))).lookup(IndexId(1), (1,))
+
+    run(body)
+
+
+def test_a_part_of_another_length_than_its_reference_is_refused(tmp_path: Path) -> None:
+    async def body() -> None:
+        part, _ = await make_part(tmp_path, SPEC, [(1, "a")])
+        other = dataclasses.replace(part.ref, rows=2)
+        with pytest.raises(UnknownFormat, match="1 rows"):
+            await open_part(other, LocalBlob(str(tmp_path), offload=inline), inline, RowGroupCache(0))
+
+    run(body)
