@@ -34,6 +34,7 @@ from pgwire.framing import (
 from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State
 
 NO_FRAME: Final = 0  # next_frame: nothing to act on now
+KEPT_BYTES: Final = 64 << 10  # a consumed buffer larger than this is let go
 COPY_CHUNK_BYTES: Final = 256 << 10  # copy_chunk hands out about this much at a time
 
 _COPY_DATA: Final = ord("d")
@@ -143,6 +144,9 @@ class Connection:
         pos = frames.pos
         left = len(data) - pos
         if left == 0 and not frames.more:
+            if pos > KEPT_BYTES:
+                self.data = frames.data = b""
+                self.start = self.stop = frames.pos = 0
             return NO_FRAME
         if left >= 5 and not self._copy_left:
             kind, length = HEADER.unpack_from(data, pos)

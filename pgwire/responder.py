@@ -256,6 +256,14 @@ class WireResponder:
         self._wake(self._write_waiter)
         self._wake(self._input_waiter)
 
+    def let_go(self) -> None:
+        """Drop the references to the session: what is closed must not wait for a full garbage collection."""
+        self.on_idle_output = self.on_input_taken = _nothing
+
+
+def _nothing() -> None:
+    """Stand in for a callback after the end."""
+
 
 class CopyIn:
     """The client's COPY data as an asynchronous iterator; abandoning it is fine (the COPY then fails)."""

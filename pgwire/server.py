@@ -16,6 +16,7 @@ import asyncio
 import hmac
 import logging
 import secrets
+import socket
 import ssl
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
@@ -226,6 +227,9 @@ class Server:
         if self._draining or len(self._sockets) >= self.config.max_connections + SPARE_SOCKETS:
             return None
         transport.set_write_buffer_limits(high=self.config.output_limit_bytes)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # notices peers that vanished
         session = Session(self, transport, _peer_name(transport))
         self._sockets.add(session)
         self._all_gone.clear()

@@ -587,6 +587,7 @@ class Session:
     def _close_backend(self) -> None:
         """Release the backend, once; runs after the socket is closed and nothing is under way."""
         self._server.forget(self)
+        self.responder.let_go()
         if not self._opened:
             return
         self._opened = False
@@ -613,7 +614,9 @@ class Session:
     # ------------------------------------------------------------------ odds and ends of flow control
 
     def _resume_reading(self) -> None:
-        if self._reading_paused and self.connection.buffered <= self._server.config.input_limit_bytes:
+        if not self._reading_paused or self.connection.state is State.CLOSED:
+            return
+        if self.connection.buffered <= self._server.config.input_limit_bytes:
             self._reading_paused = False
             self.transport.resume_reading()
 

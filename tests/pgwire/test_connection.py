@@ -209,6 +209,15 @@ def test_a_trickling_message_is_joined_once() -> None:
     assert pair.server.next_event() == message
 
 
+def test_a_large_message_is_not_kept_after_it_was_handled() -> None:
+    pair = Pair().ready()
+    pair.say(m.Query("x" * 500_000))
+    pair.server.next_event()
+    pair.answer(m.ReadyForQuery("I"))
+    assert pair.server.next_event() is NEED_DATA
+    assert len(pair.server.data) == len(pair.server._frames.data) == 0
+
+
 def test_message_limit_is_checked_on_the_length_word_alone() -> None:
     pair = Pair(max_message_bytes=1000).ready()
     pair.server.receive_data(b"Q" + (1001).to_bytes(4, "big"))

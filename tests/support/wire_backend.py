@@ -84,7 +84,7 @@ class Portal:
 
 def plan(sql: str) -> Statement:
     """Recognise a statement."""
-    text = sql.strip()
+    text = sql.strip().removesuffix(";")
     if match := re.fullmatch(r"SELECT (\d+)", text):
         value = int(match[1])
         return Statement(sql, (), (("?column?", INT4),), run=lambda values: [(value,)])
@@ -298,7 +298,7 @@ class TinyBackend:
     # -- running
 
     def _check_block(self, sql: str) -> None:
-        if self.block == "E" and sql.strip() not in ("ROLLBACK", "COMMIT"):
+        if self.block == "E" and sql.strip().rstrip(";") not in ("ROLLBACK", "COMMIT"):
             raise failure(
                 "25P02", "current transaction is aborted, commands ignored until end of transaction block"
             )
