@@ -1,0 +1,159 @@
+"""``python -m sqllogictest run PATH... --url postgresql://...``: run suites, show progress, differences, a summary."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sqllogictest.client import ServerError, Target
+from sqllogictest.records import ParseError
+from sqllogictest.runner import FileReport, FileRun, Options
+
+SUFFIXES = (".slt", ".test")
+BAR_WIDTH = 30
+BAR_INTERVAL_S = 0.2
+
+
+class Progress:
+    """A bar on a terminal; silent elsewhere."""
+
+    def __init__(self, files: int) -> None:
+        """Start with nothing done of ``files``."""
+        self._lock = threading.Lock()
+        self._files, self._files_done, self._records = files, 0, 0
+        self._failed = 0
+        self._last = 0.0
+        self._shown = sys.stderr.isatty()
+
+    def record(self) -> None:
+        """One record is done."""
+        with self._lock:
+            self._records += 1
+            self._draw()
+
+    def file(self, report: FileReport) -> None:
+        """One file is done."""
+        with self._lock:
+            self._files_done += 1
+            self._failed += len(report.failures)
+            self._draw(force=True)
+
+    def _draw(self, *, force: bool = False) -> None:
+        now = time.monotonic()
+        if not self._shown or (not force and now - self._last < BAR_INTERVAL_S):
+            return
+        self._last = now
+        full = BAR_WIDTH * self._files_done // max(self._files, 1)
+        bar = "#" * full + "." * (BAR_WIDTH - full)
+        sys.stderr.write(
+            f"\r[{bar}] {self._files_done}/{self._files} files, {self._records} records, "
+            f"{self._failed} failed "
+        )
+        if self._files_done == self._files:
+            sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
+def collect(paths: Sequence[str]) -> list[Path]:
+    """Return the files named, folders searched for .slt and .test, in order."""
+    found: list[Path] = []
+    for name in paths:
+        path = Path(name)
+        if path.is_dir():
+            found += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
+        elif path.exists():
+            found.append(path)
+        else:
+            raise FileNotFoundError(f"{name} does not exist")
+    return found
+
+
+def write_junit(path: Path, reports: Sequence[FileReport]) -> None:
+    """Write the reports as JUnit XML, one test case per file."""
+    root = ET.Element("testsuite", name="sqllogictest", tests=str(len(reports)))
+    root.set("failures", str(sum(bool(r.failures) for r in reports)))
+    for report in reports:
+        case = ET.SubElement(
+            root, "testcase", name=str(report.path), classname="sqllogictest", time=f"{report.seconds:.3f}"
+        )
+        if report.failures:
+            failure = ET.SubElement(case, "failure", message=f"{len(report.failures)} records failed")
+            failure.text = "\n\n".join(f.show() for f in report.failures)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def run_files(paths: Sequence[Path], options: Options, jobs: int) -> list[FileReport]:
+    """Run files on ``jobs`` threads; reports are in the order of ``paths``."""
+    progress = Progress(len(paths))
+    stamp = time.time_ns() // 1000 % 10**10
+
+    def one(numbered: tuple[int, Path]) -> FileReport:
+        number, path = numbered
+        run = FileRun(path, options, f"slt_{stamp}_{number}")
+        report = run.run(progress.record)
+        progress.file(report)
+        return report
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        return list(pool.map(one, enumerate(paths)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run; returns 0 when every record held, 1 when some did not, 2 for a usage error."""
+    parser = argparse.ArgumentParser(prog="sqllogictest", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run files or folders")
+    run.add_argument("paths", nargs="+", metavar="PATH")
+    run.add_argument("--url", default="postgresql://postgres@127.0.0.1:7432/postgres")
+    run.add_argument("--executor", default="", choices=("", "auto", "index", "local", "spark"))
+    run.add_argument("--protocol", default="simple", choices=("simple", "extended"))
+    run.add_argument("--engine", default="postgresql", help="name that skipif and onlyif are matched with")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="files run at once")
+    run.add_argument("--junit", metavar="FILE", help="write a JUnit report")
+    run.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="per record")
+    run.add_argument("--max-queries", type=int, default=0, metavar="N", help="queries per file, 0 = all")
+    run.add_argument("--max-failures", type=int, default=0, metavar="N", help="stop a file after N failures")
+    run.add_argument("--quiet", action="store_true", help="no differences, summary only")
+    arguments = parser.parse_args(argv)
+    try:
+        paths = collect(arguments.paths)
+        options = Options(
+            target=Target.from_url(arguments.url),
+            protocol=arguments.protocol,
+            executor=arguments.executor,
+            engine=arguments.engine,
+            timeout_s=arguments.timeout,
+            max_queries=arguments.max_queries,
+            max_failures=arguments.max_failures,
+        )
+        reports = run_files(paths, options, arguments.jobs)
+    except (FileNotFoundError, ValueError, ParseError, OSError, ServerError) as error:
+        print(f"sqllogictest: {error}", file=sys.stderr)
+        return 2
+    for report in reports:
+        if not arguments.quiet:
+            for failure in report.failures:
+                print(failure.show(), end="\n\n")
+        verdict = "FAIL" if report.failures else "ok"
+        print(
+            f"{verdict:4} {report.path}: {report.passed} passed, {len(report.failures)} failed, "
+            f"{report.skipped} skipped in {report.seconds:.1f} s"
+        )
+    if arguments.junit:
+        write_junit(Path(arguments.junit), reports)
+    failed = sum(len(r.failures) for r in reports)
+    print(
+        f"{len(reports)} files: {sum(r.passed for r in reports)} passed, {failed} failed, "
+        f"{sum(r.skipped for r in reports)} skipped"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
