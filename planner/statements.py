@@ -398,8 +398,16 @@ class Comment:
     text: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist."""
+
+    notice: str
+
+
 Statement: TypeAlias = (
-    QueryStatement
+    Skip
+    | QueryStatement
     | query.Insert
     | query.Update
     | query.Delete

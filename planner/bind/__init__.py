@@ -25,9 +25,19 @@ from planner import statements as st
 from planner.bind import columns, compare, funcs, sublinks
 from planner.bind.context import BindContext, make_context
 from planner.bind.query import bind_query
+from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
 from planner.rules.stable import extract_stable
+
+__all__ = [
+    "bind_check",
+    "bind_node",
+    "bind_statement",
+    "coerce_argument",
+    "deparse_check",
+    "rebase_view",
+]
 
 _FAMILIES = (columns, compare, funcs, sublinks)
 
@@ -81,13 +91,27 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import dml, utility
+    from planner.bind import copy, ddl, dml, table, utility
 
     _BINDERS.update(
         {
             ast.Insert: dml.bind_insert,
             ast.Update: dml.bind_update,
             ast.Delete: dml.bind_delete,
+            ast.Copy: copy.bind_copy,
+            ast.CreateTable: _without_params(table.bind_create_table),
+            ast.CreateTableAs: table.bind_create_table_as,
+            ast.CreateSchema: ddl.bind_create_schema,
+            ast.CreateView: _without_params(ddl.bind_create_view),
+            ast.CreateIndex: _without_params(ddl.bind_create_index),
+            ast.AlterTable: _without_params(ddl.bind_alter_table),
+            ast.Rename: ddl.bind_rename,
+            ast.SetSchema: ddl.bind_set_schema,
+            ast.AlterOwner: ddl.bind_alter_owner,
+            ast.Drop: ddl.bind_drop,
+            ast.Truncate: ddl.bind_truncate,
+            ast.Execute: utility.bind_execute,
+            ast.DeclareCursor: utility.bind_declare,
             ast.Transaction: utility.bind_transaction,
             ast.SetVariable: utility.bind_set,
             ast.Show: utility.bind_show,
@@ -107,6 +131,16 @@ def _binders() -> dict[type, _Binder]:
         }
     )
     return _BINDERS
+
+
+def _without_params(binder: _Binder) -> _Binder:
+    """Return ``binder`` for a statement whose text is kept: ``$n`` means nothing in it (42P02)."""
+
+    def bound(context: BindContext, node: Any) -> st.Statement:
+        context.env.params.variable = False
+        return binder(context, node)
+
+    return bound
 
 
 def _explain(context: BindContext, node: ast.Explain) -> st.Statement:

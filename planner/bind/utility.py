@@ -15,11 +15,13 @@ from pgwire.codecs.registry import text_input, text_output
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
 from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INTERVAL, TIMESTAMPTZ
+from planner.scope import Scope
 from planner.typenames import resolve_type
 
 # --- transactions -------------------------------------------------------------------------------
@@ -163,10 +165,27 @@ def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
     return st.CloseCursor(name=node.name)
 
 
-def check_cursor(node: ast.DeclareCursor) -> None:
-    """Refuse contradicting cursor options: 42P11."""
+def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor:
+    """DECLARE CURSOR. Raises SqlError 42P11 for contradicting options."""
+    from planner.bind.query import bind_query
+
     if node.insensitive and node.asensitive:
         raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
+    return st.DeclareCursor(
+        name=node.name,
+        query=bind_query(context, node.query),
+        text=node.text,
+        scroll=node.scroll,
+        hold=node.hold,
+        binary=node.binary,
+    )
+
+
+def bind_execute(context: BindContext, node: ast.Execute) -> st.ExecutePrepared:
+    """EXECUTE: arguments without a context type; ``coerce_argument`` converts them when it runs."""
+    scope = Scope(context=context)
+    args = tuple(bind_clause(scope, arg, "EXECUTE") for arg in node.args)
+    return st.ExecutePrepared(name=node.name, args=args)
 
 
 # --- roles --------------------------------------------------------------------------------------

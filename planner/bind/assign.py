@@ -1,0 +1,227 @@
+"""Assignment: which column is written, and the value made fit for it.
+
+    INSERT INTO t (a, b) VALUES (1, 'x')       assigned(column a, Const 1), assigned(column b, 'x')
+    UPDATE t SET (a, b) = (SELECT ...)         one sub-select of a row, and a field of it per column
+
+Values are converted in assignment context; unknown literals are read as the column's type, open parameters take
+it. What PostgreSQL would store in part (``a[1] = ...``) is 0A000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner import ast
+from planner.bind.columns import expand_stars
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_expr
+from planner.bind.stored import column_default
+from planner.casts import CastContext, CoerceEnv, try_coerce
+from planner.catalog import ColumnDef, RelationDef
+from planner.classify import is_volatile
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import RECORD
+from planner.query import (
+    Const,
+    Expr,
+    FieldSelect,
+    OutputColumn,
+    QueryExpr,
+    RangeColumn,
+    RangeRef,
+    RowExpr,
+    Select,
+    SubLink,
+    SubLinkKind,
+    SubqueryRange,
+    Target,
+    Var,
+)
+from planner.rewrite import shift_query
+from planner.scope import SYSTEM_COLUMNS, Scope
+from planner.typefacts import format_type
+from planner.types import SqlType
+
+_ROW = SqlType(RECORD)
+_ANONYMOUS = "*SELECT*"
+
+
+def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> RelationDef:
+    """Return the table that DML writes.
+
+    Raises SqlError 42P01 (no such relation), 42809 (an index or sequence), 42501 (a system catalog), 0A000 (a view).
+    """
+    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    if relation.kind == "i":
+        raise SqlError("42809", f'"{relation.name}" is an index', span=node.span)
+    if relation.kind == "S":
+        raise SqlError("42809", f'cannot change sequence "{relation.name}"', span=node.span)
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if relation.kind == "v":
+        raise not_supported(f'{verb} view "{relation.name}"', span=node.span)
+    return relation
+
+
+def target_column(relation: RelationDef, node: ast.TargetColumn) -> ColumnDef:
+    """Return the column that ``node`` names; 42703 for unknown ones, 0A000 for parts and system columns."""
+    for column in relation.columns:
+        if column.name == node.name and not column.dropped:
+            if node.steps:
+                raise not_supported("assignment to an array element or a field of a column", span=node.span)
+            return column
+    if node.name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot assign to system column "{node.name}"', span=node.span)
+    raise SqlError(
+        "42703", f'column "{node.name}" of relation "{relation.name}" does not exist', span=node.span
+    )
+
+
+def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
+    """Convert a value to its column's type; 42804 in PostgreSQL's words."""
+    type_ = column.type
+    if expr.type == type_:
+        return expr
+    coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, env)
+    if coerced is None:
+        raise SqlError(
+            "42804",
+            f'column "{column.name}" is of type {format_type(type_.oid)} but expression is of type '
+            f"{format_type(expr.type.oid)}",
+            hint="You will need to rewrite or cast the expression.",
+            span=expr.span,
+        )
+    return coerced
+
+
+def default_value(column: ColumnDef, span: Span | None = None) -> Expr:
+    """Return what DEFAULT means for a column: its default expression, or NULL."""
+    default = column_default(column)
+    if default is None:
+        return Const(type=column.type, value=None, span=span)
+    return default
+
+
+# --- SET ------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class BoundAssignment:
+    """One column of a SET list: ``value`` None is DEFAULT. Not converted yet."""
+
+    node: ast.TargetColumn
+    value: Expr | None
+
+
+def bind_assignments(scope: Scope, nodes: Sequence[ast.Assignment]) -> list[BoundAssignment]:
+    """Bind the right sides of SET, in order, under the clause UPDATE.
+
+    Raises SqlError 42601 when a multiple assignment's counts differ, 0A000 for a source that is neither a row
+    nor a sub-select.
+    """
+    found: list[BoundAssignment] = []
+    before, scope.clause = scope.clause, "UPDATE"
+    for node in nodes:
+        if node.multiple:
+            found.extend(_multiple(scope, node))
+        elif isinstance(node.value, ast.Default):
+            found.append(BoundAssignment(node.columns[0], None))
+        else:
+            found.append(BoundAssignment(node.columns[0], bind_expr(scope, node.value)))
+    scope.clause = before
+    return found
+
+
+def _multiple(scope: Scope, node: ast.Assignment) -> list[BoundAssignment]:
+    value = node.value
+    if isinstance(value, ast.Row):
+        items: list[Expr | None] = []
+        for item in value.items:
+            if isinstance(item, ast.Default):
+                items.append(None)
+            else:
+                items.extend(expand_stars(scope, (item,)))
+        _same_count(node, len(items))
+        return [BoundAssignment(c, e) for c, e in zip(node.columns, items, strict=True)]
+    if isinstance(value, ast.SubLink) and value.kind == "scalar":
+        from planner.bind.query import bind_query
+
+        query = bind_query(scope.context, value.query, scope)
+        _same_count(node, len(query.columns))
+        if is_volatile(query):
+            raise not_supported(
+                "a volatile sub-select as the source of a multiple-column assignment", span=value.span
+            )
+        row = SubLink(type=_ROW, kind=SubLinkKind.SCALAR, query=as_row(query), span=value.span)
+        return [
+            BoundAssignment(
+                target,
+                FieldSelect(type=column.type, arg=row, index=index, span=value.span),
+            )
+            for index, (target, column) in enumerate(zip(node.columns, query.columns, strict=True))
+        ]
+    raise SqlError(
+        "0A000",
+        "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+        span=value.span,
+    )
+
+
+def _same_count(node: ast.Assignment, count: int) -> None:
+    if count != len(node.columns):
+        raise SqlError(
+            "42601",
+            "number of columns does not match number of values",
+            span=node.value.span or node.span,
+        )
+
+
+def as_row(query: QueryExpr) -> Select:
+    """Return a query of one column: each row of ``query`` as one row value."""
+    columns = query.columns
+    inner = SubqueryRange(
+        alias=_ANONYMOUS,
+        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=i) for i, c in enumerate(columns, 1)),
+        query=shift_query(query, 1),
+    )
+    fields = tuple(Var(type=c.type, range=0, attnum=i, name=c.name) for i, c in enumerate(columns, 1))
+    row = RowExpr(type=_ROW, fields=fields, names=tuple(c.name for c in columns))
+    return Select(
+        columns=(OutputColumn(name="row", type=_ROW),),
+        targets=(Target(expr=row, name="row"),),
+        ranges=(inner,),
+        from_=(RangeRef(range=0),),
+    )
+
+
+def complete_assignments(
+    relation: RelationDef, bound: Sequence[BoundAssignment], env: CoerceEnv
+) -> tuple[tuple[int, Expr], ...]:
+    """Match SET items with columns and convert their values: (attnum, value) in SET order.
+
+    Raises SqlError 42601 for a column assigned twice, 42703, 42804, and 428C9 for generated columns.
+    """
+    result: list[tuple[int, Expr]] = []
+    seen: set[int] = set()
+    for item in bound:
+        column = target_column(relation, item.node)
+        if column.attnum in seen:
+            raise SqlError(
+                "42601",
+                f'multiple assignments to same column "{column.name}"',
+                span=item.node.span,
+            )
+        seen.add(column.attnum)
+        if item.value is not None and column.generated:
+            raise SqlError(
+                "428C9",
+                f'column "{column.name}" can only be updated to DEFAULT',
+                detail=f'Column "{column.name}" is a generated column.',
+            )
+        if item.value is None:
+            value = default_value(column, item.node.span)
+        else:
+            value = assigned(item.value, column, env)
+        result.append((column.attnum, value))
+    return tuple(result)

@@ -1,0 +1,308 @@
+r"""COPY: options checked, columns resolved.
+
+    COPY t (b, a) FROM STDIN (FORMAT csv, HEADER)     table t, attnums of b and a, options
+    COPY (SELECT ...) TO STDOUT                       the bound query; attnums ()
+
+``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape, encoding,
+freeze; the force_* lists as frozensets of positions in the copied columns) and, under ``codec``, the same as the
+``CopyOptions`` value that ``pgwire.codecs.copy`` takes. ``freeze`` has no effect (promise P4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.errors import DataError
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_boolean
+from planner.bind.options import boolean_option, option_text, redundant
+from planner.bind.stored import column_default, table_scope
+from planner.catalog import ColumnDef, RelationDef
+from planner.errors import SqlError, not_supported
+from planner.query import QueryExpr
+
+_ENCODINGS = frozenset(("utf8", "unicode"))
+_FORMATS = ("text", "csv", "binary")
+
+
+def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
+    """Bind COPY.
+
+    Raises SqlError 42601, 22023, 0A000 (options, server-side programs, other encodings), 42P01, 42703, 42701,
+    42809 (views and indexes), 42501 (system catalogs as targets).
+    """
+    if node.program:
+        raise not_supported("COPY PROGRAM", span=node.span)
+    if node.query is not None:
+        return _query(context, node)
+    reference = node.relation
+    assert reference is not None
+    relation = context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+    _check_relation(relation, node.is_from)
+    columns = _columns(relation, node.columns)
+    options = _options(node, [column.name for column in columns])
+    where = None
+    if node.where is not None:
+        if not node.is_from:
+            raise SqlError("42601", "WHERE clause not allowed with COPY TO", span=node.span)
+        where = bind_boolean(table_scope(context, relation), node.where, "COPY WHERE")
+    defaults = []
+    if node.is_from:
+        listed = {column.attnum for column in columns}
+        for column in relation.live:
+            default = column_default(column) if column.attnum not in listed else None
+            if default is not None:
+                defaults.append((column.attnum, default))
+    else:
+        context.reads.add(relation.oid)
+        if relation.virtual:
+            context.flags.add("virtual")
+    return st.Copy(
+        table=relation.oid,
+        attnums=tuple(column.attnum for column in columns),
+        query=None,
+        is_from=node.is_from,
+        filename=node.filename,
+        program=False,
+        options=options,
+        defaults=tuple(defaults),
+        where=where,
+    )
+
+
+def _query(context: BindContext, node: ast.Copy) -> st.Copy:
+    from planner.bind.query import bind_query
+
+    query: QueryExpr
+    if isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
+        query = bind_query(context, node.query)
+    elif isinstance(node.query, ast.Insert | ast.Update | ast.Delete):
+        if not node.query.returning:
+            raise SqlError("0A000", "COPY query must have a RETURNING clause")
+        raise not_supported("COPY of a data-modifying statement", span=node.span)
+    elif isinstance(node.query, ast.CreateTableAs):
+        raise SqlError("0A000", "COPY (SELECT INTO) is not supported")
+    else:
+        raise not_supported("COPY of this statement", span=node.span)
+    return st.Copy(
+        table=0,
+        attnums=(),
+        query=query,
+        is_from=False,
+        filename=node.filename,
+        program=False,
+        options=_options(node, [column.name for column in query.columns]),
+    )
+
+
+def _check_relation(relation: RelationDef, is_from: bool) -> None:
+    if relation.kind == "r":
+        if is_from and relation.virtual:
+            raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+        return
+    what = {"v": "view", "i": "index", "S": "sequence"}[relation.kind]
+    if what == "index":
+        raise SqlError("42809", f'"{relation.name}" is an index')
+    if is_from:
+        raise SqlError("42809", f'cannot copy to {what} "{relation.name}"')
+    raise SqlError(
+        "42809",
+        f'cannot copy from {what} "{relation.name}"',
+        hint="Try the COPY (SELECT ...) TO variant." if what == "view" else None,
+    )
+
+
+def _columns(relation: RelationDef, names: Sequence[str]) -> list[ColumnDef]:
+    if not names:
+        return list(relation.live)
+    by_name = {column.name: column for column in relation.live}
+    found: list[ColumnDef] = []
+    for name in names:
+        column = by_name.get(name)
+        if column is None:
+            raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+        if column.generated:
+            raise SqlError(
+                "42P10",
+                f'column "{name}" is a generated column',
+                detail="Generated columns cannot be used in COPY.",
+            )
+        if column in found:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+        found.append(column)
+    return found
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def _options(node: ast.Copy, columns: Sequence[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for option in node.options:
+        name = option.name
+        if name not in _READERS:
+            raise SqlError("42601", f'option "{name}" not recognized', span=option.span)
+        if name in found:
+            raise redundant(option.span)
+        found[name] = _READERS[name](option)
+    force: dict[str, frozenset[int]] = {}
+    for name in ("force_quote", "force_not_null", "force_null"):
+        if name in found:
+            force[name] = _positions(name, found[name], columns)
+            found[name] = force[name]
+    codec = CopyOptions(
+        format=_format(found.get("format", "text")),
+        delimiter=_text(found, "delimiter"),
+        null=_text(found, "null"),
+        header=_header(found.get("header", False)),
+        quote=_text(found, "quote"),
+        escape=_text(found, "escape"),
+        **force,
+    )
+    try:
+        codec.check("from" if node.is_from else "to")
+    except SqlError:
+        raise
+    except DataError as error:
+        raise SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint) from None
+    found["format"] = codec.format
+    found["codec"] = codec
+    return found
+
+
+def _text(found: dict[str, object], name: str) -> str | None:
+    value = found.get(name)
+    return None if value is None else str(value)
+
+
+def _format(value: object) -> Literal["text", "csv", "binary"]:
+    return "csv" if value == "csv" else "binary" if value == "binary" else "text"
+
+
+def _header(value: object) -> bool | Literal["match"]:
+    return "match" if value == "match" else bool(value)
+
+
+def _positions(option: str, names: object, columns: Sequence[str]) -> frozenset[int]:
+    if names == "*":
+        return frozenset(range(len(columns)))
+    positions: set[int] = set()
+    for name in names if isinstance(names, tuple) else ():
+        if name not in columns:
+            raise SqlError("42P10", f'{option.upper()} column "{name}" not referenced by COPY')
+        positions.add(columns.index(name))
+    return frozenset(positions)
+
+
+def _read_format(option: ast.Option) -> str:
+    text = option_text(option) or ""
+    if text not in _FORMATS:
+        raise SqlError("22023", f'COPY format "{text}" not recognized', span=option.span)
+    return text
+
+
+def _read_text(option: ast.Option) -> str:
+    text = option_text(option)
+    if text is None:
+        raise SqlError("42601", f"{option.name} requires a parameter")
+    return text
+
+
+def _read_header(option: ast.Option) -> bool | str:
+    text = option_text(option)
+    if text is not None and text.lower() == "match":
+        return "match"
+    try:
+        return boolean_option(option)
+    except SqlError:
+        raise SqlError("42601", f'{option.name} requires a Boolean value or "match"') from None
+
+
+def _read_names(option: ast.Option) -> object:
+    value = option.value
+    if isinstance(value, tuple):
+        return value
+    if value == "*" and option.name == "force_quote":
+        return "*"
+    raise SqlError(
+        "22023", f'argument to option "{option.name}" must be a list of column names', span=option.span
+    )
+
+
+def _read_encoding(option: ast.Option) -> str:
+    text = _read_text(option)
+    plain = text.lower().replace("-", "").replace("_", "")
+    if plain in _ENCODINGS:
+        return "UTF8"
+    if plain in _KNOWN_ENCODINGS:
+        raise not_supported(f"COPY with ENCODING {text}", span=option.span)
+    raise SqlError(
+        "22023", f'argument to option "{option.name}" must be a valid encoding name', span=option.span
+    )
+
+
+_KNOWN_ENCODINGS = frozenset(
+    [
+        "sqlascii",
+        "latin1",
+        "latin2",
+        "latin3",
+        "latin4",
+        "latin5",
+        "latin6",
+        "latin7",
+        "latin8",
+        "latin9",
+        "latin10",
+        "iso88591",
+        "iso885915",
+        "iso88595",
+        "iso88596",
+        "iso88597",
+        "iso88598",
+        "win1250",
+        "win1251",
+        "win1252",
+        "win1253",
+        "win1254",
+        "win1255",
+        "win1256",
+        "win1257",
+        "win1258",
+        "win866",
+        "win874",
+        "koi8r",
+        "koi8u",
+        "eucjp",
+        "eucjis2004",
+        "euccn",
+        "euckr",
+        "euctw",
+        "sjis",
+        "big5",
+        "gbk",
+        "gb18030",
+        "johab",
+        "uhc",
+        "muleinternal",
+        "shiftjis2004",
+    ]
+)
+
+_READERS = {
+    "format": _read_format,
+    "freeze": boolean_option,
+    "delimiter": _read_text,
+    "null": _read_text,
+    "header": _read_header,
+    "quote": _read_text,
+    "escape": _read_text,
+    "force_quote": _read_names,
+    "force_not_null": _read_names,
+    "force_null": _read_names,
+    "encoding": _read_encoding,
+}

@@ -1,0 +1,516 @@
+"""Schemas, views, indexes, ALTER, RENAME, DROP, TRUNCATE (tables: ``planner.bind.table``).
+
+What does not exist yet is described (``st.CreateView``, ``st.KeySpec`` ...), what exists is named by oid. ALTER TABLE is
+bound action by action over the table as the actions before left it, so ADD COLUMN b, ADD CHECK (b > 0) works
+in one statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple, cast
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import check_collation
+from planner.bind.options import boolean_option, check_storage_options
+from planner.bind.table import (
+    Default,
+    TableParts,
+    add_column,
+    add_constraint,
+    bound_checks,
+    bound_default,
+    check_indexable,
+    check_key_columns,
+    check_tablespace,
+    creation_schema,
+    persistence_of,
+)
+from planner.bind.utility import owner_name
+from planner.catalog import ColumnDef, RelationDef
+from planner.deparse import deparse_query
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import rows
+from planner.query import OutputColumn, QueryExpr, RelationRange, SubqueryRange
+from planner.rewrite import replace_children
+from planner.scope import SYSTEM_COLUMNS
+from planner.typenames import check_column_type
+
+MAX_INDEX_COLUMNS = 32
+
+
+# --- schemas ----------------------------------------------------------------------------------------
+
+
+def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.CreateSchema:
+    """CREATE SCHEMA [AUTHORIZATION role]; schema elements are 0A000."""
+    if node.elements:
+        raise not_supported("CREATE SCHEMA with schema elements", span=node.elements[0].span)
+    owner: str | None = None
+    name = node.name
+    if node.owner is not None:
+        special = node.owner.special
+        if special and not name:
+            raise not_supported(f"CREATE SCHEMA AUTHORIZATION {special.upper()} without a name")
+        owner = None if special in ("current_user", "current_role") else owner_name(node.owner)
+        name = name or node.owner.name
+    return st.CreateSchema(name=name, if_not_exists=node.if_not_exists, owner=owner)
+
+
+# --- views ------------------------------------------------------------------------------------------
+
+
+def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateView:
+    """CREATE [OR REPLACE] VIEW.
+
+    Raises SqlError 42601 (more names than columns), 42701, 42P16 (pseudo-types), 42P02 (parameters), 0A000 (CHECK
+    OPTION).
+    """
+    from planner.bind.query import bind_query
+
+    if node.check_option:
+        raise not_supported("WITH CHECK OPTION", span=node.span)
+    options = check_storage_options(
+        [option for option in node.options if option.name != "check_option"], "view"
+    )
+    if len(options) < len(node.options):
+        raise not_supported("WITH CHECK OPTION", span=node.span)
+    for option in node.options:
+        boolean_option(option)
+    schema = creation_schema(context, node.relation)
+    query = bind_query(context, node.query)
+    if len(node.columns) > len(query.columns):
+        raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
+    names = [*node.columns, *(c.name for c in query.columns[len(node.columns) :])]
+    columns: list[OutputColumn] = []
+    for name, column in zip(names, query.columns, strict=True):
+        check_view_column(name, column)
+        if name in {c.name for c in columns}:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+        columns.append(replace(column, name=name))
+    depends = relations_named(query)
+    temporary = any(_is_temporary(context, oid) for oid in depends)
+    return st.CreateView(
+        schema="pg_temp" if temporary and not node.relation.schema else schema,
+        name=node.relation.name,
+        replace=node.replace,
+        columns=tuple(columns),
+        sql=deparse_query(query, names=names),
+        query=query,
+        depends_on=depends,
+        persistence="t" if temporary else persistence_of(node.relation),
+    )
+
+
+def check_view_column(name: str, column: OutputColumn) -> None:
+    """Refuse column types that no relation can have."""
+    check_column_type(name, column.type)
+
+
+def _is_temporary(context: BindContext, oid: int) -> bool:
+    relation = context.catalog.relation_by_oid(oid)
+    return relation is not None and relation.persistence == "t"
+
+
+def relations_named(query: QueryExpr) -> frozenset[int]:
+    """Return the oids of tables and views that a query itself names (not those inside other views)."""
+    found: set[int] = set()
+
+    def visit(node: object) -> object:
+        if isinstance(node, RelationRange):
+            found.add(node.oid)
+        elif isinstance(node, SubqueryRange) and node.view is not None:
+            found.add(node.view[0])
+            return node
+        return replace_children(node, visit)
+
+    visit(query)
+    return frozenset(found)
+
+
+# --- indexes ----------------------------------------------------------------------------------------
+
+
+def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateIndex:
+    """CREATE [UNIQUE] INDEX on plain columns.
+
+    Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023; 0A000 for expressions, predicates and other methods.
+    """
+    reference = node.relation
+    table = context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+    _indexable_relation(table)
+    method = _method(node.method)
+    if node.where is not None:
+        raise not_supported("partial indexes", span=node.where.span)
+    check_tablespace(node.tablespace)
+    check_storage_options(node.options, method)
+    if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
+        raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
+    if method == "hash":
+        _check_hash(node)
+    keys = [_index_column(table, element, method) for element in node.elements]
+    for element in node.include:
+        if element.expr is not None:
+            raise SqlError("0A000", "expressions are not supported in included columns", span=element.span)
+    include = tuple(_plain_column(table, element).attnum for element in node.include)
+    return st.CreateIndex(
+        table=table.oid,
+        name=node.name or None,
+        if_not_exists=node.if_not_exists,
+        unique=node.unique,
+        method=method,
+        attnums=tuple(key.attnum for key in keys),
+        descending=tuple(key.descending for key in keys),
+        nulls_first=tuple(key.nulls_first for key in keys),
+        nulls_not_distinct=node.nulls_not_distinct,
+        include=include,
+        concurrently=node.concurrently,
+    )
+
+
+def _indexable_relation(table: RelationDef) -> None:
+    if table.kind != "r":
+        what = {"v": "views", "i": "indexes", "S": "sequences"}[table.kind]
+        raise SqlError(
+            "42809",
+            f'cannot create index on relation "{table.name}"',
+            detail=f"This operation is not supported for {what}.",
+        )
+    if table.virtual:
+        raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+
+
+def _method(name: str) -> Literal["btree", "hash"]:
+    if name == "btree":
+        return "btree"
+    if name == "hash":
+        return "hash"
+    if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
+        raise not_supported(f'index access method "{name}"')
+    raise SqlError("42704", f'access method "{name}" does not exist')
+
+
+def _check_hash(node: ast.CreateIndex) -> None:
+    if node.unique:
+        raise SqlError("0A000", 'access method "hash" does not support unique indexes')
+    if node.include:
+        raise SqlError("0A000", 'access method "hash" does not support included columns')
+    if len(node.elements) > 1:
+        raise SqlError("0A000", 'access method "hash" does not support multicolumn indexes')
+    if any(element.direction for element in node.elements):
+        raise SqlError("0A000", 'access method "hash" does not support ASC/DESC options')
+    if any(element.nulls for element in node.elements):
+        raise SqlError("0A000", 'access method "hash" does not support NULLS FIRST/LAST options')
+
+
+class _IndexColumn(NamedTuple):
+    attnum: int
+    descending: bool
+    nulls_first: bool
+
+
+def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
+    if element.expr is not None:
+        raise not_supported("expression indexes", span=element.span or element.expr.span)
+    for column in table.live:
+        if column.name == element.name:
+            return column
+    if element.name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", "index creation on system columns is not supported", span=element.span)
+    raise SqlError("42703", f'column "{element.name}" does not exist', span=element.span)
+
+
+def _index_column(table: RelationDef, element: ast.IndexElement, method: str) -> _IndexColumn:
+    column = _plain_column(table, element)
+    if element.collation:
+        check_collation(element.collation, element.span)
+    if element.opclass_options:
+        raise not_supported("operator class parameters", span=element.span)
+    if element.opclass:
+        _check_opclass(element.opclass, method, element.span)
+    else:
+        check_indexable(column.type.oid, method)
+    descending = element.direction == "desc"
+    nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
+    return _IndexColumn(column.attnum, descending, nulls_first)
+
+
+def _check_opclass(name: ast.Name, method: str, span: Span | None) -> None:
+    """Accept default operator classes and the bytewise pattern classes, which order as all text does."""
+    oid = 403 if method == "btree" else 405
+    for row in rows("opclass"):
+        if row["opcname"] == name[-1] and int(row["opcmethod"]) == oid:
+            if row["opcdefault"] == "t" or name[-1].endswith("_pattern_ops"):
+                return
+            raise not_supported(f'operator class "{name[-1]}"', span=span)
+    raise SqlError("42704", f'operator class "{".".join(name)}" does not exist for access method "{method}"')
+
+
+# --- ALTER ------------------------------------------------------------------------------------------
+
+_HARMLESS_ACTIONS = frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
+     "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
+     "set unlogged", "set table space", "replica identity", "drop oids")
+)  # fmt: skip
+_COLUMN_TUNING = frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set compression")
+)
+_KINDS = {"table": ("r", "v", "i"), "view": ("v",), "index": ("i", "r")}
+_ARTICLES = {"table": "a table", "view": "a view", "index": "an index"}
+_VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+
+
+def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
+    """ALTER TABLE, VIEW, INDEX.
+
+    Raises SqlError 42P01, 42703, 42809 and what its definitions raise; 0A000 for other actions. Actions that only
+    tune storage are checked and dropped, so the result may have none.
+    """
+    if node.what not in _KINDS:
+        raise not_supported(f"ALTER {node.what.upper()}", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind not in _KINDS[node.what]:
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}', span=node.relation.span)
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    actions: list[st.AlterAction] = []
+    current = relation
+    for action in node.actions:
+        if relation.kind != "r" and action.kind not in _VIEW_ACTIONS:
+            raise _wrong_kind(relation, action)
+        bound, current = _action(context, current, action)
+        if bound is not None:
+            actions.append(bound)
+    return st.AlterTable(table=relation.oid, actions=tuple(actions))
+
+
+def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> RelationDef | None:
+    if if_exists and context.find_relation(reference.schema, reference.name) is None:
+        return None
+    return context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+
+
+def _wrong_kind(relation: RelationDef, action: ast.AlterAction) -> SqlError:
+    plural = {"v": "views", "i": "indexes", "S": "sequences"}[relation.kind]
+    word = _ACTION_WORDS.get(action.kind, action.kind.upper())
+    return SqlError(
+        "42809",
+        f'ALTER action {word} cannot be performed on relation "{relation.name}"',
+        detail=f"This operation is not supported for {plural}.",
+    )
+
+
+_ACTION_WORDS = {
+    "column default": "ALTER COLUMN ... SET DEFAULT",
+    "set not null": "ALTER COLUMN ... SET NOT NULL",
+    "drop not null": "ALTER COLUMN ... DROP NOT NULL",
+    "set statistics": "ALTER COLUMN ... SET STATISTICS",
+    "set storage": "ALTER COLUMN ... SET STORAGE",
+    "alter column type": "ALTER COLUMN ... SET DATA TYPE",
+}
+
+
+def _column(relation: RelationDef, name: str) -> ColumnDef:
+    for column in relation.live:
+        if column.name == name:
+            return column
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot alter system column "{name}"')
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
+def _action(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction
+) -> tuple[st.AlterAction | None, RelationDef]:
+    """Bind one action; returns it and the table as it is afterwards."""
+    kind = action.kind
+    if kind == "add column" and isinstance(action.definition, ast.ColumnDef):
+        return _add_column(context, relation, action.definition, action.missing_ok)
+    if kind == "drop column":
+        if not action.missing_ok:
+            _column(relation, action.name)
+        columns = tuple(replace(c, dropped=True) if c.name == action.name else c for c in relation.columns)
+        dropped = st.DropColumn(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
+        return dropped, replace(relation, columns=columns)
+    if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
+        return _add_constraint(context, relation, action.definition), relation
+    if kind == "drop constraint":
+        return (
+            st.DropConstraint(name=action.name, if_exists=action.missing_ok, cascade=action.cascade),
+            relation,
+        )
+    if kind == "column default":
+        column = _column(relation, action.name)
+        value: Default = (None, None)
+        if action.definition is not None:
+            expression = cast(ast.Expression, action.definition)
+            value = bound_default(context, expression, column.name, column.type)
+        return st.SetDefault(column=column.name, default=value[0], default_sql=value[1]), relation
+    if kind in ("set not null", "drop not null"):
+        column = _column(relation, action.name)
+        if kind == "drop not null" and any(
+            index.primary and column.attnum in index.attnums for index in relation.indexes
+        ):
+            raise SqlError("42P16", f'column "{column.name}" is in a primary key')
+        return st.SetNotNull(column=column.name, not_null=kind == "set not null"), relation
+    if kind == "change owner" and action.role is not None:
+        return st.AlterOwner(role=owner_name(action.role)), relation
+    if kind in _HARMLESS_ACTIONS:
+        _harmless(relation, action)
+        return None, relation
+    raise not_supported(f"ALTER TABLE ... {_ACTION_WORDS.get(kind, kind.upper())}", span=action.span)
+
+
+def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
+    """Check an action that only tunes storage; it has no effect."""
+    if action.kind in ("set rel options", "replace rel options"):
+        check_storage_options(action.options, {"r": "table", "v": "view", "i": "btree"}[relation.kind])
+    elif action.kind == "set table space":
+        check_tablespace(action.name)
+    elif action.kind == "cluster on" and all(i.name != action.name for i in relation.indexes):
+        raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
+    elif action.name and action.kind in _COLUMN_TUNING:
+        _column(relation, action.name)
+
+
+def _add_column(
+    context: BindContext, relation: RelationDef, node: ast.ColumnDef, missing_ok: bool
+) -> tuple[st.AddColumn | None, RelationDef]:
+    parts = TableParts(table=relation.name)
+    spec = add_column(context, parts, node)
+    if any(key.primary for key in parts.keys):
+        if any(index.primary for index in relation.indexes):
+            raise _second_primary(relation, node.span)
+        parts.not_null((node.name,))
+        spec = parts.columns[0]
+    column = ColumnDef(
+        attnum=len(relation.columns) + 1,
+        name=spec.name,
+        type=spec.type,
+        not_null=spec.not_null,
+        default_sql=spec.default_sql,
+    )
+    exists = any(c.name == node.name for c in relation.live)
+    after = relation if exists else replace(relation, columns=(*relation.columns, column))
+    for key in parts.keys:
+        check_key_columns(key, after.columns, node.span)
+    checks = bound_checks(context, parts.checks, after)
+    return (
+        st.AddColumn(column=spec, if_not_exists=missing_ok, keys=tuple(parts.keys), checks=checks),
+        after,
+    )
+
+
+def _second_primary(relation: RelationDef, span: Span | None) -> SqlError:
+    return SqlError("42P16", f'multiple primary keys for table "{relation.name}" are not allowed', span=span)
+
+
+def _add_constraint(
+    context: BindContext, relation: RelationDef, node: ast.Constraint
+) -> st.AddKey | st.AddCheck:
+    parts = TableParts(table=relation.name)
+    add_constraint(parts, node)
+    if parts.checks:
+        [check] = bound_checks(context, parts.checks, relation)
+        return st.AddCheck(check=check, not_valid=node.not_valid)
+    if not parts.keys:
+        raise not_supported(f"ADD {node.kind.upper()}", span=node.span)
+    [key] = parts.keys
+    if key.primary and any(index.primary for index in relation.indexes):
+        raise _second_primary(relation, node.span)
+    if key.using_index is None:
+        check_key_columns(key, relation.columns, node.span)
+    return st.AddKey(key=key)
+
+
+# --- RENAME, SET SCHEMA, OWNER ------------------------------------------------------------------------
+
+
+def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.Skip:
+    """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
+    if node.what in ("schema", "role"):
+        what: Literal["schema", "role"] = "schema" if node.what == "schema" else "role"
+        if what == "schema" and context.catalog.schema(node.old) is None:
+            raise SqlError("3F000", f'schema "{node.old}" does not exist')
+        return st.Rename(what=what, old=node.old, new=node.new)
+    inner = {"column": "column", "attribute": "column", "table constraint": "constraint"}
+    inner |= {"constraint": "constraint", "tabconstraint": "constraint"}
+    if node.relation is None or (node.what not in _KINDS and node.what not in inner):
+        raise not_supported(f"ALTER {node.what.upper()} ... RENAME", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if node.what in inner:
+        if inner[node.what] == "column":
+            if relation.kind == "i":
+                raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
+            _renamed_column(relation, node.old)
+            return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
+        return st.Rename(what="constraint", relation=relation.oid, old=node.old, new=node.new)
+    if relation.kind not in _KINDS[node.what]:
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+    return st.Rename(what="relation", relation=relation.oid, old=relation.name, new=node.new)
+
+
+def _renamed_column(relation: RelationDef, name: str) -> None:
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot rename system column "{name}"')
+    if all(column.name != name for column in relation.live):
+        raise SqlError("42703", f'column "{name}" does not exist')
+
+
+def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
+    """ALTER ... SET SCHEMA: 0A000."""
+    raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
+
+
+def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
+    """ALTER SCHEMA ... OWNER TO and kin: 0A000 (tables and views go through ALTER TABLE)."""
+    raise not_supported(f"ALTER {node.what.upper()} ... OWNER TO", span=node.span)
+
+
+# --- DROP, TRUNCATE -----------------------------------------------------------------------------------
+
+
+def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
+    """DROP TABLE, VIEW, INDEX, SCHEMA: names are resolved when it runs, one by one."""
+    words: dict[str, Literal["table", "view", "index", "schema"]] = {
+        "table": "table",
+        "view": "view",
+        "index": "index",
+        "schema": "schema",
+    }
+    what = words.get(node.what)
+    if what is None:
+        raise not_supported(f"DROP {node.what.upper()}", span=node.span)
+    names: list[tuple[str, str]] = []
+    for name in node.names:
+        if len(name) > 2 and context.database and name[0] != context.database:
+            raise SqlError("0A000", f'cross-database references are not implemented: "{".".join(name)}"')
+        names.append((name[-2] if len(name) > 1 else "", name[-1]))
+    if node.concurrently and len(names) > 1:
+        raise SqlError("0A000", "DROP INDEX CONCURRENTLY does not support dropping multiple objects")
+    return st.Drop(what=what, names=tuple(names), if_exists=node.if_exists, cascade=node.cascade)
+
+
+def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:
+    """TRUNCATE. Raises SqlError 42P01, 42809 (not a table), 42501 (a system catalog)."""
+    tables: list[int] = []
+    for reference in node.relations:
+        relation = context.relation(
+            reference.schema, reference.name, reference.span, catalog=reference.catalog
+        )
+        if relation.kind != "r":
+            raise SqlError("42809", f'"{relation.name}" is not a table')
+        if relation.virtual:
+            raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+        if relation.oid not in tables:
+            tables.append(relation.oid)
+    return st.Truncate(tables=tuple(tables), restart_identity=node.restart_identity, cascade=node.cascade)

@@ -1,0 +1,525 @@
+"""INSERT, UPDATE and DELETE: AST -> Query tree.
+
+    INSERT INTO t (b) SELECT x FROM s      source = Select(x as t.b's type), defaults = [(a, ...)]
+    UPDATE t SET b = s.y FROM s WHERE ...  source = Select(row id, old columns, new b, extras) over t, s
+    DELETE FROM t USING s WHERE ...        source = Select(row id, old columns, extras) over t, s
+
+The source is an ordinary query that any executor runs; *extras* are the columns of other ranges that RETURNING
+needs. The order in which parts are bound is PostgreSQL's, since it decides parameter types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from planner import ast
+from planner.bind.assign import (
+    assigned,
+    bind_assignments,
+    complete_assignments,
+    default_value,
+    target_column,
+    target_relation,
+)
+from planner.bind.columns import expand_stars
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_boolean, bind_expr
+from planner.bind.from_ import bind_from, range_of_relation
+from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
+from planner.bind.stored import column_default, table_range, table_scope
+from planner.bind.with_ import bind_with
+from planner.casts import resolve_unknown
+from planner.catalog import ColumnDef, RelationDef
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import INT8, UNKNOWN
+from planner.query import (
+    ROW_ID,
+    Const,
+    Delete,
+    Expr,
+    FromItem,
+    Insert,
+    OnConflict,
+    OutputColumn,
+    Param,
+    QueryBase,
+    QueryExpr,
+    Range,
+    RangeColumn,
+    RangeRef,
+    RelationRange,
+    Select,
+    SubqueryRange,
+    Target,
+    Update,
+    Values,
+    Var,
+)
+from planner.rewrite import replace_children
+from planner.scope import CteEntry, Scope
+from planner.types import SqlType
+
+_ROW_ID_TYPE = SqlType(INT8)
+
+
+# --- INSERT ---------------------------------------------------------------------------------------
+
+
+def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
+    """Bind INSERT.
+
+    Raises SqlError 42601 (counts, clauses), 42701, 42703, 42804, 42P10 (no arbiter index), 428C9 and what the
+    source raises.
+    """
+    relation = target_relation(context, node.relation, "inserting into")
+    columns = _insert_columns(relation, node.columns)
+    source: QueryExpr | None = None
+    if node.query is not None:
+        source, columns = _insert_source(context, node, relation, columns)
+    else:
+        columns = []
+    named = {column.attnum for column in columns}
+    defaults = []
+    for column in relation.live:
+        default = column_default(column) if column.attnum not in named else None
+        if default is not None:
+            defaults.append((column.attnum, default))
+    scope = _target_scope(context, node.relation, relation)
+    _bar_with(scope, node.with_)
+    on_conflict = (
+        _on_conflict(context, node.on_conflict, relation, scope) if node.on_conflict is not None else None
+    )
+    targets, outputs = _returning(scope, node.returning)
+    return Insert(
+        table=relation.oid,
+        attnums=tuple(column.attnum for column in columns),
+        source=source,
+        defaults=tuple(defaults),
+        on_conflict=on_conflict,
+        returning=targets,
+        columns=outputs,
+        overriding=node.overriding,
+    )
+
+
+def _bar_with(scope: Scope, with_: ast.With | None) -> None:
+    """Make INSERT's WITH items, which only its source can reach, an error in RETURNING and ON CONFLICT."""
+    for cte in with_.ctes if with_ is not None else ():
+        barred = not_supported("a WITH query of INSERT in RETURNING or ON CONFLICT")
+        scope.ctes[cte.name] = CteEntry(name=cte.name, columns=(), barred=barred)
+
+
+def _insert_columns(relation: RelationDef, nodes: Sequence[ast.TargetColumn]) -> list[ColumnDef]:
+    if not nodes:
+        return list(relation.live)
+    columns: list[ColumnDef] = []
+    seen: set[int] = set()
+    for node in nodes:
+        column = target_column(relation, node)
+        if column.attnum in seen:
+            raise SqlError("42701", f'column "{node.name}" specified more than once', span=node.span)
+        seen.add(column.attnum)
+        columns.append(column)
+    return columns
+
+
+def _merged_with(outer: ast.With | None, inner: ast.With | None) -> ast.With | None:
+    """Return the WITH items of a statement followed by those of its source."""
+    if outer is None or inner is None:
+        return outer or inner
+    taken = {cte.name for cte in outer.ctes}
+    for cte in inner.ctes:
+        if cte.name in taken:
+            raise not_supported(
+                f'WITH query "{cte.name}" of a source that hides one of the statement', span=cte.span
+            )
+    return replace(inner, ctes=(*outer.ctes, *inner.ctes), recursive=outer.recursive or inner.recursive)
+
+
+def _insert_source(
+    context: BindContext, node: ast.Insert, relation: RelationDef, columns: list[ColumnDef]
+) -> tuple[QueryExpr, list[ColumnDef]]:
+    query = node.query
+    assert query is not None
+    plain = isinstance(query, ast.Values) and not (
+        query.with_ or query.order or query.limit or query.offset or query.locking
+    )
+    if plain:
+        assert isinstance(query, ast.Values)
+        return _insert_values(context, node, query, columns)
+    merged = _merged_with(node.with_, query.with_)
+    if merged is not query.with_:
+        query = replace(query, with_=merged)
+    bound = bind_query(context, query, resolve_unknowns=False)
+    spans = _output_spans(query, len(bound.columns))
+    columns = _match_counts(node, columns, spans, row=None)
+    return _converted(context, bound, columns, spans), columns
+
+
+def _output_spans(query: ast.QueryNode, count: int) -> list[Span | None]:
+    while isinstance(query, ast.SetOp):
+        query = query.left
+    spans: list[Span | None] = []
+    if isinstance(query, ast.Select) and len(query.targets) == count:
+        spans = [target.span or target.expr.span for target in query.targets]
+    return spans or [query.span] * count
+
+
+def _match_counts(
+    node: ast.Insert, columns: list[ColumnDef], spans: Sequence[Span | None], row: ast.Expression | None
+) -> list[ColumnDef]:
+    """Return the columns that get values: fewer values than columns are fine without a column list."""
+    if len(spans) > len(columns):
+        raise SqlError("42601", "INSERT has more expressions than target columns", span=spans[len(columns)])
+    if len(spans) < len(columns):
+        if node.columns:
+            hint = None
+            if isinstance(row, ast.Row) and len(row.items) == len(columns):
+                hint = (
+                    "The insertion source is a row expression containing the same number of columns "
+                    "expected by the INSERT. Did you accidentally use extra parentheses?"
+                )
+            raise SqlError(
+                "42601",
+                "INSERT has more target columns than expressions",
+                hint=hint,
+                span=node.columns[len(spans)].span,
+            )
+        return columns[: len(spans)]
+    return columns
+
+
+def _insert_values(
+    context: BindContext, node: ast.Insert, query: ast.Values, columns: list[ColumnDef]
+) -> tuple[QueryExpr, list[ColumnDef]]:
+    """Bind ``VALUES``: each cell is converted straight to its column's type."""
+    scope = Scope(context=context)
+    if node.with_ is not None:
+        bind_with(scope, node.with_)
+    single = len(query.rows) == 1
+    scope.clause = "INSERT" if single else "VALUES"
+    rows: list[tuple[Expr, ...]] = []
+    width = -1
+    for row in query.rows:
+        cells = _cells(scope, row)
+        if width < 0:
+            width = len(cells)
+            first = row[0] if len(row) == 1 else None
+            columns = _match_counts(node, columns, [_cell_span(c) for c in cells], first)
+        elif len(cells) != width:
+            raise SqlError("42601", "VALUES lists must all be the same length", span=_cell_span(cells[0]))
+        env = context.env
+        rows.append(
+            tuple(
+                [
+                    default_value(column, cell.span)
+                    if isinstance(cell, ast.Default)
+                    else _checked(cell, column, node, env)
+                    for cell, column in zip(cells, columns, strict=True)
+                ]
+            )
+        )
+    outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
+    ctes = tuple(scope.bound_ctes)
+    if single and scope.set_returning:
+        targets = tuple(
+            Target(expr=expr, name=column.name) for expr, column in zip(rows[0], columns, strict=True)
+        )
+        return Select(columns=outputs, targets=targets, ctes=ctes), columns
+    return Values(columns=outputs, rows=tuple(rows), ctes=ctes), columns
+
+
+def _cell_span(cell: Expr | ast.Default) -> Span | None:
+    return cell.span
+
+
+def _cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Default]:
+    cells: list[Expr | ast.Default] = []
+    for item in row:
+        if isinstance(item, ast.Default):
+            cells.append(item)
+        elif isinstance(item, ast.ColumnRef | ast.Indirection):
+            cells.extend(expand_stars(scope, (item,)))
+        else:
+            cells.append(bind_expr(scope, item))
+    return cells
+
+
+def _checked(cell: Expr, column: ColumnDef, node: ast.Insert, env: Any) -> Expr:
+    """Convert a cell; refuses values for generated columns (428C9)."""
+    if column.generated or (column.identity == "a" and not node.overriding):
+        detail = (
+            f'Column "{column.name}" is a generated column.'
+            if column.generated
+            else f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.'
+        )
+        raise SqlError(
+            "428C9",
+            f'cannot insert a non-DEFAULT value into column "{column.name}"',
+            detail=detail,
+            hint=None if column.generated else "Use OVERRIDING SYSTEM VALUE to override.",
+        )
+    return assigned(cell, column, env)
+
+
+def _converted(
+    context: BindContext, query: QueryExpr, columns: Sequence[ColumnDef], spans: Sequence[Span | None]
+) -> QueryExpr:
+    """Return a query whose output columns have exactly the types of ``columns``."""
+    if all(have.type == want.type for have, want in zip(query.columns, columns, strict=True)):
+        return query
+    env = context.env
+    outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
+    if isinstance(query, Select) and _targets_are_free(query):
+        targets = tuple(
+            replace(target, expr=assigned(target.expr, column, env))
+            for target, column in zip(query.targets, columns, strict=True)
+        )
+        return replace(query, targets=targets, columns=outputs)
+    inner, literals = _settled(context, query)
+    range_ = SubqueryRange(
+        alias="*SELECT*",
+        columns=tuple(
+            RangeColumn(name=c.name, type=c.type, attnum=i) for i, c in enumerate(inner.columns, 1)
+        ),
+        query=inner,
+    )
+    values: list[Expr] = []
+    for index, (have, column) in enumerate(zip(inner.columns, columns, strict=True)):
+        expr = literals.get(index) or Var(
+            type=have.type, range=0, attnum=index + 1, name=have.name, span=spans[index]
+        )
+        values.append(assigned(expr, column, env))
+    return Select(
+        columns=outputs,
+        targets=tuple(Target(expr=e, name=c.name) for e, c in zip(values, columns, strict=True)),
+        ranges=(range_,),
+        from_=(RangeRef(range=0),),
+    )
+
+
+def _targets_are_free(query: Select) -> bool:
+    """Tell whether targets may be converted in place: nothing sorts, groups or compares them."""
+    return not query.distinct and not query.order and not any(target.junk for target in query.targets)
+
+
+def _settled(context: BindContext, query: QueryExpr) -> tuple[QueryExpr, dict[int, Expr]]:
+    """Give open outputs of ``query`` a type; literals and parameters are also returned to stand outside."""
+    literals: dict[int, Expr] = {}
+    if not isinstance(query, Select):
+        return query, literals
+    targets = list(query.targets)
+    outputs = list(query.columns)
+    for index, output in enumerate(outputs):
+        expr = targets[index].expr
+        if output.type.oid != UNKNOWN:
+            continue
+        if isinstance(expr, Const | Param):
+            literals[index] = expr
+        if isinstance(expr, Param):
+            # the parameter's type is the column's; what the inner query yields is not used
+            expr = Const(type=SqlType(UNKNOWN), value=None)
+        settled = resolve_unknown(expr, context.env)
+        targets[index] = replace(targets[index], expr=settled)
+        outputs[index] = replace(output, type=settled.type)
+    return replace(query, targets=tuple(targets), columns=tuple(outputs)), literals
+
+
+# --- ON CONFLICT ------------------------------------------------------------------------------------
+
+
+def _on_conflict(
+    context: BindContext, node: ast.OnConflict, relation: RelationDef, outer: Scope
+) -> OnConflict:
+    if node.action == "update" and not node.elements and not node.constraint:
+        raise SqlError(
+            "42601",
+            "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            hint="For example, ON CONFLICT (column_name).",
+            span=node.span,
+        )
+    arbiters = _arbiters(context, node, relation)
+    if node.action == "nothing":
+        return OnConflict(action="nothing", arbiters=arbiters)
+    scope = Scope(context=context, ctes=outer.ctes)
+    origins = [(relation.oid, column.attnum) for column in relation.live]
+    target = outer.ranges[0]
+    for made, aliased in ((target, outer.namespace[0].aliased), (table_range(relation, "excluded"), True)):
+        index = scope.add_range(made, origins)
+        scope.add_namespace([scope.item(index, relation=relation, aliased=aliased)])
+    bound = bind_assignments(scope, node.assignments)
+    where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
+    return OnConflict(
+        action="update",
+        arbiters=arbiters,
+        assignments=complete_assignments(relation, bound, context.env),
+        where=where,
+    )
+
+
+def _arbiters(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> tuple[int, ...]:
+    if node.constraint:
+        for constraint in relation.constraints:
+            if constraint.name == node.constraint:
+                if not constraint.index_oid:
+                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+                return (constraint.index_oid,)
+        raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
+    if not node.elements:
+        return ()
+    wanted: set[int] = set()
+    expressions = False
+    for element in node.elements:
+        if element.direction:
+            raise SqlError("42P10", "ASC/DESC is not allowed in ON CONFLICT clause", span=node.infer_span)
+        if element.nulls:
+            raise SqlError(
+                "42P10", "NULLS FIRST/LAST is not allowed in ON CONFLICT clause", span=node.infer_span
+            )
+        if element.expr is not None and not isinstance(element.expr, ast.ColumnRef):
+            expressions = True
+            continue
+        name = element.name or element.expr.names[-1]  # type: ignore[union-attr]
+        column = next((c for c in relation.live if c.name == name), None)
+        if column is None:
+            raise SqlError("42703", f'column "{name}" does not exist', span=element.span)
+        wanted.add(column.attnum)
+    if node.element_where is not None:
+        bind_boolean(table_scope(context, relation), node.element_where, "INDEX WHERE")
+    found = tuple(index.oid for index in relation.indexes if index.unique and set(index.attnums) == wanted)
+    if not found or expressions:
+        raise SqlError(
+            "42P10",
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+        )
+    return found
+
+
+# --- UPDATE, DELETE ---------------------------------------------------------------------------------
+
+
+def _target_scope(context: BindContext, node: ast.TableRef, relation: RelationDef) -> Scope:
+    """Return a scope whose range 0 is the table to be changed, under its alias."""
+    scope = Scope(context=context)
+    reads = set(context.reads)
+    _, item = range_of_relation(scope, relation, node)
+    context.reads.intersection_update(reads)  # the target is written; a read of it is noted where it happens
+    scope.add_namespace([item])
+    return scope
+
+
+def bind_update(context: BindContext, node: ast.Update) -> Update:
+    """Bind UPDATE. Raises SqlError 42601, 42703, 42804, 428C9 and what its clauses raise."""
+    relation = target_relation(context, node.relation, "updating")
+    scope, from_ = _changed_scope(context, node.relation, relation, node.with_, node.from_)
+    bound = bind_assignments(scope, node.assignments)
+    where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
+    returning, outputs = _returning(scope, node.returning)
+    values = complete_assignments(relation, bound, context.env)
+    returning, extras = _split_extras(returning)
+    source = _source(
+        scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
+    )
+    return Update(
+        table=relation.oid,
+        source=source,
+        assigned=tuple(attnum for attnum, _ in values),
+        returning=returning,
+        columns=outputs,
+    )
+
+
+def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
+    """Bind DELETE. Raises what its clauses raise."""
+    relation = target_relation(context, node.relation, "deleting from")
+    scope, from_ = _changed_scope(context, node.relation, relation, node.with_, node.using)
+    where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
+    returning, outputs = _returning(scope, node.returning)
+    returning, extras = _split_extras(returning)
+    source = _source(scope, relation, from_, where, [], extras)
+    return Delete(table=relation.oid, source=source, returning=returning, columns=outputs)
+
+
+def _changed_scope(
+    context: BindContext,
+    node: ast.TableRef,
+    relation: RelationDef,
+    with_: ast.With | None,
+    others: Sequence[ast.FromNode],
+) -> tuple[Scope, tuple[FromItem, ...]]:
+    """Bind WITH, the target as range 0 and the other FROM items (which may not look at the target)."""
+    scope = Scope(context=context)
+    if with_ is not None:
+        bind_with(scope, with_)
+    _, item = range_of_relation(scope, relation, node)
+    scope.namespace.append(item)
+    from_: tuple[FromItem, ...] = (RangeRef(range=0),)
+    if others:
+        item.lateral_only, item.lateral_ok = True, False
+        from_ = (*from_, *bind_from(scope, others))
+        item.lateral_only, item.lateral_ok = False, True
+    return scope, from_
+
+
+def _source(
+    scope: Scope,
+    relation: RelationDef,
+    from_: tuple[FromItem, ...],
+    where: Expr | None,
+    values: Sequence[tuple[str, Expr]],
+    extras: Sequence[Var],
+) -> Select:
+    """Build the query that finds the rows: row id, old columns, new values, extras."""
+    outputs: list[tuple[str, Expr]] = [
+        ("row_id", Var(type=_ROW_ID_TYPE, range=0, attnum=ROW_ID, name="row_id"))
+    ]
+    for column in relation.live:
+        outputs.append((column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)))
+    outputs.extend(values)
+    outputs.extend((f"extra_{number}", extra) for number, extra in enumerate(extras, 1))
+    ranges: list[Range] = list(scope.finished_ranges())
+    first = ranges[0]
+    assert isinstance(first, RelationRange)
+    every = frozenset(column.attnum for column in relation.live) | {ROW_ID}
+    ranges[0] = replace(first, used=first.used | every)
+    return Select(
+        columns=tuple(OutputColumn(name=name, type=expr.type) for name, expr in outputs),
+        targets=tuple(Target(expr=expr, name=name) for name, expr in outputs),
+        ranges=tuple(ranges),
+        from_=from_,
+        where=where,
+        ctes=tuple(scope.bound_ctes),
+    )
+
+
+# --- RETURNING --------------------------------------------------------------------------------------
+
+
+def _returning(
+    scope: Scope, nodes: Sequence[ast.TargetItem]
+) -> tuple[tuple[Target, ...], tuple[OutputColumn, ...]]:
+    if not nodes:
+        return (), ()
+    targets = bind_targets(scope, nodes, "RETURNING")
+    resolve_targets(scope, targets)
+    return tuple(targets), output_columns(scope, targets)
+
+
+def _split_extras(targets: tuple[Target, ...]) -> tuple[tuple[Target, ...], list[Var]]:
+    """Make RETURNING's references to other ranges references to range 1, the source's extra outputs."""
+    extras: list[Var] = []
+    places: dict[tuple[int, int], int] = {}
+
+    def moved(node: Any, depth: int) -> Any:
+        if isinstance(node, Var) and node.level == depth and node.range > 0:
+            key = (node.range, node.attnum)
+            if key not in places:
+                extras.append(replace(node, level=0))
+                places[key] = len(extras)
+            return replace(node, range=1, attnum=places[key])
+        inner = depth + 1 if isinstance(node, QueryBase) else depth
+        return replace_children(node, lambda child: moved(child, inner))
+
+    return tuple(moved(target, 0) for target in targets), extras

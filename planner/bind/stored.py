@@ -1,0 +1,255 @@
+"""Stored texts: defaults, checks and views are kept as canonical SQL and bound anew where they are used.
+
+    create      AST --bind--> tree --deparse--> text in the catalog
+    use         text --parse, bind--> the same tree
+    rename      text bound against the catalog of before, printed with the names of after
+
+Stored texts were printed under the codecs' default settings (ISO dates, UTC), so that is how they are read,
+whatever the session's settings are. Functions live in pg_catalog alone, so no search path matters either.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pgwire.codecs.settings import DEFAULT, CodecSettings
+from planner import ast
+from planner.bind.context import BindContext, make_context
+from planner.bind.expr import bind_clause
+from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_boolean, try_coerce
+from planner.catalog import Catalog, ColumnDef, RelationDef, RoleDef, SchemaDef
+from planner.deparse import deparse_expr, deparse_query
+from planner.errors import Span, SqlError
+from planner.parse import parse_expression
+from planner.query import (
+    Expr,
+    QueryBase,
+    QueryExpr,
+    RangeColumn,
+    RelationRange,
+    SubqueryRange,
+    Var,
+)
+from planner.rewrite import replace_children
+from planner.scope import Scope
+from planner.typefacts import format_type
+from planner.types import SqlType
+from planner.walk import children
+
+
+class _NoCatalog:
+    """The catalog that a default is bound against: it may not refer to anything."""
+
+    def schema(self, name: str) -> SchemaDef | None:
+        return None
+
+    def relation(self, schema: str, name: str) -> RelationDef | None:
+        return None
+
+    def relation_by_oid(self, oid: int) -> RelationDef | None:
+        return None
+
+    def relations(self, schema: str) -> Sequence[RelationDef]:
+        return ()
+
+    def role(self, name: str) -> RoleDef | None:
+        return None
+
+
+def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
+    """Return the range of a table with all its live columns."""
+    return RelationRange(
+        alias=alias or relation.name,
+        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live),
+        oid=relation.oid,
+        schema=relation.schema,
+        name=relation.name,
+        virtual=relation.virtual,
+    )
+
+
+def table_scope(context: BindContext, relation: RelationDef) -> Scope:
+    """Return a scope in which range 0 is ``relation`` (a CHECK, a COPY ... WHERE)."""
+    scope = Scope(context=context)
+    index = scope.add_range(
+        table_range(relation), [(relation.oid, column.attnum) for column in relation.live]
+    )
+    scope.add_namespace([scope.item(index, relation=relation)])
+    return scope
+
+
+# --- defaults -------------------------------------------------------------------------------------
+
+
+def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span: Span | None = None) -> Expr:
+    """Convert a DEFAULT to its column's type; 42804 in PostgreSQL's words."""
+    coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, env)
+    if coerced is None:
+        raise SqlError(
+            "42804",
+            f'column "{column}" is of type {format_type(type_.oid)} but default expression is of type '
+            f"{format_type(expr.type.oid)}",
+            hint="You will need to rewrite or cast the expression.",
+            span=span,
+        )
+    return coerced
+
+
+def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
+    """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
+    expr = bind_clause(Scope(context=context), node, "DEFAULT")
+    return coerce_default(expr, column, type_, context.env)
+
+
+@functools.lru_cache(maxsize=4096)
+def stored_default(sql: str, type_: SqlType) -> Expr:
+    """Return the expression of a stored default, of its column's type (a pure function of the text)."""
+    context = make_context(_NoCatalog(), ("pg_catalog",), text=sql, variable_params=False)
+    expr: Expr = _without_spans(bind_default(context, parse_expression(sql), "", type_))
+    return expr
+
+
+def column_default(column: ColumnDef) -> Expr | None:
+    """Return a column's default expression, None where it has none."""
+    if column.default_sql is None:
+        return None
+    return stored_default(column.default_sql, column.type)
+
+
+def _without_spans(node: Any) -> Any:
+    """Return a tree without spans: those of a stored text would point into another text."""
+    node = replace_children(node, _without_spans)
+    return replace(node, span=None) if getattr(node, "span", None) is not None else node
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
+    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries, 42804 unless boolean."""
+    scope = table_scope(context, relation)
+    expr = bind_clause(scope, node, "CHECK")
+    return coerce_to_boolean(expr, "CHECK", context.env)
+
+
+def bind_check(
+    sql: str, relation: RelationDef, catalog: Catalog, *, settings: CodecSettings = DEFAULT
+) -> Expr:
+    """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it."""
+    context = make_context(catalog, ("pg_catalog",), text=sql, variable_params=False)
+    expr: Expr = _without_spans(bind_check_expr(context, parse_expression(sql), relation))
+    return expr
+
+
+def deparse_check(expr: Expr, relation: RelationDef) -> str:
+    """Return a CHECK's canonical text with the column names of ``relation``."""
+    return deparse_expr(expr, relation)
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def rebase_view(
+    view: RelationDef, before: Catalog, after: Catalog, *, settings: CodecSettings = DEFAULT
+) -> str:
+    """Return a view's text as it must read under ``after``, where relations or columns have new names.
+
+    The text is bound against ``before``. Raises SqlError when a relation or column it uses is gone.
+    """
+    from planner.bind.query import bind_view
+
+    context = make_context(before, view.view_path, text=view.view_sql, variable_params=False)
+    renamed = _renamed(bind_view(context, view), after)
+    return deparse_query(renamed, names=[column.name for column in view.columns])
+
+
+def _renamed(node: Any, catalog: Catalog) -> Any:
+    """Give every relation range the names that ``catalog`` has for its oid and attnums."""
+    node = replace_children(node, lambda child: _renamed(child, catalog))
+    if isinstance(node, RelationRange):
+        relation = _still_there(catalog, node.oid, node.name)
+        node = replace(
+            node,
+            alias=relation.name if node.alias == node.name else node.alias,
+            schema=relation.schema,
+            name=relation.name,
+            columns=_columns_now(relation, node.columns),
+        )
+    elif isinstance(node, SubqueryRange) and node.view is not None:
+        oid, _, name = node.view
+        relation = _still_there(catalog, oid, name)
+        node = replace(
+            node,
+            alias=relation.name if node.alias == name else node.alias,
+            view=(oid, relation.schema, relation.name),
+            columns=_columns_now(relation, node.columns),
+        )
+    return node
+
+
+def _still_there(catalog: Catalog, oid: int, name: str) -> RelationDef:
+    relation = catalog.relation_by_oid(oid)
+    if relation is None:
+        raise SqlError("42P01", f'relation "{name}" does not exist')
+    return relation
+
+
+def _columns_now(relation: RelationDef, columns: Sequence[RangeColumn]) -> tuple[RangeColumn, ...]:
+    names = {column.attnum: column for column in relation.live}
+    result: list[RangeColumn] = []
+    for column in columns:
+        now = names.get(column.attnum)
+        if now is not None:
+            column = replace(column, name=now.name)
+        result.append(column)
+    return tuple(result)
+
+
+def columns_used(query: QueryExpr, oid: int) -> frozenset[int]:
+    """Return the attnums of relation (or view) ``oid`` that a bound query refers to."""
+    found: set[int] = set()
+
+    def visit(node: Any, levels: tuple[Sequence[Any], ...]) -> None:
+        if isinstance(node, Var) and node.level < len(levels) and node.range >= 0:
+            ranges = levels[-1 - node.level]
+            if node.range < len(ranges) and _is_range_of(ranges[node.range], oid):
+                found.update(
+                    [c.attnum for c in ranges[node.range].columns] if node.attnum == 0 else [node.attnum]
+                )
+        if isinstance(node, QueryBase):
+            levels = (*levels, getattr(node, "ranges", ()))
+        for child in children(node):
+            visit(child, levels)
+
+    visit(query, ())
+    return frozenset(found)
+
+
+def _is_range_of(item: Any, oid: int) -> bool:
+    if isinstance(item, RelationRange):
+        return item.oid == oid
+    return isinstance(item, SubqueryRange) and item.view is not None and item.view[0] == oid
+
+
+# --- arguments of EXECUTE -------------------------------------------------------------------------
+
+
+def coerce_argument(expr: Expr, oid: int, *, settings: CodecSettings = DEFAULT) -> Expr:
+    """Convert an argument of EXECUTE to its parameter's type.
+
+    Raises SqlError 42804 whose message says ``$n`` where the caller knows the position.
+    """
+    env = CoerceEnv(settings=settings, params=ParamTypes((), variable=False))
+    coerced = try_coerce(expr, SqlType(oid), CastContext.ASSIGNMENT, env)
+    if coerced is None:
+        raise SqlError(
+            "42804",
+            f"parameter $n of type {format_type(expr.type.oid)} cannot be coerced to the expected type "
+            f"{format_type(oid)}",
+            hint="You will need to rewrite or cast the expression.",
+            span=expr.span,
+        )
+    return coerced
