@@ -142,12 +142,19 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
     if marker in message:
         near = message[message.index(marker) + len(marker) : -1]
     start = _true_offset(text, reported, near)
-    return SqlError(_SYNTAX_STATES.get(message.split('"')[0].strip(), "42601"), message, span=Span(start, start + len(near)))  # fmt: skip
+    state = next((s for words, s in _SYNTAX_STATES.items() if message.startswith(words)), "42601")
+    return SqlError(state, message, span=Span(start, start + len(near)))
 
 
 # The scanner and the grammar's own checks raise a few errors that are not syntax errors.
 _SYNTAX_STATES = {
-    "WITH TIES cannot be specified without ORDER BY clause": "42601",
+    "frame s": "42P20",
+    "frame e": "42P20",
+    "MATCH PARTIAL not yet implemented": "0A000",
+    "CREATE ASSERTION is not yet implemented": "0A000",
+    "UNIQUE predicate is not yet implemented": "0A000",
+    "current database cannot be changed": "0A000",
+    "WITH CHECK OPTION not supported on recursive views": "0A000",
     "unsafe use of string constant with Unicode escapes": "0A000",
     "invalid byte sequence for encoding": "22021",
     "invalid Unicode escape": "22025",

@@ -520,7 +520,7 @@ class RawReader:
             if kind == "RangeSubselect":
                 query = self.query_node(body["subquery"])
                 if "alias" not in body:
-                    where = query.span
+                    where = self._opening_parenthesis(query.span)
                     what = "VALUES" if isinstance(query, ast.Values) else "subquery"
                     raise SqlError(
                         "42601",
@@ -544,6 +544,13 @@ class RawReader:
                 raise self.refuse("XMLTABLE", body)
             raise self.refuse(_JSON_SYNTAX.get(kind, kind), body)
         raise AssertionError("empty node")
+
+    def _opening_parenthesis(self, span: Span | None) -> Span | None:
+        """Return the parenthesis before a sub-select's first value (the raw tree does not place it)."""
+        start = self.text.rfind("(", 0, span.start) if span is not None else -1
+        while start > 0 and self.text[:start].rstrip().lower().endswith("values"):
+            start = self.text.rfind("(", 0, start)
+        return Span(start, start + 1) if start >= 0 else span
 
     def _join(self, body: Raw) -> ast.JoinRef:
         kind = body["jointype"].removeprefix("JOIN_").lower()

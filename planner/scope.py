@@ -154,6 +154,7 @@ class Scope:
     aggregates: bool = False
     window_calls: bool = False
     set_returning: bool = False
+    set_span: Span | None = None
     in_aggregate: str = ""
     windows: list[Any] = field(default_factory=list)
     window_names: dict[str, int] = field(default_factory=dict)
@@ -446,7 +447,6 @@ def missing_column(scope: Scope, table: str, name: str, span: Span | None) -> Sq
 
 def missing_table(scope: Scope, schema: str, name: str, span: Span | None) -> SqlError:
     """Return the 42P01 error for a table name that is no FROM entry, with PostgreSQL's hints."""
-    shown = f"{schema}.{name}" if schema else name
     wanted = scope.context.catalog
     hidden: Range | None = None
     renamed: Range | None = None
@@ -457,7 +457,7 @@ def missing_table(scope: Scope, schema: str, name: str, span: Span | None) -> Sq
             break
     for _, level in scope.levels():
         for made in level.ranges:
-            if not schema and made.alias == name:
+            if made.alias == name:
                 hidden = hidden or made
             if isinstance(made, RelationRange) and target is not None and made.oid == target.oid:
                 renamed = renamed or made
@@ -477,11 +477,11 @@ def missing_table(scope: Scope, schema: str, name: str, span: Span | None) -> Sq
             "but it cannot be referenced from this part of the query.",
             span=span,
         )
-    return SqlError("42P01", f'missing FROM-clause entry for table "{shown}"', span=span)
+    return SqlError("42P01", f'missing FROM-clause entry for table "{name}"', span=span)
 
 
-def has_window_call(expr: Expr) -> bool:
-    """Tell whether an expression contains a window function."""
+def window_call_in(expr: Expr) -> WindowFunc | None:
+    """Return the first window function of an expression, if any."""
     from planner.walk import walk
 
-    return any(isinstance(node, WindowFunc) for node in walk(expr))
+    return next((node for node in walk(expr) if isinstance(node, WindowFunc)), None)

@@ -190,7 +190,9 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         tree, stable = extract_stable(statement.query, len(made.params))
         if stable:
             return replace(made, statement=replace(statement, query=tree), stable=stable)
-    elif isinstance(statement, qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy | st.CreateTable):
+    elif isinstance(
+        statement, qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy | st.CreateTable
+    ):
         changed, stable = extract_stable(statement, len(made.params))
         if stable:
             return replace(made, statement=changed, stable=stable)

@@ -78,6 +78,7 @@ def check_set(scope: Scope, span: Span | None) -> None:
         word = "window definitions" if clause.startswith("WINDOW") else _WORDS.get(clause, clause)
         raise SqlError("0A000", f"set-returning functions are not allowed in {word}", span=span)
     scope.set_returning = True
+    scope.set_span = span
 
 
 def sets_in_call(kind: str, span: Span | None) -> SqlError:

@@ -216,14 +216,14 @@ def _operator_any(scope: Scope, node: ast.OperatorAny) -> Expr:
 # --- CASE, COALESCE, GREATEST, LEAST ------------------------------------------------------------
 
 
-def no_sets(scope: Scope, construct: str, span: Span | None, before: bool) -> None:
+def no_sets(scope: Scope, construct: str, before: bool) -> None:
     """Refuse set-returning functions found since ``before`` (the flag's old value) inside a construct."""
     if scope.set_returning and not before:
         raise SqlError(
             "0A000",
             f"set-returning functions are not allowed in {construct}",
             hint="You might be able to move the set-returning function into a LATERAL FROM item.",
-            span=span,
+            span=scope.set_span,
         )
 
 
@@ -239,11 +239,11 @@ def _case(scope: Scope, node: ast.Case) -> Expr:
     for when in node.whens:
         condition = bind_expr(scope, when.condition)
         if arg is not None:
-            condition = make_operator("=", arg, condition, env, when.condition.span)
+            condition = make_operator("=", arg, condition, env, when.span)
         conditions.append(coerce_to_boolean(condition, "CASE/WHEN", env))
         results.append(bind_expr(scope, when.result))
     default = bind_expr(scope, node.default) if node.default is not None else Const(type=_UNKNOWN, value=None)
-    no_sets(scope, "CASE", node.span, before)
+    no_sets(scope, "CASE", before)
     # PostgreSQL lets ELSE decide first
     (default, *results), type_ = coerce_all_to_common([default, *results], "CASE", env)
     whens = tuple(
@@ -259,7 +259,7 @@ def _coalesce(scope: Scope, node: ast.Coalesce) -> Expr:
     before = scope.set_returning
     args = [bind_expr(scope, arg) for arg in node.args]
     coerced, type_ = coerce_all_to_common(args, "COALESCE", scope.context.env)
-    no_sets(scope, "COALESCE", node.span, before)
+    no_sets(scope, "COALESCE", before)
     return CoalesceExpr(type=type_, args=coerced, span=node.span)
 
 

@@ -8,6 +8,7 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from planner.casts import (
 )
 from planner.catalog import RelationDef
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import BOOL, INT8, RECORD
+from planner.facts import BOOL, INT8, RECORD, facts
 from planner.query import (
     BoolExpr,
     CoalesceExpr,
@@ -171,8 +172,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     if relation.kind == "i":
         raise SqlError(
             "42809",
-            f'cannot open relation "{relation.name}"',
-            detail="This operation is not supported for indexes.",
+            f'"{relation.name}" is an index',
             span=node.span,
         )
     if relation.kind == "S":
@@ -403,7 +403,21 @@ def _function_output(
             'a column definition list is only allowed for functions returning "record"',
             span=definitions[0].span,
         )
+    if isinstance(expr, FuncExpr):
+        name = _single_output_name(expr.proc) or name
     return [(name, expr.type)]
+
+
+@functools.cache
+def _single_output_name(oid: int) -> str:
+    """Return the name of a function's only OUT parameter, "" where there is none."""
+    proc = facts().procs[oid]
+    outs = [
+        name
+        for mode, name in zip(proc.arg_modes or (), proc.arg_names or (), strict=False)
+        if mode in ("o", "b")
+    ]
+    return outs[0] if len(outs) == 1 else ""
 
 
 # --- joins --------------------------------------------------------------------------------------
@@ -582,7 +596,7 @@ def column_origins(scope: Scope, exprs: Sequence[Expr]) -> tuple[Origin, ...]:
             owner = scope.at(expr.level)
             made = owner.ranges[expr.range]
             if isinstance(made, RelationRange):
-                found.append((made.oid, expr.attnum) if expr.attnum != 0 else (0, 0))
+                found.append((made.oid, expr.attnum))
             elif expr.attnum > 0:
                 found.append(owner.origins[expr.range][expr.attnum - 1])
             else:

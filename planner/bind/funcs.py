@@ -37,8 +37,9 @@ from planner.resolve import (
     default_less,
     function_arguments,
     resolve_function,
+    signature_text,
 )
-from planner.scope import Scope, has_window_call
+from planner.scope import Scope, window_call_in
 from planner.typefacts import format_type
 from planner.types import SqlType
 from planner.walk import children
@@ -229,7 +230,9 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
 # --- aggregates ---------------------------------------------------------------------------------
 
 
-def _levels_below(expr: object, depth: int, vars_: list[int], aggregates: list[int]) -> None:
+def _levels_below(
+    expr: object, depth: int, vars_: list[int], aggregates: list[tuple[int, Span | None]]
+) -> None:
     """Collect the levels, relative to ``expr``'s own query, of free Vars and aggregates in it."""
     stack = [(expr, depth)]
     while stack:
@@ -241,7 +244,7 @@ def _levels_below(expr: object, depth: int, vars_: list[int], aggregates: list[i
         if isinstance(node, Aggregate | GroupingFunc):
             level = node.level if isinstance(node, Aggregate) else 0
             if level >= d:
-                aggregates.append(level - d)
+                aggregates.append((level - d, node.span))
         inner = d + 1 if isinstance(node, QueryBase) else d
         stack.extend([(child, inner) for child in children(node)])
 
@@ -280,7 +283,7 @@ def _aggregate(
         made = _unify_hypothetical(scope, made, len(args), len(order_args), shown, span)
     made = _settled(scope, proc, made)
     if scope.set_returning and not sets_before:
-        raise sets_in_call("window" if node.over is not None else "aggregate", span)
+        raise sets_in_call("window" if node.over is not None else "aggregate", scope.set_span)
     if node.over is not None:
         return _windowed_aggregate(scope, node, found, made, filter_)
     if kind == "n":
@@ -294,16 +297,20 @@ def _aggregate(
         order = tuple([sort_by(expr, item, span) for expr, item in zip(ordered, node.order, strict=True)])
         made = ()
     vars_: list[int] = []
-    nested: list[int] = []
+    nested: list[tuple[int, Span | None]] = []
     for expr in (*made, *direct, *(key.expr for key in order), *((filter_,) if filter_ else ())):
         _levels_below(expr, 0, vars_, nested)
-        if has_window_call(expr):
+        window = window_call_in(expr)
+        if window is not None:
             raise SqlError(
-                "42803", "aggregate function calls cannot contain window function calls", span=span
+                "42803",
+                "aggregate function calls cannot contain window function calls",
+                span=window.span,
             )
-    level = min([*vars_, *nested], default=0)
-    if nested and min(nested) == level:
-        raise SqlError("42803", "aggregate function calls cannot be nested", span=span)
+    level = min([*vars_, *[inner for inner, _ in nested]], default=0)
+    for inner, place in nested:
+        if inner == level:
+            raise SqlError("42803", "aggregate function calls cannot be nested", span=place)
     owner = scope.at(level)
     check_aggregate(owner, span)
     owner.aggregates = True
@@ -339,7 +346,7 @@ def _unify_hypothetical(
     if direct != ordered:
         raise SqlError(
             "42883",
-            f"function {shown} does not exist",
+            f"function {signature_text(shown, [expr.type.oid for expr in made])} does not exist",
             hint=f"To use the hypothetical-set aggregate {shown}, the number of hypothetical direct arguments "
             f"(here {direct}) must match the number of ordering columns (here {ordered}).",
             span=span,
@@ -443,7 +450,7 @@ def _window_function(
     if filter_ is not None:
         raise SqlError("0A000", "FILTER is not implemented for non-aggregate window functions", span=span)
     if scope.set_returning and not sets_before:
-        raise sets_in_call("window", span)
+        raise sets_in_call("window", scope.set_span)
     made = _settled(scope, found.fact, function_arguments(found, args, scope.context.env))
     return _window_call(scope, node, found, made, None, is_aggregate=False)
 
@@ -459,8 +466,9 @@ def _window_call(
 ) -> Expr:
     check_window(scope, node.span)
     for expr in (*args, *((filter_,) if filter_ is not None else ())):
-        if has_window_call(expr):
-            raise SqlError("42P20", "window function calls cannot be nested", span=node.span)
+        inner = window_call_in(expr)
+        if inner is not None:
+            raise SqlError("42P20", "window function calls cannot be nested", span=inner.span)
     assert node.over is not None
     window = use_window(scope, node.over)
     scope.window_calls = True

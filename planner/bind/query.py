@@ -37,7 +37,9 @@ from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT8, TEXT, UNKNOWN
 from planner.parse import parse_one
 from planner.query import (
+    Aggregate,
     Const,
+    CteRange,
     Expr,
     OutputColumn,
     Param,
@@ -170,6 +172,12 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         windows = bind_windows(scope)
     if resolve_unknowns:
         resolve_targets(scope, targets)
+    if scope.aggregates and any(isinstance(made, CteRange) and made.recursive_ref for made in scope.ranges):
+        raise SqlError(
+            "42P19",
+            "aggregate functions are not allowed in a recursive query's recursive term",
+            span=_aggregate_span([*[target.expr for target in targets], *([having] if having else [])]),
+        )
     grouped = bool(group) or sets is not None or having is not None or scope.aggregates
     if grouped:
         check = GroupCheck(scope, group, sets)
@@ -195,6 +203,18 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         having=having,
         windows=windows,
         distinct=distinct,
+    )
+
+
+def _aggregate_span(exprs: Sequence[Expr]) -> Span | None:
+    return next(
+        (
+            part.span
+            for expr in exprs
+            for part in walk(expr)
+            if isinstance(part, Aggregate) and part.level == 0
+        ),
+        None,
     )
 
 
@@ -375,7 +395,7 @@ def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) ->
         both = a.type.oid == b.type.oid == oid and a.type.typmod == b.type.typmod
         types.append(SqlType(oid, a.type.typmod if both else -1))
         if not (node.op == "union" and node.all):
-            default_equality(oid, b.span or a.span)
+            default_equality(oid, a.span or b.span)
     columns = tuple(
         [
             OutputColumn(name=column.name, type=type_)

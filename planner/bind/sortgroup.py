@@ -176,8 +176,10 @@ def bind_distinct(
                 default_equality(targets[index].expr.type.oid, target.expr.span)
         return True
     found: list[int] = []
+    spans: dict[int, Span | None] = {}
     for node in nodes:
         index = find_target(scope, targets, node, "DISTINCT ON")
+        spans.setdefault(index, node.span)
         settle(scope, targets, index)
         if index not in found:
             found.append(index)
@@ -186,7 +188,7 @@ def bind_distinct(
     for key in order:
         if key.target in found:
             if skipped:
-                raise _distinct_mismatch(targets[key.target].expr.span)
+                raise _distinct_mismatch(spans[key.target])
         else:
             skipped = True
     matched = 0
@@ -196,7 +198,7 @@ def bind_distinct(
         matched += 1
     if skipped and matched < len(found):
         missing = next(i for i in found if all(key.target != i for key in order))
-        raise _distinct_mismatch(targets[missing].expr.span)
+        raise _distinct_mismatch(spans[missing])
     return tuple(found)
 
 

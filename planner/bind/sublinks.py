@@ -42,8 +42,6 @@ def _body(scope: Scope, node: ast.SubLink) -> QueryExpr:
     refusal = _FORBIDDEN.get(scope.clause)
     if refusal is not None:
         raise SqlError("0A000", refusal, span=node.span)
-    if getattr(node.query, "into", None) is not None:
-        raise SqlError("42601", "SELECT ... INTO is not allowed here", span=node.span)
     return bind_query(scope.context, node.query, scope)
 
 
