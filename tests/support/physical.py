@@ -92,7 +92,8 @@ SCALARS = (
     P(kind="decimal", precision=38, scale=0),
     P(kind="decimal", precision=38, scale=38),
 )  # fmt: skip
-TYPES = (*SCALARS, *(P(kind="list", element=t) for t in SCALARS))
+_ELEMENTS = ("int32", "text", "numeric", "float64", "interval", "timetz")
+TYPES = (*SCALARS, *(P(kind="list", element=P(kind=k)) for k in _ELEMENTS))  # type: ignore[arg-type]
 
 
 def name_of(type_: PhysicalType) -> str:

@@ -1,0 +1,127 @@
+"""Log entries: what goes in comes out, small, and nothing unknown is guessed at."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.durable import two_column_spec, write
+from tests.support.physical import TYPES, P, name_of, same, values
+from txn.encode import decode_batch, decode_spec, encode_batch, encode_spec, encode_write_set
+from txn.errors import UnknownFormat
+from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.types import (
+    PartRef,
+    PhysicalType,
+    RowId,
+    ShardColumn,
+    ShardId,
+    ShardSpec,
+    Timestamp,
+    TxnId,
+)
+
+TS = Timestamp(1_700_000_000_000 << 16 | 7)
+
+
+def batch_of(*writes: WriteSet) -> Batch:
+    return Batch(epoch=3, writes=writes)
+
+
+def row_write(*values_: Any) -> WriteSet:
+    op = RowOp(RowId(12_345), TS, tuple(values_))
+    return WriteSet(txn=TxnId(99), ts=TS, shards=(ShardWrites(shard=ShardId(16384), ops=(op,)),))
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=name_of)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_rows_of_every_type_round_trip(type_: PhysicalType, data: st.DataObject) -> None:
+    one = st.none() | values(type_)
+    batch = batch_of(row_write(data.draw(one), 1, data.draw(one)))
+    assert same(decode_batch(encode_batch(batch)), batch)
+
+
+def test_a_whole_batch_round_trips() -> None:
+    ref = PartRef(
+        name="7/1-a", path="", rows=3, bytes=100, schema_version=1, columns=(1, 2),
+        min_begin=Timestamp(1), max_begin=Timestamp(2),
+    )  # fmt: skip
+    spec = ShardSpec(
+        shard=ShardId(7),
+        version=4,
+        columns=(
+            ShardColumn(attnum=1, type=P(kind="numeric"), missing_value=Decimal("1.50")),
+            ShardColumn(
+                attnum=2, type=P(kind="list", element=P(kind="int32")), missing_value=((1, None), (2, 3))
+            ),
+        ),
+        indexes=two_column_spec().indexes,
+    )
+    batch = Batch(
+        epoch=9,
+        writes=(
+            WriteSet(
+                txn=TxnId(1),
+                ts=TS,
+                shards=(
+                    ShardWrites(shard=ShardId(7), ops=(RowOp(RowId(1), Timestamp(0), None),)),
+                    ShardWrites(shard=ShardId(8), parts=(ref,)),
+                ),
+                schema=(
+                    SchemaChange(shard=ShardId(7), spec=spec),
+                    SchemaChange(shard=ShardId(5), forget=True),
+                    SchemaChange(shard=ShardId(6), truncate=True),
+                ),
+            ),
+            row_write(1, "x"),
+        ),
+        swaps=(
+            PartSwap(
+                shard=ShardId(7),
+                removed=("7/1-b",),
+                added=(ref,),
+                ends=((RowId(1), Timestamp(2), Timestamp(3)),),
+            ),
+        ),
+    )
+    assert same(decode_batch(encode_batch(batch)), batch)
+    assert decode_spec(encode_spec(spec)) == spec
+
+
+def test_bulk_parts_get_the_commits_timestamp_and_no_path() -> None:
+    ref = PartRef(
+        name="7/1-a", path="/tmp/somewhere/7/1-a.parquet", rows=3, bytes=100, schema_version=1, columns=(1,),
+        min_begin=Timestamp(0), max_begin=Timestamp(0),
+    )  # fmt: skip
+    writes = WriteSet(txn=TxnId(1), ts=TS, shards=(ShardWrites(shard=ShardId(7), parts=(ref,)),))
+    data = encode_batch(batch_of(writes))
+    assert b"somewhere" not in data
+    (found,) = decode_batch(data).writes[0].shards[0].parts
+    assert (found.min_begin, found.max_begin, found.path) == (TS, TS, "")
+
+
+def test_a_row_costs_little() -> None:
+    row = (100_000, 1, 0, Decimal("12.50"), "a filler of thirty characters.")
+    assert len(encode_batch(batch_of(row_write(*row)))) < 150
+
+
+def test_values_outside_the_value_domain_are_refused() -> None:
+    with pytest.raises(TypeError):
+        encode_write_set(write(1, (1, (object(),))))
+
+
+def test_unknown_formats_and_damage_are_refused() -> None:
+    data = encode_batch(batch_of(row_write(1, Decimal("1.5"))))
+    extension = data.replace(b"\xc7\x03\x01", b"\xc7\x03\x63")
+    assert extension != data
+    for bad in (b"", b"\x02" + data[1:], data[:-1], data + b"x", extension):
+        with pytest.raises(UnknownFormat):
+            decode_batch(bad)
+    for bad in (b"", b"\x02" + encode_spec(two_column_spec())[1:], b"\x01\xc0"):
+        with pytest.raises(UnknownFormat):
+            decode_spec(bad)
