@@ -144,11 +144,15 @@ class _Reader:
         items: list[Any] = []
         at = _skip(text, at + 1)
         if text[at : at + 1] == "}":
+            if depth > 1:
+                raise _malformed(text, 'Unexpected "}" character.')
             return items, at + 1
         while True:
             at = _skip(text, at)
             char = text[at : at + 1]
             if char == "{":
+                if items and not isinstance(items[-1], list):
+                    raise _malformed(text, 'Unexpected "{" character.')
                 item: Any
                 item, at = self.level(at, depth + 1)
                 items.append(item)
@@ -157,6 +161,8 @@ class _Reader:
             elif char in ",}":
                 raise _malformed(text, f'Unexpected "{char}" character.')
             else:
+                if items and isinstance(items[-1], list):
+                    raise _malformed(text, "Unexpected array element.")
                 item, at = self.item(at)
                 items.append((item,))
             at = _skip(text, at)
@@ -342,6 +348,8 @@ def sender(
     def send(value: Array) -> bytes:
         lengths = dimensions(value, leaf_is_tuple)
         items = flatten(value, len(lengths)) if lengths else []
+        if not lengths and lower_bound == 0:
+            lengths = (0,)  # an empty vector still has its one dimension
         has_null = None in items
         parts = [_HEADER.pack(len(lengths), 1 if has_null else 0, element_oid)]
         parts += [_DIMENSION.pack(length, lower_bound) for length in lengths]

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pgwire.codecs import domain
+from pgwire.codecs import domain, numeric
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from pgwire.codecs.registry import binary_encoder, text_encoder
 from pgwire.codecs.rows import format_of
@@ -108,8 +108,8 @@ def _struct_values(column: Any) -> list[Any]:
 def numeric_value(unscaled: Any, scale: int) -> Decimal:
     """Build a numeric from its struct; scales -1, -2, -3 stand for NaN, -Infinity, Infinity."""
     if scale < 0:
-        return {-1: Decimal("NaN"), -2: Decimal("-Infinity"), -3: Decimal("Infinity")}[scale]
-    return Decimal(int(unscaled)).scaleb(-scale) if scale else Decimal(int(unscaled))
+        return (numeric.NAN, numeric.NEGATIVE_INFINITY, numeric.INFINITY)[-1 - scale]
+    return Decimal(int(unscaled)).scaleb(-scale, numeric.CONTEXT)
 
 
 def reshape(items: Any, dims: Any) -> tuple[Any, ...]:

@@ -175,7 +175,7 @@ def split_fields(text: str) -> list[tuple[Kind, str]]:
             raise Bad
         if len(fields) >= MAX_FIELDS:
             raise Bad
-        fields.append((kind, piece if kind is Kind.DATE and "/" in piece else piece.lower()))
+        fields.append((kind, piece.lower()))
     return fields
 
 

@@ -11,6 +11,7 @@ already, on DateOrder and on its length. ``_Reader`` holds that state. The rules
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -37,6 +38,10 @@ _DATE: Final = _YEAR | _MONTH | _DAY
 _TIME: Final = _HOUR | _MINUTE | _SECOND
 
 Special = Literal["", "epoch", "infinity", "-infinity"]
+
+
+_LEADING: Final = re.compile("[0-9]+", re.ASCII)
+_FRACTION: Final = re.compile(r"[0-9]+(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -170,7 +175,7 @@ class _Reader:
                 if bit & (self.seen | mask):
                     raise Bad
                 mask |= bit
-        if (self.seen | mask) & (_DATE | _HOUR | _MINUTE | _SECOND) & ~_TIME != _DATE:
+        if (self.seen | mask) & ~(_DOY | _ZONE) != _DATE:
             raise Bad
         return mask
 
@@ -184,6 +189,8 @@ class _Reader:
     def labelled(self, text: str) -> int:
         """A number whose meaning the word before it told."""
         label, self.label = self.label, ""
+        if self.time_only and label in ("year", "month", "day"):
+            raise Bad
         value, rest = integer(text)
         if rest[:1] == ".":
             if label not in ("julian", "time", "second"):
@@ -298,20 +305,19 @@ class _Reader:
     def run_together(self, text: str, seen: int) -> int:
         """Read yymmdd, yyyymmdd, hhmmss[.f] or hhmm."""
         digits, dot, fraction = text.partition(".")
-        if not (digits + fraction).isdigit():
-            raise Bad
         if dot:
-            self.us = round(float("0." + (fraction or "0")) * 1_000_000)
+            exact = _FRACTION.match(fraction)
+            self.us = round(float("0." + (exact[0] if exact else "0")) * 1_000_000)
         elif seen & _DATE != _DATE and len(digits) >= 6:
             if len(digits) > 14:
                 raise Bad("field")
-            self.day, self.month, self.year = int(digits[-2:]), int(digits[-4:-2]), int(digits[:-4])
+            self.day, self.month, self.year = map(_atoi, (digits[-2:], digits[-4:-2], digits[:-4]))
             if len(digits) == 6:
                 self.two_digits = True
             return _DATE
         if seen & _TIME != _TIME and len(digits) in (4, 6):
-            self.hour, self.minute = int(digits[:2]), int(digits[2:4])
-            self.second = int(digits[4:]) if len(digits) == 6 else 0
+            self.hour, self.minute = _atoi(digits[:2]), _atoi(digits[2:4])
+            self.second = _atoi(digits[4:]) if len(digits) == 6 else 0
             return _TIME
         raise Bad
 
@@ -472,6 +478,12 @@ class _Reader:
             found = abbreviation_offset(self.abbreviation, local)
             return (found or 0) + self.offset
         return self.session_zone().offset_for_local(local)
+
+
+def _atoi(text: str) -> int:
+    """Read leading digits; anything else is 0, as PostgreSQL has it in run-together fields."""
+    match = _LEADING.match(text)
+    return int(match[0]) if match else 0
 
 
 def clock_us(hour: int, minute: int, second: int, us: int) -> int:

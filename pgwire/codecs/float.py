@@ -158,7 +158,7 @@ def show_float4(value: float) -> str:
             break
     if math.frexp(value)[0] in (0.5, -0.5) or magnitude > 2**23:
         text = _shorter_at_power_of_two(value, _avoid_border(value, text, 9, _next_float4))
-    if 1e-4 <= magnitude < 1e6:
+    if -4 <= int(text.partition("e")[2]) < 6:
         return _plain(text)
     return _exponential(text)
 
@@ -172,7 +172,10 @@ def _shorter_at_power_of_two(value: float, text: str) -> str:
     scale = Fraction(10) ** (int(exponent) - (len(digits) - 2))
     sign = -1 if value < 0 else 1
     exact = Fraction(value)
-    above = (Fraction(_next_float4(value, sign * math.inf)) + exact) / 2
+    following = _next_float4(value, sign * math.inf)
+    if math.isinf(following):
+        return text
+    above = (Fraction(following) + exact) / 2
     candidate = (int(digits[:-1]) + 1) * scale * sign
     if (exact < candidate < above) or (exact > candidate > above):
         return f"{'-' if sign < 0 else ''}{float(abs(candidate)):.{len(digits) - 2}e}"

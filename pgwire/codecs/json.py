@@ -21,6 +21,8 @@ Json: TypeAlias = Any
 
 MAX_DEPTH: Final = 6000
 _ESCAPES: Final = re.compile(r'[\x00-\x1f"\\]')
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_PARTIAL_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
 _NAMED: Final = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
@@ -202,11 +204,12 @@ class _Diagnosis:
         end = self.token_end()
         word = text[at:end]
         if char == "-" or char.isdigit():
-            match = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").match(text, at)
-            stop = match.end() if match else at + 1
-            tail = re.compile(r"[A-Za-z0-9_.+\-\x80-\U0010ffff]*").match(text, stop)
+            match = _NUMBER.match(text, at)
+            partial = _PARTIAL_NUMBER.match(text, at)
+            stop = partial.end() if partial else at + 1
+            tail = re.compile(r"[A-Za-z0-9_\x80-\U0010ffff]*").match(text, stop)
             stop_bad = tail.end() if tail else stop
-            if match is None or stop_bad > stop:
+            if match is None or stop_bad > match.end():
                 raise self.error(f'Token "{text[at:stop_bad]}" is invalid.', stop_bad)
             return
         if word not in ("true", "false", "null"):

@@ -141,7 +141,7 @@ def send(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         special = _NAN if value.is_nan() else (_NINF if sign else _PINF)
-        return _HEADER.pack(0, 0, special, 0)
+        return _HEADER.pack(0, 0, special, 0 if special == _NAN else 32)
     scale = -exponent
     whole = "".join(map(str, digits))
     if scale < 0:

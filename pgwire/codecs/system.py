@@ -15,7 +15,7 @@ from typing import Any, Final
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 
-_TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*", re.ASCII)
+_TID: Final = re.compile(r"\s*\(\s*([0-9]+),\s*([0-9]+)\)", re.ASCII)
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
 
