@@ -76,7 +76,7 @@ class DictBackend:
 
     def query(self, sql: str, out: Responder) -> None:
         out.row_description(FIELDS)
-        self.key = sql.rpartition(" ")[2].encode()
+        self.key = sql.rpartition(" ")[2].strip().encode()
         self.execute("", 0, out)
 
     def status(self) -> TransactionStatus:

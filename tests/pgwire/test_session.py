@@ -1,0 +1,156 @@
+"""Sessions over a transport that only records: whatever arrives, however it arrives."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgwire import messages as m
+from pgwire.client import ClientConnection
+from pgwire.connection import NEED_DATA
+from pgwire.encode import encode_frontend
+from pgwire.server import Server, ServerConfig
+from pgwire.session import Session
+from tests.support.wire_backend import TinyDatabase
+
+START = encode_frontend(m.StartupMessage({"user": "u"}))
+
+
+class Recorder:
+    """A transport that keeps what is written and what is asked of it."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+        self.closed = False
+        self.reading = True
+
+    def write(self, data: bytes) -> None:
+        assert not self.closed, "written after close"
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+async def settle(session: Session) -> None:
+    for _ in range(2000):
+        if not session.busy:
+            return
+        await asyncio.sleep(0)
+
+
+async def converse(pieces: list[bytes], *, late: bool, wait: bool) -> tuple[list[Any], TinyDatabase, Session]:
+    """Feed a session and hang up; return what it said."""
+    database = TinyDatabase(late=late)
+    server = Server(database, ServerConfig(input_limit_bytes=64, max_message_bytes=10_000))
+    recorder: Any = Recorder()
+    session = Session(server, recorder, "test")
+    session.data_received(START)
+    await settle(session)
+    for piece in pieces:
+        while not recorder.reading and session.busy:
+            await asyncio.sleep(0)
+        session.data_received(piece)
+        if wait:
+            await settle(session)
+    await settle(session)
+    copying = session.busy  # only a COPY that waits for more data is still busy now
+    assert recorder.reading or recorder.closed or copying
+    session.connection_lost()
+    await settle(session)
+    assert not session.busy
+    client = ClientConnection()
+    client.receive_data(bytes(recorder.written))
+    said: list[Any] = []
+    while (event := client.next_event()) is not NEED_DATA:
+        if not isinstance(event, m.BackendKeyData):
+            said.append(event)
+    assert len(client._frames) == 0, "the server stopped in the middle of a message"
+    return said, database, session
+
+
+texts = st.sampled_from(
+    [
+        "SELECT 1", "SELECT 1; SELECT 2", "SELEC", "", "BEGIN", "COMMIT", "ROLLBACK", "SELECT boom()",
+        "SELECT generate_series(1, 4) AS n", "SELECT 1 / (n - 1) AS q FROM generate_series(1, 3) n",
+        "COPY t FROM STDIN", "COPY (SELECT generate_series(1, 3)) TO STDOUT",
+        "DO $$ BEGIN RAISE NOTICE 'hello'; END $$", "SET datestyle = 'SQL, MDY'",
+    ]
+)  # fmt: skip
+names = st.sampled_from(["", "a"])
+good = st.one_of(
+    st.builds(m.Query, texts),
+    st.builds(m.Parse, names, texts),
+    st.builds(m.Bind, names, names),
+    st.builds(m.Describe, st.sampled_from("SP"), names),
+    st.builds(m.Execute, names, st.integers(0, 3)),
+    st.builds(m.Close, st.sampled_from("SP"), names),
+    st.builds(m.Sync),
+    st.builds(m.Sync),
+    st.builds(m.Flush),
+    st.builds(m.FunctionCall, st.just(b"")),
+    st.builds(m.CopyData, st.sampled_from([b"1\n", b"2\n3\n", b"x\n", b""])),
+    st.builds(m.CopyDone),
+    st.builds(m.CopyFail, st.just("no")),
+).map(encode_frontend)
+bad = st.sampled_from(
+    [b"B\0\0\0\5\0", b"D\0\0\0\6X\0", b"Q\0\0\0\5x", b"P\0\0\0\4", b"S\0\0\0\5x", b"E\0\0\0\4"]
+)
+conversations = st.lists(good | good | good | bad, max_size=12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(messages=conversations, cuts=st.lists(st.integers(1, 300), max_size=6))
+def test_answers_do_not_depend_on_timing(messages: list[bytes], cuts: list[int]) -> None:
+    """At once or later, in one packet, in pieces or one by one: the same bytes go out."""
+    data = b"".join(messages)
+    places = [0, *sorted({cut for cut in cuts if cut < len(data)}), len(data)]
+    pieces = [data[start:stop] for start, stop in pairwise(places)]
+    expected, *_ = asyncio.run(converse([data], late=False, wait=False))
+    for late in (False, True):
+        for split, wait in ((messages, True), (pieces, False), ([data], False)):
+            said, *_ = asyncio.run(converse(split, late=late, wait=wait))
+            assert said == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    batches=st.lists(
+        st.lists(good.filter(lambda data: data[:1] not in b"QFdcf") | bad, max_size=5), max_size=4
+    )
+)
+def test_every_sync_is_answered_once(batches: list[list[bytes]]) -> None:
+    data = [
+        message for batch in batches for message in [*(b for b in batch if b[:1] not in b"QS"), b"S\0\0\0\4"]
+    ]
+    said, database, _ = asyncio.run(converse([b"".join(data)], late=False, wait=False))
+    if any(isinstance(event, m.CopyInResponse) for event in said):
+        return  # Sync is swallowed during copy-in
+    assert sum(isinstance(event, m.ReadyForQuery) for event in said) == 1 + len(batches)
+    backend = database.backends[0]
+    assert backend.calls.count("sync") == len(batches)
+    assert backend.calls.count("failed") == sum(isinstance(event, m.ErrorResponse) for event in said)
+    assert backend.closed == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.lists(st.binary(max_size=60) | good, max_size=8).map(b"".join), late=st.booleans())
+def test_no_input_breaks_a_session(data: bytes, late: bool) -> None:
+    said, database, session = asyncio.run(converse([data], late=late, wait=False))
+    assert database.backends[0].closed == 1
+    fatal = [e for e in said if isinstance(e, m.ErrorResponse) and e.report.severity == "FATAL"]
+    assert len(fatal) <= 1
+    assert not fatal or said[-1] is fatal[0]
+    assert session.responder.lost
