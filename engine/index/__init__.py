@@ -1,1 +1,1 @@
-"""The row executor: Python over indexes, chains and catalog relations."""
+"""The row executor: Python over version chains, part sidecars and virtual catalog relations."""

@@ -1,0 +1,253 @@
+"""Which index serves which range: conjuncts over one range, turned into keys.
+
+    WHERE a = $1 AND b IN (1, 2) AND c < 5          indexes (a, b) and (a, c)
+
+    Point     every key column has one value          (a, b) with b in a list: Keys
+    Keys      ... or a list of values: the product
+    Prefix    the leading columns have values, the next one perhaps bounds
+
+``find`` looks at conjuncts ``column op value`` whose value side can be computed before the range is read: from
+constants, parameters, outer queries and ranges that are joined already. Only comparisons for which Python's order
+and equality are the type's count (plus numeric and bpchar equality, which are checked again on the rows found).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal
+
+from planner.catalog import IndexDef
+from planner.evaluate_inline import inline_templates
+from planner.facts import BPCHAR, FLOAT4, FLOAT8, NUMERIC, facts
+from planner.query import (
+    Aggregate,
+    Const,
+    Expr,
+    FuncExpr,
+    OpExpr,
+    Param,
+    QueryBase,
+    RelabelType,
+    ScalarArrayOp,
+    SubLink,
+    Var,
+)
+from planner.walk import children
+
+Operator = Literal["=", "<", "<=", ">", ">="]
+_TEMPLATES: dict[str, Operator] = {
+    "{0} == {1}": "=", "{0} < {1}": "<", "{0} <= {1}": "<=", "{0} > {1}": ">", "{0} >= {1}": ">=",
+}  # fmt: skip
+_FLIP: dict[Operator, Operator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@functools.cache
+def key_operators() -> dict[int, Operator]:
+    """Return the functions (pg_proc oids) that an index can serve, with the operator each is."""
+    out = {
+        oid: _TEMPLATES[template] for oid, template in inline_templates().items() if template in _TEMPLATES
+    }
+    signatures = facts().proc_by_signature
+    names: tuple[tuple[str, Operator], ...] = (
+        ("eq", "="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="),
+    )  # fmt: skip
+    for name, operator in names:
+        out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
+    out[signatures["bpchareq(bpchar,bpchar)"]] = "="
+    return out
+
+
+def ranges_used(node: object, depth: int = 0) -> set[int]:
+    """Return the ranges of the query ``depth`` levels out that occur below ``node``, sub-selects included."""
+    out: set[int] = set()
+    _collect(node, depth, out)
+    return out
+
+
+def _collect(node: object, depth: int, out: set[int]) -> None:
+    if isinstance(node, Var):
+        if node.level == depth:
+            out.add(node.range)
+        return
+    deeper = depth + 1 if isinstance(node, QueryBase) else depth
+    for child in children(node):
+        _collect(child, deeper, out)
+
+
+def is_volatile(node: object) -> bool:
+    """Tell whether a volatile function occurs in ``node``."""
+    if isinstance(node, FuncExpr | OpExpr):
+        fact = facts().procs.get(node.proc)
+        if fact is not None and fact.volatility == "v":
+            return True
+    return any(is_volatile(child) for child in children(node))
+
+
+def has_sublink(node: object) -> bool:
+    """Tell whether a sub-select or an aggregate occurs in ``node``."""
+    if isinstance(node, SubLink | Aggregate):
+        return True
+    return any(has_sublink(child) for child in children(node))
+
+
+@dataclass(slots=True)
+class ColumnUse:
+    """What the conjuncts say about one column."""
+
+    equal: Expr | None = None
+    members: Expr | None = None  # an array: column = ANY (array)
+    bounds: dict[Operator, Expr] = field(default_factory=dict)
+    sources: dict[str, Expr] = field(default_factory=dict)  # which conjunct said it
+
+
+@dataclass(slots=True)
+class Access:
+    """How a range is reached: an index with keys, or (virtual relations) a column with values."""
+
+    kind: Literal["point", "keys", "prefix"]
+    index: IndexDef | None
+    attnums: tuple[int, ...]
+    keys: tuple[Expr, ...]  # a value per key column; for "keys" an entry may be an array
+    lists: tuple[bool, ...]  # which entries are arrays
+    lower: tuple[Expr, bool] | None = None  # bound of the column after the prefix, inclusive
+    upper: tuple[Expr, bool] | None = None
+    served: tuple[Expr, ...] = ()  # conjuncts that need no second look
+    unique: bool = False
+    pads: tuple[int, ...] = ()  # bpchar length per key column, 0 = none
+    guards: tuple[bool, ...] = ()  # key may be NaN: numeric
+    score: int = 9
+
+    @property
+    def bounded(self) -> bool:
+        """Tell whether few rows are expected: keys, a prefix, or both bounds."""
+        return self.kind != "prefix" or bool(self.keys) or (self.lower is not None and self.upper is not None)
+
+
+def _column(expr: Expr, range_: int) -> Var | None:
+    while isinstance(expr, RelabelType):
+        expr = expr.arg
+    if isinstance(expr, Var) and expr.level == 0 and expr.range == range_ and expr.attnum > 0:
+        return expr
+    return None
+
+
+def _ready(expr: Expr, available: AbstractSet[int]) -> bool:
+    if isinstance(expr, Const | Param):
+        return True
+    return ranges_used(expr) <= available and not is_volatile(expr) and not has_sublink(expr)
+
+
+def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[int]) -> dict[int, ColumnUse]:
+    """Return what ``conjuncts`` say about the columns of ``range_``."""
+    operators = key_operators()
+    uses: dict[int, ColumnUse] = {}
+    for conjunct in conjuncts:
+        if isinstance(conjunct, ScalarArrayOp):
+            if conjunct.use_any and operators.get(conjunct.proc) == "=":
+                column = _column(conjunct.scalar, range_)
+                if column is not None and _ready(conjunct.array, available):
+                    use = uses.setdefault(column.attnum, ColumnUse())
+                    if use.members is None:
+                        use.members = conjunct.array
+                        use.sources["in"] = conjunct
+            continue
+        if not isinstance(conjunct, OpExpr | FuncExpr) or len(conjunct.args) != 2:
+            continue
+        operator = operators.get(conjunct.proc)
+        if operator is None:
+            continue
+        for left, right, op in (
+            (conjunct.args[0], conjunct.args[1], operator),
+            (conjunct.args[1], conjunct.args[0], _FLIP[operator]),
+        ):
+            column = _column(left, range_)
+            if column is None or not _ready(right, available):
+                continue
+            use = uses.setdefault(column.attnum, ColumnUse())
+            if op == "=":
+                if use.equal is None:
+                    use.equal = right
+                    use.sources["="] = conjunct
+            elif op not in use.bounds and column.type.oid not in (BPCHAR, NUMERIC):
+                use.bounds[op] = right
+                use.sources[op] = conjunct
+            break
+    return uses
+
+
+def find(
+    range_: int,
+    indexes: Sequence[IndexDef],
+    types: dict[int, tuple[int, int]],
+    conjuncts: Sequence[Expr],
+    available: AbstractSet[int],
+) -> Access | None:
+    """Return the best access of a base table, or None. ``types``: attnum -> (type oid, typmod)."""
+    uses = column_uses(range_, conjuncts, available)
+    if not uses:
+        return None
+    best: Access | None = None
+    for index in indexes:
+        found = _serve(index, uses, types)
+        if found is not None and (best is None or found.score < best.score):
+            best = found
+    return best
+
+
+def _serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[int, int]]) -> Access | None:
+    keys: list[Expr] = []
+    lists: list[bool] = []
+    served: list[Expr] = []
+    pads: list[int] = []
+    guards: list[bool] = []
+    for attnum in index.attnums:
+        use = uses.get(attnum)
+        value = None if use is None else use.equal if use.equal is not None else use.members
+        if use is None or value is None:
+            break
+        oid, typmod = types[attnum]
+        if oid in (FLOAT4, FLOAT8) or (oid == BPCHAR and typmod < 4):
+            break
+        keys.append(value)
+        lists.append(use.equal is None)
+        pads.append(typmod - 4 if oid == BPCHAR else 0)
+        guards.append(oid == NUMERIC)
+        if oid not in (BPCHAR, NUMERIC):
+            served.append(use.sources["=" if use.equal is not None else "in"])
+    full = len(keys) == len(index.attnums)
+    if full:
+        kind: Literal["point", "keys"] = "keys" if any(lists) else "point"
+        score = (0 if index.unique else 2) + (1 if any(lists) else 0)
+        return Access(
+            kind, index, index.attnums, tuple(keys), tuple(lists), served=tuple(served),
+            unique=index.unique and not any(lists), pads=tuple(pads), guards=tuple(guards), score=score,
+        )  # fmt: skip
+    if index.method == "hash" or any(guards) or any(pads):
+        return None
+    while lists and lists[-1]:  # a list in the middle of a prefix is left to the filter
+        lists.pop()
+        keys.pop()
+        served.pop()
+    if any(lists):
+        return None
+    lower = upper = None
+    following = uses.get(index.attnums[len(keys)])
+    if following is not None and types[index.attnums[len(keys)]][0] not in (FLOAT4, FLOAT8):
+        for op, inclusive in ((">=", True), (">", False)):
+            if op in following.bounds and lower is None:
+                lower = (following.bounds[op], inclusive)
+                served.append(following.sources[op])
+        for op, inclusive in (("<=", True), ("<", False)):
+            if op in following.bounds and upper is None:
+                upper = (following.bounds[op], inclusive)
+                served.append(following.sources[op])
+    if not keys and lower is None and upper is None:
+        return None
+    score = 4 + (0 if keys else 2) + (0 if lower and upper else 1)
+    return Access(
+        "prefix", index, index.attnums[: len(keys)], tuple(keys), tuple(lists), lower, upper,
+        tuple(served), score=score,
+    )  # fmt: skip

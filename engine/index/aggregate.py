@@ -1,0 +1,315 @@
+"""Grouping: hash aggregation with grouping sets, DISTINCT, FILTER, ordered and hypothetical-set aggregates.
+
+Input rows are mapped once to *work rows*: the grouping expressions, then each aggregate's arguments, order keys and
+filter. Each grouping set keeps its groups in first-seen order.
+
+    output row    group values (NULL when not in the set), aggregate results, GROUPING() masks,
+                  then columns that depend on the grouped ones (their value in the group's first row)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
+from engine.index.state import Pipe, Rows, evaluate
+from planner.builtins import load
+from planner.builtins.aggregates import HYPOTHETICAL
+from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.registry import AggregateBuiltin
+from planner.errors import not_supported
+from planner.evaluate import Env, Layout, compile_map, compile_row
+from planner.facts import ANY, facts
+from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
+
+
+def aggregate_row(proc: int) -> AggregateBuiltin:
+    """Return the registry row of an aggregate; 0A000 when it has no Python form."""
+    row = load().aggregates.get(proc)
+    if row is None or row.python is None:
+        label = facts().signature(proc) if proc in facts().procs else f"aggregate {proc}"
+        raise not_supported(f"aggregate {label} in the row executor")
+    return row
+
+
+def state_maker(
+    row: AggregateBuiltin, types: tuple[int, ...]
+) -> Callable[[Env, tuple[Any, ...] | None], Any]:
+    """Return the function that makes a fresh state for (env, direct arguments or None)."""
+    make = row.python
+    if make is None:
+        raise LookupError(row.signature)
+    keywords: dict[str, Any] = {"types": types} if row.needs_types else {}
+    if not keywords and not row.needs_session:
+        return lambda e, direct: make() if direct is None else make(direct=direct)
+
+    def build(e: Env, direct: tuple[Any, ...] | None) -> Any:
+        extra = keywords if direct is None else {**keywords, "direct": direct}
+        return make(e.session, **extra) if row.needs_session else make(**extra)
+
+    return build
+
+
+class Call:
+    """One aggregate call: where its inputs stand in a work row, and how its state is made."""
+
+    def __init__(self, aggregate: Aggregate, add: Callable[[Expr], int]) -> None:
+        self.aggregate = aggregate
+        row = aggregate_row(aggregate.proc)
+        fact = facts().procs[aggregate.proc]
+        kind = facts().aggregates[aggregate.proc].kind
+        self.hypothetical = fact.name if kind == "h" and fact.name in HYPOTHETICAL else ""
+        self.ordered_set = kind == "o"
+        inputs: tuple[Expr, ...] = aggregate.args
+        if kind in "oh" and aggregate.order:
+            inputs = tuple(s.expr for s in aggregate.order)
+        self.positions = [add(x) for x in inputs]
+        self.types = tuple(x.type.oid for x in inputs)
+        self.filter = add(aggregate.filter) if aggregate.filter is not None else -1
+        self.order = [_order_item(s, add(s.expr)) for s in aggregate.order]
+        self.direct = [add(x) for x in aggregate.direct]
+        self.has_direct = kind in "oh" and not self.hypothetical
+        self.skip_nulls = row.skip_nulls and not aggregate.star
+        self.make = state_maker(row, self.types)
+        self.distinct = aggregate.distinct
+        self.distinct_key = row_key([x.type for x in inputs], range(len(inputs)))
+        self.buffered = bool(aggregate.distinct or self.order or self.direct)
+        if fact.variadic == ANY and not self.hypothetical and len(fact.arg_types) > 1:
+            raise not_supported(f"aggregate {fact.name} with variadic arguments")
+
+
+def _order_item(item: SortBy, position: int) -> OrderItem:
+    return position, item.expr.type.oid, item.descending, item.nulls_first
+
+
+class Group:
+    """A group: its first work row, aggregate states, and rows kept for buffered aggregates."""
+
+    __slots__ = ("buffers", "first", "states")
+
+    def __init__(self, first: tuple[Any, ...], states: list[Any], buffers: list[Rows]) -> None:
+        self.first = first
+        self.states = states
+        self.buffers = buffers
+
+
+class AggregateNode(Node):
+    """GROUP BY and aggregates."""
+
+    def __init__(
+        self,
+        child: Node,
+        group: Sequence[Expr],
+        sets: Sequence[tuple[int, ...]] | None,
+        aggregates: Sequence[Aggregate],
+        groupings: Sequence[GroupingFunc],
+        carried: Sequence[Var],
+        group_distinct: bool = False,
+    ) -> None:
+        exprs: list[Expr] = list(group)
+        seen: dict[Expr, int] = {}
+
+        def add(expr: Expr) -> int:
+            try:
+                if expr in seen:
+                    return seen[expr]
+                seen[expr] = len(exprs)
+            except TypeError:
+                pass
+            exprs.append(expr)
+            return len(exprs) - 1
+
+        for i, expr in enumerate(group):
+            seen.setdefault(expr, i)
+        self.calls = [Call(a, add) for a in aggregates]
+        self.carried = [add(v) for v in carried]
+        self.group = tuple(group)
+        plain = tuple(range(len(group)))
+        self.sets = [plain] if sets is None else list(dict.fromkeys(sets)) if group_distinct else list(sets)
+        self.always = not group and sets is None
+        self.groupings = list(groupings)
+        columns: dict[tuple[int, int], int] = {}
+        layout_exprs: dict[Expr, int] = {}
+        for i, expr in enumerate(group):
+            if isinstance(expr, Var) and expr.level == 0:
+                columns.setdefault((expr.range, expr.attnum), i)
+            else:
+                layout_exprs.setdefault(expr, i)
+        position = len(group)
+        for a in aggregates:
+            layout_exprs[a] = position
+            position += 1
+        for g in groupings:
+            layout_exprs[g] = position
+            position += 1
+        for v in carried:
+            columns.setdefault((v.range, v.attnum), position)
+            position += 1
+        layout = Layout(
+            columns=columns, exprs=layout_exprs, outer=child.layout.outer, subplan=child.layout.subplan
+        )
+        super().__init__(layout, position, child)
+        self.work = compile_map(exprs, child.layout)
+        self.keys = [row_key([group[i].type for i in s], s) for s in self.sets]
+
+    def pipe(self, e: Env) -> Pipe:
+        """Collect groups, then finish them."""
+        calls = self.calls
+        tables: list[dict[Any, Group]] = [{} for _ in self.sets]
+        any_buffered = any(c.buffered for c in calls)
+        work = self.work
+        simple = [(i, c.positions, c.filter, c.skip_nulls) for i, c in enumerate(calls) if not c.buffered]
+        buffered = [(i, c) for i, c in enumerate(calls) if c.buffered]
+
+        def fresh(row: tuple[Any, ...]) -> Group:
+            states = [None if c.buffered else c.make(e, None) for c in calls]
+            return Group(row, states, [[] for _ in calls] if any_buffered else [])
+
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            rows = (yield from evaluate(work, item, e)) if work.may_suspend else work(item, e)
+            for table, key in zip(tables, self.keys, strict=True):
+                for row in rows:
+                    k = key(row)
+                    found = table.get(k)
+                    if found is None:
+                        found = table[k] = fresh(row)
+                    states = found.states
+                    for i, positions, test, skip in simple:
+                        if test >= 0 and row[test] is not True:
+                            continue
+                        if len(positions) == 1:
+                            value = row[positions[0]]
+                            if value is None and skip:
+                                continue
+                            states[i].step(value)
+                        else:
+                            values = [row[p] for p in positions]
+                            if skip and None in values:
+                                continue
+                            states[i].step(*values)
+                    if any_buffered:
+                        for i, call in buffered:
+                            if call.filter < 0 or row[call.filter] is True:
+                                found.buffers[i].append(row)
+            yield None
+        out: Rows = []
+        for index, table in enumerate(tables):
+            if not table and (self.always or not self.sets[index]):
+                # no rows: a grand total has one group all the same; direct arguments have no row to stand in
+                width = len(self.group) + sum(len(c.positions) + len(c.order) + 2 for c in calls) + 64
+                table[()] = fresh((None,) * width)
+                if any(c.direct for c in calls):
+                    yield from self._direct_only(table[()], e)
+            for found in table.values():
+                out.append(self._finish(found, self.sets[index], e))
+            yield None
+        yield from chunks(out)
+
+    def _direct_only(self, group: Group, e: Env) -> Pipe:
+        """Fill in direct arguments for a group without rows: they do not depend on any."""
+        values = list(group.first)
+        for call in self.calls:
+            if call.direct:
+                layout = Layout(outer=self.layout.outer, subplan=self.layout.subplan)
+                try:
+                    function = compile_row(call.aggregate.direct, layout)
+                except LookupError:
+                    continue
+                got = (yield from evaluate(function, (), e)) if function.may_suspend else function((), e)
+                for position, value in zip(call.direct, got, strict=True):
+                    values[position] = value
+        group.first = tuple(values)
+
+    def _finish(self, group: Group, set_: tuple[int, ...], e: Env) -> tuple[Any, ...]:
+        first = group.first
+        out = [first[i] if i in set_ else None for i in range(len(self.group))]
+        for i, call in enumerate(self.calls):
+            state = group.states[i]
+            if state is None:
+                state = self._buffered(call, group.buffers[i] if group.buffers else [], first, e)
+            out.append(state.result())
+        for grouping in self.groupings:
+            mask = 0
+            for index in grouping.indexes:
+                mask = mask * 2 + (index not in set_)
+            out.append(mask)
+        out.extend(first[p] for p in self.carried)
+        return tuple(out)
+
+    def _buffered(self, call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any:
+        if call.hypothetical:
+            return _hypothetical(call, rows, first, e)
+        state = call.make(e, tuple(first[p] for p in call.direct) if call.has_direct else None)
+        if call.order:
+            rows = sort_rows(list(rows), call.order)
+        elif call.distinct:
+            # PostgreSQL sorts to find duplicates, so the values come in order
+            items = [(p, t, False, False) for p, t in zip(call.positions, call.types, strict=True)]
+            rows = sort_rows(list(rows), items)
+        seen: set[Any] = set()
+        for row in rows:
+            values = [row[p] for p in call.positions]
+            if call.skip_nulls and None in values:
+                continue
+            if call.distinct:
+                key = call.distinct_key(tuple(values))
+                if key in seen:
+                    continue
+                seen.add(key)
+            state.step(*values)
+        return state
+
+    def label(self) -> str:
+        """Return the line."""
+        names = ", ".join(facts().procs[c.aggregate.proc].name for c in self.calls)
+        sets = f" in {len(self.sets)} sets" if len(self.sets) != 1 else ""
+        return f"Aggregate by {len(self.group)} keys{sets}: {names}".rstrip(": ")
+
+
+def _hypothetical(call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any:
+    """Step with each row's order relative to the hypothetical one."""
+    state = call.make(e, None)
+    marker = object()
+    width = max(p for p, *_ in call.order) + 1
+    probe: list[Any] = [None] * (width + 1)
+    for (position, *_), direct in zip(call.order, call.direct, strict=True):
+        probe[position] = first[direct]
+    probe[width] = marker
+    ordered = sort_rows([*((*r[:width], None) for r in rows), tuple(probe)], call.order)
+    peers = compare_key(call.order)
+    mine = peers(tuple(probe))
+    before = True
+    last: Any = marker
+    for row in ordered:
+        if row[width] is marker:
+            continue
+        key = peers(row)
+        if key == mine:
+            before = False
+            state.step(0, key == last)
+        else:
+            if before:
+                before = _sorts_before(row, tuple(probe), call.order)
+            state.step(-1 if before else 1, key == last)
+        last = key
+    return state
+
+
+def _sorts_before(row: tuple[Any, ...], probe: tuple[Any, ...], order: Sequence[OrderItem]) -> bool:
+    for position, oid, descending, nulls_first in order:
+        a, b = row[position], probe[position]
+        if a is None or b is None:
+            if a is None and b is None:
+                continue
+            return (a is None) == nulls_first
+        same = hash_key(oid)
+        if (a if same is None else same(a)) == (b if same is None else same(b)):
+            continue
+        key = sort_key(oid)
+        x, y = (a, b) if key is None else (key(a), key(b))
+        return bool(x > y) if descending else bool(x < y)
+    return False

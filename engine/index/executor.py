@@ -1,0 +1,120 @@
+"""The row executor: compiles Query trees to pipelines and runs them.
+
+    prepare   Query tree -> IndexPlan (cached with the statement's plan)
+    run       IndexPlan -> ReadyRows when nothing has to be waited for, else a RowStream
+
+The point read ``SELECT c FROM t WHERE key = $1`` has a path of its own (``PointPlan``): one lookup, one projection, no
+generators (bench: pgbench -S).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.executor import ExecContext, Result
+from engine.index.nodes import Filter, Node, Project
+from engine.index.plan import Planning, RangeAccess
+from engine.index.sources import IndexSource, SourceNode
+from engine.index.state import ExecState, Rows, drive, run_ready
+from engine.rows import ReadyRows, RowStream
+from planner.catalog import Catalog
+from planner.evaluate import Env, RowFunction
+from planner.query import OutputColumn, QueryExpr
+
+
+@dataclass(slots=True)
+class IndexPlan:
+    """A compiled query.
+
+    ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a bounded
+    range, so the row executor is the right one whatever the tables' size.
+    """
+
+    columns: tuple[OutputColumn, ...]
+    root: Node
+    access: tuple[RangeAccess, ...]
+    is_small: bool
+    point: PointPlan | None = None
+
+
+@dataclass(slots=True)
+class PointPlan:
+    """One index lookup, an optional filter, a projection."""
+
+    source: IndexSource
+    filters: tuple[RowFunction, ...]
+    project: RowFunction
+
+
+class IndexExecutor:
+    """The executor ``index`` (``engine.executor.Executor``)."""
+
+    name = "index"
+
+    def prepare(self, query: QueryExpr, catalog: Catalog) -> IndexPlan:
+        """Compile ``query``. Raises SqlError 0A000 for what has no Python form."""
+        planning = Planning(catalog)
+        root = planning.query(query, None)
+        access = tuple(planning.accesses)
+        return IndexPlan(query.columns, root, access, all(a.bounded for a in access), _point_plan(root))
+
+    def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
+        """Run: at once where possible, else as a stream."""
+        state = ExecState(ctx)
+        env = Env(ctx.params, ctx.session, (), None, state)
+        point = plan.point
+        if point is not None:
+            found = point.source.request((), env, ctx)
+            if not isinstance(found, Awaitable):
+                return ReadyRows(plan.columns, _finish(point, found, env))
+            return self._point_later(plan, point, found, env)
+        pipe = plan.root.pipe(env)
+        rows: Rows = []
+        finished, waiting = run_ready(pipe, rows)
+        if finished:
+            return ReadyRows(plan.columns, rows)
+        return RowStream(plan.columns, drive(pipe, rows, waiting, ctx), pipe.close)
+
+    async def _point_later(
+        self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env
+    ) -> Result:
+        return ReadyRows(plan.columns, _finish(point, await found, env))
+
+    def explain(self, plan: IndexPlan) -> list[str]:
+        """Return the printed plan tree."""
+        return list(plan.root.lines())
+
+
+def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
+    if not found:
+        return []
+    rows = point.source.extract(found)
+    for test in point.filters:
+        rows = test(rows, env)
+    done: Rows = point.project(rows, env)
+    return done
+
+
+def _point_plan(root: Node) -> PointPlan | None:
+    """Return the short path of a plan that is only lookup, filters and projection."""
+    if not isinstance(root, Project) or root.function.may_suspend:
+        return None
+    filters: list[RowFunction] = []
+    node = root.inputs[0]
+    while isinstance(node, Filter):
+        if node.function.may_suspend:
+            return None
+        filters.append(node.function)
+        node = node.inputs[0]
+    if not isinstance(node, SourceNode) or not isinstance(node.source, IndexSource):
+        return None
+    source = node.source
+    if not source.access.bounded or source.key.may_suspend:
+        return None
+    if source.filter is not None:
+        if source.filter.may_suspend:
+            return None
+        filters.append(source.filter)
+    return PointPlan(source, tuple(reversed(filters)), root.function)

@@ -1,0 +1,388 @@
+"""FROM and WHERE: which range is read how, and in which order ranges are joined.
+
+Inner joins are flattened: their ranges are *units*, their conditions go to the pool of WHERE conjuncts. An outer join
+is one unit whose sides are planned the same way. Units are joined greedily, cheapest first:
+
+    0  reached by a unique key      from constants or from what is joined already
+    1  reached by other keys, a short range, a catalog relation by column
+    2  functions, VALUES, sub-selects, WITH items, catalog relations
+    3  stored tables by open range or full scan
+
+A unit is tied to those joined so far by lookup (a key from the left row), else by hash on equalities, else by pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
+from engine.index.joins import DependentJoin, HashJoin, LoopJoin
+from engine.index.nodes import Filter, Node
+from engine.index.sources import (
+    CteSource,
+    FunctionSource,
+    IndexSource,
+    Source,
+    SourceNode,
+    SubquerySource,
+    TableScan,
+    VirtualLookup,
+    VirtualScan,
+)
+from planner.errors import not_supported
+from planner.evaluate import Layout
+from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, TEXT, VARCHAR, facts
+from planner.query import (
+    CteRange,
+    Expr,
+    FromItem,
+    FunctionRange,
+    Join,
+    JoinKind,
+    OpExpr,
+    QueryBase,
+    RangeRef,
+    RelationRange,
+    Select,
+    SubqueryRange,
+    Var,
+)
+from planner.walk import children
+
+if TYPE_CHECKING:
+    from engine.index.plan import Planning
+
+_FAMILIES = (frozenset((INT2, INT4, INT8)), frozenset((FLOAT4, FLOAT8)), frozenset((TEXT, VARCHAR, NAME)))
+
+
+def needed_columns(query: Select) -> dict[int, set[int]]:
+    """Return the attnums used of each range, in the query itself and in sub-selects below it."""
+    out: dict[int, set[int]] = {i: set() for i in range(len(query.ranges))}
+    stack: list[tuple[Any, int]] = [(query, -1)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, QueryBase):
+            depth += 1
+        if isinstance(node, Var):
+            if node.level == depth and node.range >= 0:
+                out[node.range].add(node.attnum)
+            continue
+        stack.extend((child, depth) for child in children(node))
+    return out
+
+
+def ranges_of(item: FromItem) -> set[int]:
+    """Return the ranges below a FROM item."""
+    if isinstance(item, RangeRef):
+        return {item.range}
+    return ranges_of(item.left) | ranges_of(item.right)
+
+
+def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -> tuple[Expr, Expr] | None:
+    """Return (left key, right key) if ``conjunct`` equates the two sides by a hashable equality."""
+    if not isinstance(conjunct, OpExpr) or len(conjunct.args) != 2:
+        return None
+    operator = facts().operators.get(conjunct.op)
+    if operator is None or not operator.can_hash or operator.name != "=":
+        return None
+    a, b = conjunct.args
+    if a.type.oid != b.type.oid and not any(a.type.oid in f and b.type.oid in f for f in _FAMILIES):
+        return None
+    if is_volatile(conjunct):
+        return None
+    used_a, used_b = ranges_used(a), ranges_used(b)
+    if not used_a or not used_b:
+        return None
+    if used_a <= left and used_b <= right:
+        return a, b
+    if used_b <= left and used_a <= right:
+        return b, a
+    return None
+
+
+class FromPlanner:
+    """Plans FROM and WHERE of one SELECT."""
+
+    def __init__(self, planning: Planning, query: Select, outer: Layout | None) -> None:
+        self.planning = planning
+        self.query = query
+        self.outer = outer
+        self.needed = needed_columns(query)
+        self.narrow = len(query.ranges) > 1
+
+    def plan(self) -> Node:
+        """Return the node giving the joined and filtered rows."""
+        from engine.index.plan import conjuncts_of
+
+        units, pool = self._flatten(list(self.query.from_))
+        pool.extend(conjuncts_of(self.query.where))
+        node, left = self._join_units(units, pool)
+        return Filter(node, left) if left else node
+
+    def _flatten(self, items: list[FromItem]) -> tuple[list[FromItem], list[Expr]]:
+        from engine.index.plan import conjuncts_of
+
+        units: list[FromItem] = []
+        pool: list[Expr] = []
+        stack = list(reversed(items))
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Join) and item.kind is JoinKind.INNER:
+                pool.extend(conjuncts_of(item.on))
+                stack.append(item.right)
+                stack.append(item.left)
+            else:
+                units.append(item)
+        return units, pool
+
+    def _empty(self) -> Layout:
+        return Layout(outer=self.outer, subplan=self.planning.sublink)
+
+    def _join_units(self, units: list[FromItem], pool: list[Expr]) -> tuple[Node, list[Expr]]:
+        """Join units greedily; return the node and the conjuncts it has not used."""
+        remaining = list(units)
+        conjuncts = list(pool)
+        bound: set[int] = set()
+        node: Node | None = None
+        while remaining:
+            best: tuple[tuple[int, int, int], FromItem] | None = None
+            for position, unit in enumerate(remaining):
+                rank = self._rank(unit, conjuncts, bound)
+                if rank is None:
+                    continue
+                entry = ((*rank, position), unit)
+                if best is None or entry[0] < best[0]:
+                    best = entry
+            if best is None:
+                raise not_supported("this order of LATERAL references")
+            unit = best[1]
+            remaining.remove(unit)
+            node, conjuncts = self._add(node, bound, unit, conjuncts)
+            bound |= ranges_of(unit)
+            ready = [c for c in conjuncts if ranges_used(c) <= bound]
+            if ready:
+                node = Filter(node, ready)
+                conjuncts = [c for c in conjuncts if not any(c is r for r in ready)]
+        if node is None:
+            raise LookupError("FROM without ranges")
+        return node, conjuncts
+
+    def _lateral_needs(self, unit: FromItem) -> set[int]:
+        """Return the ranges outside ``unit`` that LATERAL items in it refer to."""
+        inside = ranges_of(unit)
+        needs: set[int] = set()
+        for i in inside:
+            item = self.query.ranges[i]
+            if isinstance(item, SubqueryRange):
+                needs |= ranges_used(item.query, 0) if item.lateral else set()
+            elif isinstance(item, FunctionRange):
+                needs |= ranges_used(item.functions)
+        return needs - inside
+
+    def _rank(self, unit: FromItem, conjuncts: Sequence[Expr], bound: set[int]) -> tuple[int, int] | None:
+        """Return (cost class, 0 if tied to what is joined already), or None when it cannot come yet."""
+        if not self._lateral_needs(unit) <= bound:
+            return None
+        inside = ranges_of(unit)
+        tied = not bound or any(
+            (used := ranges_used(c)) & inside and used & bound and used <= inside | bound for c in conjuncts
+        )
+        if not isinstance(unit, RangeRef):
+            return 2 if tied else 3, 0 if tied else 1
+        item = self.query.ranges[unit.range]
+        if isinstance(item, RelationRange):
+            if item.virtual:
+                uses = self._virtual_use(unit.range, conjuncts, bound)
+                return (1 if uses is not None else 2), 0 if tied else 1
+            access = self._access(unit.range, conjuncts, bound)
+            if access is None:
+                return 3 if tied else 4, 0 if tied else 1
+            cost = 0 if access.unique else 1 if access.bounded else 3
+            return cost, 0 if tied else 1
+        return 2 if tied or not bound else 3, 0 if tied else 1
+
+    # -- one range
+
+    def _access(self, index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int]) -> Access | None:
+        item = self.query.ranges[index]
+        if not isinstance(item, RelationRange):
+            return None
+        relation = self.planning.catalog.relation_by_oid(item.oid)
+        if relation is None:
+            return None
+        types = {c.attnum: (c.type.oid, c.type.typmod) for c in relation.columns}
+        return find(index, relation.indexes, types, conjuncts, bound)
+
+    def _virtual_use(
+        self, index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int]
+    ) -> tuple[int, Expr, bool] | None:
+        """Return (attnum, value or array, is array) for a catalog relation reached by one column."""
+        best: tuple[int, Expr, bool] | None = None
+        for attnum, use in column_uses(index, conjuncts, bound).items():
+            value = use.equal if use.equal is not None else use.members
+            if value is None:
+                continue
+            # prefer oid-like columns: they are what catalog indexes serve
+            candidate = (attnum, value, use.equal is None)
+            oid_like = any(
+                c.attnum == attnum and c.type.oid not in (TEXT, NAME, VARCHAR)
+                for c in self.query.ranges[index].columns
+            )
+            if best is None or oid_like:
+                best = candidate
+            if oid_like:
+                break
+        return best
+
+    def _source(
+        self, index: int, conjuncts: list[Expr], bound: AbstractSet[int], outer: Layout
+    ) -> tuple[Source, list[Expr]]:
+        """Return the source of a range given the ranges joined so far, and the conjuncts not used by it."""
+        item = self.query.ranges[index]
+        needed = sorted(self.needed[index])
+        source: Source
+        if isinstance(item, RelationRange) and not item.virtual:
+            relation = self.planning.catalog.relation_by_oid(item.oid)
+            if relation is None:
+                raise LookupError(f"relation {item.oid} is not in the catalog")
+            access = self._access(index, conjuncts, bound)
+            self.planning.note(item, relation.oid, access)
+            if access is None:
+                source = TableScan(item, relation, index, needed, self.narrow)
+            else:
+                keys: list[Any] = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]
+                dependent = any(ranges_used(k) for k in keys)
+                source = IndexSource(
+                    item, relation, index, needed, self.narrow, access, outer if dependent else self._empty()
+                )
+                source.dependent = dependent
+                conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
+        elif isinstance(item, RelationRange):
+            use = self._virtual_use(index, conjuncts, bound)
+            if use is None:
+                source = VirtualScan(item, index, needed)
+            else:
+                attnum, value, is_list = use
+                dependent = bool(ranges_used(value))
+                source = VirtualLookup(
+                    item, index, needed, attnum, value, is_list, outer if dependent else self._empty()
+                )
+                source.dependent = dependent
+                found = column_uses(index, conjuncts, bound)[attnum]
+                served = found.sources["in" if is_list else "="]
+                conjuncts = [c for c in conjuncts if c is not served]
+        elif isinstance(item, FunctionRange):
+            dependent = bool(ranges_used(item.functions))
+            source = FunctionSource(item, index, needed, outer if dependent else self._empty())
+            source.dependent = dependent
+        elif isinstance(item, SubqueryRange):
+            lateral = bool(ranges_used(item.query, 0)) if item.lateral else False
+            inner = outer if lateral else self._empty()
+            plan = self.planning.query(item.query, inner)
+            source = SubquerySource(item, index, needed, plan, lateral=lateral, keyed=True)
+        elif isinstance(item, CteRange):
+            source = CteSource(item, index, needed)
+        else:
+            raise not_supported(f"{type(item).__name__} in FROM")
+        own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
+        mine = [c for c in conjuncts if ranges_used(c) == {index} and not is_volatile(c)]
+        source.restrict(mine, own)
+        return source, [c for c in conjuncts if not any(c is m for m in mine)]
+
+    # -- joining
+
+    def _add(
+        self, node: Node | None, bound: set[int], unit: FromItem, conjuncts: list[Expr]
+    ) -> tuple[Node, list[Expr]]:
+        """Join ``unit`` to ``node``; return the node and the conjuncts left."""
+        if isinstance(unit, RangeRef):
+            layout = node.layout if node is not None else self._empty()
+            source, rest = self._source(unit.range, conjuncts, bound, layout)
+            if node is None:
+                own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
+                return SourceNode(source, own), rest
+            if source.dependent:
+                return DependentJoin(node, source, JoinKind.INNER, ()), rest
+            own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
+            return self._tie(
+                node, bound, SourceNode(source, own), {unit.range}, JoinKind.INNER, rest, keep=True
+            )
+        right, rest = self._outer_join(unit, conjuncts, bound, node)
+        if node is None:
+            return right, rest
+        return self._tie(node, bound, right, ranges_of(unit), JoinKind.INNER, rest, keep=True)
+
+    def _tie(
+        self,
+        left: Node,
+        left_ranges: AbstractSet[int],
+        right: Node,
+        right_ranges: AbstractSet[int],
+        kind: JoinKind,
+        conjuncts: list[Expr],
+        *,
+        keep: bool,
+    ) -> tuple[Node, list[Expr]]:
+        """Join two nodes by hash if a conjunct equates them, else by pairs.
+
+        With ``keep`` conjuncts that are not used come back; else all of them are the join's condition.
+        """
+        pairs: list[tuple[Expr, Expr]] = []
+        rest: list[Expr] = []
+        for c in conjuncts:
+            found = hash_keys(c, left_ranges, right_ranges)
+            if found is not None and not has_sublink(c):
+                pairs.append(found)
+            else:
+                rest.append(c)
+        tests = [] if keep else rest
+        if pairs:
+            node: Node = HashJoin(left, right, kind, [a for a, _ in pairs], [b for _, b in pairs], tests)
+        else:
+            node = LoopJoin(left, right, kind, tests)
+        return node, rest if keep else []
+
+    def _outer_join(
+        self, join: FromItem, conjuncts: list[Expr], bound: AbstractSet[int], lateral: Node | None
+    ) -> tuple[Node, list[Expr]]:
+        """Plan an outer join; WHERE conjuncts about its preserved side alone go below it."""
+        from engine.index.plan import conjuncts_of
+
+        if isinstance(join, RangeRef) or join.kind is JoinKind.INNER:
+            units, pool = self._flatten([join])
+            inside = ranges_of(join)
+            mine = [c for c in conjuncts if ranges_used(c) and ranges_used(c) <= inside]
+            node, left = self._join_units(units, pool + mine)
+            if left:
+                node = Filter(node, left)
+            return node, [c for c in conjuncts if not any(c is m for m in mine)]
+        if self._lateral_needs(join):
+            raise not_supported("LATERAL below an outer join that refers to what stands outside of it")
+        kind, left_item, right_item = join.kind, join.left, join.right
+        if kind is JoinKind.RIGHT:
+            kind, left_item, right_item = JoinKind.LEFT, join.right, join.left
+        on = conjuncts_of(join.on)
+        left_ranges, right_ranges = ranges_of(left_item), ranges_of(right_item)
+        if kind is JoinKind.FULL:
+            left_node, _ = self._outer_join(left_item, [], set(), None)
+            right_node, _ = self._outer_join(right_item, [], set(), None)
+            return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[
+                0
+            ], conjuncts
+        left_node, conjuncts = self._outer_join(left_item, conjuncts, bound, lateral)
+        if isinstance(right_item, RangeRef):
+            # conditions on the right side alone filter it before the join, as do lookups by the left row
+            source, rest = self._source(right_item.range, on, left_ranges, left_node.layout)
+            if source.dependent:
+                return DependentJoin(left_node, source, JoinKind.LEFT, rest), conjuncts
+            own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
+            right_node = SourceNode(source, own)
+            return self._tie(left_node, left_ranges, right_node, right_ranges, kind, rest, keep=False)[
+                0
+            ], conjuncts
+        below = [c for c in on if ranges_used(c) and ranges_used(c) <= right_ranges and not is_volatile(c)]
+        right_node, unused = self._outer_join(right_item, list(below), set(), None)
+        on = [c for c in on if not any(c is b for b in below)] + unused
+        return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[0], conjuncts

@@ -1,0 +1,288 @@
+"""Joins: a source run for each row so far, or a hash table over the right side.
+
+    Dependent   right side is a Source that uses the left row: index lookups, LATERAL, functions; INNER and LEFT
+    Hash        equality on both sides: INNER, LEFT, FULL; the right side is the hash table
+    Loop        anything else: the right side is kept and every pair is tested; INNER, LEFT, FULL
+
+A joined row is left + right. RIGHT joins are planned as LEFT joins with the sides changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.index.nodes import Node
+from engine.index.sources import Source
+from engine.index.state import BATCH, Pipe, Rows, evaluate, gather
+from planner.builtins.compare import hash_key
+from planner.evaluate import Env, Layout, RowFunction, compile_filter, compile_row
+from planner.query import Expr, JoinKind
+
+
+def joined_layout(left: Layout, left_width: int, columns: dict[tuple[int, int], int]) -> Layout:
+    """Return the layout of left + right."""
+    return Layout(
+        columns={**left.columns, **{k: v + left_width for k, v in columns.items()}},
+        exprs=left.exprs,
+        outer=left.outer,
+        subplan=left.subplan,
+    )
+
+
+class DependentJoin(Node):
+    """For each left row, the rows of a source; INNER or LEFT."""
+
+    def __init__(self, left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr]) -> None:
+        layout = joined_layout(left.layout, left.width, right.columns)
+        super().__init__(layout, left.width + right.width, left)
+        self.right = right
+        self.kind = kind
+        self.test = compile_filter(conjuncts, layout) if conjuncts else None
+
+    def pipe(self, e: Env) -> Pipe:
+        """Join."""
+        fetch = self.right.fetch
+        outer_join = self.kind is JoinKind.LEFT
+        test = self.test
+        empty = (None,) * self.right.width
+        out: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            for left in item:
+                matched = False
+                for batch in fetch(left, e):
+                    if batch.__class__ is not list:
+                        if batch is not None:
+                            yield batch
+                        continue
+                    rows = [left + right for right in batch]
+                    if test is not None:
+                        rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                    if rows:
+                        matched = True
+                        out.extend(rows)
+                if outer_join and not matched:
+                    out.append(left + empty)
+                if len(out) >= BATCH:
+                    yield out
+                    out = []
+            if out:
+                yield out
+                out = []
+            else:
+                yield None
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"{self.kind.value.capitalize()} join: {self.right.filtered_label()}"
+
+    def lines(self, indent: int = 0) -> Any:
+        """Print the left side, then the right side's plan if it has one."""
+        yield from super().lines(indent)
+        plan = getattr(self.right, "plan", None)
+        if plan is not None:
+            yield from plan.lines(indent + 2)
+
+
+def key_function(exprs: Sequence[Expr], layout: Layout) -> tuple[RowFunction, list[Any]]:
+    """Return (function giving the key tuple of a row, equality keys of its columns)."""
+    return compile_row(exprs, layout), [hash_key(x.type.oid) for x in exprs]
+
+
+class HashJoin(Node):
+    """Equality join by a hash table over the right side. NULL keys match nothing."""
+
+    def __init__(
+        self,
+        left: Node,
+        right: Node,
+        kind: JoinKind,
+        left_keys: Sequence[Expr],
+        right_keys: Sequence[Expr],
+        conjuncts: Sequence[Expr],
+    ) -> None:
+        layout = joined_layout(left.layout, left.width, right.layout.columns)
+        super().__init__(layout, left.width + right.width, left, right)
+        self.kind = kind
+        self.left_key = _row_keys(left_keys, left.layout)
+        self.right_key = _row_keys(right_keys, right.layout)
+        self.test = compile_filter(conjuncts, layout) if conjuncts else None
+
+    def pipe(self, e: Env) -> Pipe:
+        """Build, then probe."""
+        table: dict[Any, Rows] = {}
+        rest: Rows = []  # right rows whose key is NULL (FULL join)
+        full = self.kind is JoinKind.FULL
+        for item in self.inputs[1].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            keys = yield from self.right_key(item, e)
+            for key, row in zip(keys, item, strict=True):
+                if key is None:
+                    rest.append(row)
+                elif key in table:
+                    table[key].append(row)
+                else:
+                    table[key] = [row]
+            yield None
+        test = self.test
+        outer_join = self.kind is not JoinKind.INNER
+        empty_right = (None,) * self.inputs[1].width
+        used: set[int] = set()
+        if not table and not outer_join:
+            return
+        out: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            keys = yield from self.left_key(item, e)
+            for key, left in zip(keys, item, strict=True):
+                found = table.get(key) if key is not None else None
+                if found:
+                    rows = [left + right for right in found]
+                    if test is not None:
+                        if full:
+                            kept = []
+                            for right, row in zip(found, rows, strict=True):
+                                passed = (
+                                    (yield from evaluate(test, [row], e))
+                                    if test.may_suspend
+                                    else test([row], e)
+                                )
+                                if passed:
+                                    kept.append(row)
+                                    used.add(id(right))
+                            rows = kept
+                        else:
+                            rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                    elif full:
+                        used.update(map(id, found))
+                    if rows:
+                        out.extend(rows)
+                        if len(out) >= BATCH:
+                            yield out
+                            out = []
+                        continue
+                if outer_join:
+                    out.append(left + empty_right)
+            if out:
+                yield out
+                out = []
+            else:
+                yield None
+        if full:
+            empty_left = (None,) * self.inputs[0].width
+            out = [empty_left + row for row in rest]
+            for bucket in table.values():
+                out.extend(empty_left + row for row in bucket if id(row) not in used)
+            if out:
+                yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Hash {self.kind.value} join"
+
+
+def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:
+    """Return a generator function from a batch to its list of keys (None where a column is NULL)."""
+    from engine.index.nodes import projection
+
+    keys = [hash_key(x.type.oid) for x in exprs]
+    plain = all(k is None for k in keys)
+    function = projection(exprs, layout)
+
+    def run(rows: Any, e: Env) -> Any:
+        if function.may_suspend:
+            found = yield from evaluate(function, rows, e)
+        else:
+            found = function(rows, e)
+        if len(keys) == 1:
+            first = keys[0]
+            if first is None:
+                return [r[0] for r in found]
+            return [None if r[0] is None else first(r[0]) for r in found]
+        if plain:
+            return [None if None in r else r for r in found]
+        return [
+            None if None in r else tuple(v if k is None else k(v) for k, v in zip(keys, r, strict=True))
+            for r in found
+        ]
+
+    return run
+
+
+class LoopJoin(Node):
+    """Every pair of a left row and a kept right row, tested."""
+
+    def __init__(self, left: Node, right: Node, kind: JoinKind, conjuncts: Sequence[Expr]) -> None:
+        layout = joined_layout(left.layout, left.width, right.layout.columns)
+        super().__init__(layout, left.width + right.width, left, right)
+        self.kind = kind
+        self.test = compile_filter(conjuncts, layout) if conjuncts else None
+
+    def pipe(self, e: Env) -> Pipe:
+        """Join."""
+        kept = yield from gather(self.inputs[1].pipe(e))
+        outer_join = self.kind is not JoinKind.INNER
+        full = self.kind is JoinKind.FULL
+        test = self.test
+        if not kept and not outer_join:
+            return
+        empty_right = (None,) * self.inputs[1].width
+        used: set[int] = set()
+        out: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            for left in item:
+                matched = False
+                for i in range(0, len(kept), BATCH):
+                    part = kept[i : i + BATCH]
+                    rows = [left + right for right in part]
+                    if test is not None:
+                        if full:
+                            passed: Rows = []
+                            for number, row in enumerate(rows, i):
+                                one = (
+                                    (yield from evaluate(test, [row], e))
+                                    if test.may_suspend
+                                    else test([row], e)
+                                )
+                                if one:
+                                    passed.append(row)
+                                    used.add(number)
+                            rows = passed
+                        else:
+                            rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                    elif full:
+                        used.update(range(i, i + len(part)))
+                    if rows:
+                        matched = True
+                        out.extend(rows)
+                if outer_join and not matched:
+                    out.append(left + empty_right)
+                if len(out) >= BATCH:
+                    yield out
+                    out = []
+                elif len(kept) > BATCH:
+                    yield None
+            if out:
+                yield out
+                out = []
+            else:
+                yield None
+        if full:
+            empty_left = (None,) * self.inputs[0].width
+            out = [empty_left + row for number, row in enumerate(kept) if number not in used]
+            if out:
+                yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Loop {self.kind.value} join"

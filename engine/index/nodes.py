@@ -1,0 +1,459 @@
+"""Plan nodes of the row executor: each turns batches of rows into batches of rows.
+
+    Limit
+      Sort  name
+        Project  name, count(*)
+          Filter
+            ...
+
+A node knows its ``layout`` (where values stand in its rows), its children and how it prints. ``pipe(env)`` starts
+it; the batches it yields are fresh lists that the consumer may keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, cast
+
+from engine.index.state import BATCH, Pipe, Rows, evaluate
+from planner.builtins.compare import hash_key, sort_key
+from planner.errors import SqlError
+from planner.evaluate import (
+    EMPTY_LAYOUT,
+    Env,
+    Layout,
+    RowFunction,
+    compile_expr,
+    compile_filter,
+    compile_map,
+    compile_row,
+)
+from planner.query import Expr, FuncExpr, SortKey, Var
+from planner.types import SqlType
+
+
+class Node:
+    """A node: ``layout`` of its rows, their ``width``, and its inputs."""
+
+    def __init__(self, layout: Layout, width: int, *inputs: Node) -> None:
+        self.layout = layout
+        self.width = width
+        self.inputs = inputs
+
+    def pipe(self, e: Env) -> Pipe:
+        """Start the node for one env."""
+        raise NotImplementedError
+
+    def label(self) -> str:
+        """Return the node's line in a printed plan."""
+        return type(self).__name__
+
+    def lines(self, indent: int = 0) -> Iterator[str]:
+        """Yield the printed form of the tree."""
+        yield "  " * indent + self.label()
+        for node in self.inputs:
+            yield from node.lines(indent + 1)
+
+
+def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
+    """Map a batch function over a pipeline."""
+    if function.may_suspend:
+        for item in source:
+            if item.__class__ is list:
+                out = yield from evaluate(function, item, e)
+                if out:
+                    yield out
+            else:
+                yield item
+        return
+    for item in source:
+        if item.__class__ is list:
+            out = function(item, e)
+            if out:
+                yield out
+        else:
+            yield item
+
+
+class OneRow(Node):
+    """One empty row: a SELECT without FROM."""
+
+    def __init__(self, outer: Layout | None, subplan: Any) -> None:
+        super().__init__(Layout(outer=outer, subplan=subplan), 0)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Yield the row."""
+        yield [()]
+
+    def label(self) -> str:
+        """Return the line."""
+        return "Result"
+
+
+class Filter(Node):
+    """Rows for which all conjuncts are TRUE."""
+
+    def __init__(self, child: Node, conjuncts: Sequence[Expr]) -> None:
+        super().__init__(child.layout, child.width, child)
+        self.conjuncts = tuple(conjuncts)
+        self.function = compile_filter(conjuncts, child.layout)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Filter."""
+        return apply(self.function, self.inputs[0].pipe(e), e)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Filter ({len(self.conjuncts)} conditions)"
+
+
+class Project(Node):
+    """The values of expressions; the layout knows outputs only by position."""
+
+    def __init__(self, child: Node, exprs: Sequence[Expr], names: Sequence[str] = ()) -> None:
+        super().__init__(Layout(outer=child.layout.outer, subplan=child.layout.subplan), len(exprs), child)
+        self.names = names
+        self.function = projection(exprs, child.layout)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Project."""
+        return apply(self.function, self.inputs[0].pipe(e), e)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Project {', '.join(self.names)}".rstrip()
+
+
+def plain_function(function: Callable[[Any, Env], Any]) -> RowFunction:
+    """Mark a hand-written batch function as one that never suspends."""
+    function.may_suspend = False  # type: ignore[attr-defined]
+    return cast("RowFunction", function)
+
+
+def projection(exprs: Sequence[Expr], layout: Layout) -> RowFunction:
+    """Return the batch function that computes ``exprs``; plain columns become an itemgetter."""
+    positions = [
+        layout.columns.get((x.range, x.attnum)) if isinstance(x, Var) and x.level == 0 else None
+        for x in exprs
+    ]
+    if len(positions) > 1 and all(p is not None for p in positions):
+        getter = itemgetter(*positions)
+
+        def pick(rows: Rows, e: Env) -> Rows:
+            return list(map(getter, rows))
+
+        return plain_function(pick)
+    return compile_map(exprs, layout)
+
+
+class Cut(Node):
+    """The first ``width`` columns (junk columns dropped)."""
+
+    def __init__(self, child: Node, width: int) -> None:
+        super().__init__(child.layout, width, child)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Cut each row."""
+        width = self.width
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is list:
+                yield [r[:width] for r in item]
+            else:
+                yield item
+
+    def lines(self, indent: int = 0) -> Iterator[str]:
+        """Print the child only."""
+        return self.inputs[0].lines(indent)
+
+
+class ProjectSet(Node):
+    """Set-returning functions of a select list, in lockstep: as many rows as the longest has, NULLs after it."""
+
+    def __init__(self, child: Node, functions: Sequence[FuncExpr]) -> None:
+        layout = Layout(
+            columns=child.layout.columns,
+            exprs={**child.layout.exprs, **{f: child.width + i for i, f in enumerate(functions)}},
+            outer=child.layout.outer,
+            subplan=child.layout.subplan,
+        )
+        super().__init__(layout, child.width + len(functions), child)
+        self.function = compile_row(functions, child.layout)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Expand."""
+        function = self.function
+        out: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            for row in item:
+                if function.may_suspend:
+                    sets = yield from evaluate(function, row, e)
+                else:
+                    sets = function(row, e)
+                for values in lockstep(sets):
+                    out.append(row + values)
+                    if len(out) >= BATCH:
+                        yield out
+                        out = []
+        if out:
+            yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return "ProjectSet"
+
+
+def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield tuples with one value of each set until all are used up; NULL where a set is."""
+    if len(sets) == 1:
+        if sets[0] is not None:
+            for value in sets[0]:
+                yield (value,)
+        return
+    iterators = [iter(s) if s is not None else iter(()) for s in sets]
+    done = object()
+    while True:
+        values = [next(it, done) for it in iterators]
+        if all(v is done for v in values):
+            return
+        yield tuple(None if v is done else v for v in values)
+
+
+class ValuesNode(Node):
+    """Rows of expressions."""
+
+    def __init__(
+        self, rows: Sequence[Sequence[Expr]], width: int, outer: Layout | None, subplan: Any
+    ) -> None:
+        super().__init__(Layout(outer=outer, subplan=subplan), width)
+        self.count = len(rows)
+        layout = Layout(outer=outer, subplan=subplan)
+        self.functions = [compile_row(row, layout) for row in rows]
+
+    def pipe(self, e: Env) -> Pipe:
+        """Evaluate row by row."""
+        out: Rows = []
+        for function in self.functions:
+            if function.may_suspend:
+                row = yield from evaluate(function, (), e)
+            else:
+                row = function((), e)
+            out.append(row)
+            if len(out) >= BATCH:
+                yield out
+                out = []
+        if out:
+            yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Values ({self.count} rows)"
+
+
+# --- order --------------------------------------------------------------------------------------
+
+OrderItem = tuple[int, int, bool, bool]  # position, type oid, descending, nulls first
+
+
+def order_items(keys: Sequence[SortKey], types: Sequence[SqlType]) -> list[OrderItem]:
+    """Return sort keys as (position, type, descending, nulls first)."""
+    return [(k.target, types[k.target].oid, k.descending, k.nulls_first) for k in keys]
+
+
+def sort_rows(rows: Rows, items: Sequence[OrderItem]) -> Rows:
+    """Sort stably by several keys: the last one first; NULLs are set apart and put where they belong."""
+    for position, oid, descending, nulls_first in reversed(items):
+        nulls = [r for r in rows if r[position] is None]
+        if nulls:
+            rows = [r for r in rows if r[position] is not None]
+        key = sort_key(oid)
+        if key is None:
+            rows.sort(key=itemgetter(position), reverse=descending)
+        else:
+            rows.sort(key=lambda r: key(r[position]), reverse=descending)
+        if nulls:
+            rows = nulls + rows if nulls_first else rows + nulls
+    return rows
+
+
+def compare_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Return the function giving the part of a row that peers have in common."""
+    getters = [(position, hash_key(oid)) for position, oid, _, _ in items]
+
+    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(row[p] if k is None or row[p] is None else k(row[p]) for p, k in getters)
+
+    return key
+
+
+class Sort(Node):
+    """All rows in order."""
+
+    def __init__(self, child: Node, items: Sequence[OrderItem]) -> None:
+        super().__init__(child.layout, child.width, child)
+        self.items = list(items)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Collect, sort, give out."""
+        rows: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is list:
+                rows.extend(item)
+                yield None
+            else:
+                yield item
+        rows = sort_rows(rows, self.items)
+        yield from chunks(rows)
+
+    def label(self) -> str:
+        """Return the line."""
+        return "Sort by " + ", ".join(f"{p + 1}{' desc' if d else ''}" for p, _, d, _ in self.items)
+
+
+def chunks(rows: Rows) -> Pipe:
+    """Give out rows in batches."""
+    if len(rows) <= BATCH:
+        if rows:
+            yield rows
+        return
+    for i in range(0, len(rows), BATCH):
+        yield rows[i : i + BATCH]
+
+
+def row_key(types: Sequence[SqlType], positions: Sequence[int]) -> Callable[[tuple[Any, ...]], Any]:
+    """Return the function giving the equality key of columns of a row (NULLs are equal)."""
+    keys = [(p, hash_key(types[i].oid)) for i, p in enumerate(positions)]
+    if all(k is None for _, k in keys):
+        if len(keys) == 1:
+            return itemgetter(keys[0][0])
+        if not keys:
+            return lambda row: ()
+        return itemgetter(*[p for p, _ in keys])
+
+    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(row[p] if k is None or row[p] is None else k(row[p]) for p, k in keys)
+
+    return key
+
+
+class Distinct(Node):
+    """The first row of each set of equal rows; on sorted input this is DISTINCT ON."""
+
+    def __init__(self, child: Node, types: Sequence[SqlType], positions: Sequence[int]) -> None:
+        super().__init__(child.layout, child.width, child)
+        self.key = row_key(types, positions)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Pass on rows not seen before."""
+        seen: set[Any] = set()
+        key = self.key
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            out: Rows = []
+            for row in item:
+                k = key(row)
+                if k not in seen:
+                    seen.add(k)
+                    out.append(row)
+            yield out or None
+
+
+def count_of(value: Any, what: str) -> int | None:
+    """Return a LIMIT or OFFSET value; None for NULL; 2201W / 2201X when negative."""
+    if value is None:
+        return None
+    number = int(value)
+    if number < 0:
+        state = "2201W" if what == "LIMIT" else "2201X"
+        raise SqlError(state, f"{what} must not be negative")
+    return number
+
+
+class Limit(Node):
+    """OFFSET and LIMIT; ``ties`` keeps the peers of the last row."""
+
+    def __init__(
+        self, child: Node, limit: Expr | None, offset: Expr | None, ties: Sequence[OrderItem] | None,
+        outer: Layout | None, subplan: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(child.layout, child.width, child)
+        layout = Layout(outer=outer, subplan=subplan)
+        self.limit = compile_expr(limit, layout) if limit is not None else None
+        self.offset = compile_expr(offset, layout) if offset is not None else None
+        self.ties = compare_key(ties) if ties is not None else None
+
+    def _bound(self, function: RowFunction | None, what: str, e: Env) -> Any:
+        value = None
+        if function is not None:
+            value = (yield from evaluate(function, (), e)) if function.may_suspend else function((), e)
+        return count_of(value, what)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Skip and stop; the input is closed early."""
+        skip = (yield from self._bound(self.offset, "OFFSET", e)) or 0
+        left = yield from self._bound(self.limit, "LIMIT", e)
+        if left == 0:
+            return
+        source = self.inputs[0].pipe(e)
+        last: Any = None
+        try:
+            for item in source:
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                rows: Rows = item
+                if skip:
+                    dropped = min(skip, len(rows))
+                    skip -= dropped
+                    rows = rows[dropped:]
+                if not rows:
+                    continue
+                if left is None:
+                    yield rows
+                    continue
+                if left:
+                    head = rows[:left]
+                    left -= len(head)
+                    rows = rows[len(head) :]
+                    if left == 0 and self.ties is not None:
+                        last = self.ties(head[-1])
+                    yield head
+                    if left == 0 and self.ties is None:
+                        return
+                if left == 0 and self.ties is not None:
+                    for i, row in enumerate(rows):
+                        if self.ties(row) != last:
+                            if i:
+                                yield rows[:i]
+                            return
+                    if rows:
+                        yield rows
+        finally:
+            source.close()
+
+
+class Rename(Node):
+    """The same rows under another layout (a query's result as a range)."""
+
+    def __init__(self, child: Node, layout: Layout) -> None:
+        super().__init__(layout, child.width, child)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Pass through."""
+        return self.inputs[0].pipe(e)
+
+    def lines(self, indent: int = 0) -> Iterator[str]:
+        """Print the child only."""
+        return self.inputs[0].lines(indent)
+
+
+__all__ = [
+    "EMPTY_LAYOUT", "Cut", "Distinct", "Filter", "Limit", "Node", "OneRow", "OrderItem", "Project", "ProjectSet",
+    "Rename", "Sort", "ValuesNode", "apply", "chunks", "compare_key", "lockstep", "order_items", "projection",
+    "row_key", "sort_rows",
+]  # fmt: skip

@@ -1,0 +1,308 @@
+"""Query tree -> tree of plan nodes.
+
+    FROM and WHERE   ranges are joined in an order found greedily: what is reached by a constant key first, then what
+                     is reached by key from there, then hash joins, pairs last; conjuncts are used where their
+                     columns are known, and not above the outer join they belong under
+    then             Aggregate, HAVING, Window, ProjectSet, Project, Distinct, Sort, Limit
+
+Planning raises SqlError 0A000 for what has no Python form, so that the router can look further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.index.access import Access
+from engine.index.aggregate import AggregateNode
+from engine.index.from_plan import FromPlanner
+from engine.index.nodes import (
+    Cut,
+    Distinct,
+    Filter,
+    Limit,
+    Node,
+    OneRow,
+    Project,
+    ProjectSet,
+    Sort,
+    ValuesNode,
+    order_items,
+)
+from engine.index.setops import RecursiveUnion, SetOpNode, With
+from engine.index.subplan import compile_sublink
+from engine.index.window import WindowNode
+from planner.catalog import Catalog
+from planner.errors import not_supported
+from planner.evaluate import Layout
+from planner.query import (
+    Aggregate,
+    Cte,
+    Expr,
+    FuncExpr,
+    GroupingFunc,
+    QueryBase,
+    QueryExpr,
+    Range,
+    Select,
+    SetOp,
+    SubLink,
+    Target,
+    Values,
+    Var,
+    WindowFunc,
+)
+from planner.rewrite import shift_levels
+from planner.walk import children
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeAccess:
+    """How one stored table is reached: ``index`` oid (0 = full scan) and the access found."""
+
+    table: int
+    alias: str
+    index: int
+    kind: str
+    unique: bool
+    bounded: bool
+
+
+@dataclass(slots=True)
+class Planning:
+    """State of planning one statement: the catalog, and the accesses chosen so far."""
+
+    catalog: Catalog
+    accesses: list[RangeAccess] = field(default_factory=list)
+
+    def note(self, range_: Range, table: int, access: Access | None) -> None:
+        """Record how a stored table is reached."""
+        index = access.index.oid if access is not None and access.index is not None else 0
+        self.accesses.append(
+            RangeAccess(
+                table=table, alias=range_.alias, index=index, kind=access.kind if access is not None else "scan",
+                unique=access.unique if access is not None else False,
+                bounded=access.bounded if access is not None else False,
+            )
+        )  # fmt: skip
+
+    # -- queries
+
+    def query(self, query: QueryExpr, outer: Layout | None) -> Node:
+        """Plan a query whose env's row has layout ``outer``."""
+        if isinstance(query, Select):
+            body = self.select(query, outer)
+        elif isinstance(query, SetOp):
+            body = self.set_operation(query, outer)
+        else:
+            body = self.values(query, outer)
+        if query.ctes:
+            inner = Layout(outer=outer, subplan=self.sublink)
+            body = With(body, [(cte.name, self.cte(cte, inner)) for cte in query.ctes])
+        return body
+
+    def sublink(self, link: SubLink, layout: Layout) -> Any:
+        """Compile a sub-select of an expression (``Layout.subplan``)."""
+        return compile_sublink(link, layout, self.query)
+
+    def cte(self, cte: Cte, outer: Layout) -> Node:
+        """Plan a WITH item."""
+        body = cte.query
+        if not cte.recursive or not isinstance(body, SetOp) or not _refers_to_itself(body, cte.name):
+            return self.query(body, outer)
+        if body.order or body.limit is not None or body.offset is not None:
+            raise not_supported("ORDER BY or LIMIT in a recursive query")
+        inner = Layout(outer=outer, subplan=self.sublink)
+        node: Node = RecursiveUnion(
+            cte.name,
+            self.query(body.left, inner),
+            self.query(body.right, inner),
+            body.all,
+            [c.type for c in body.columns],
+            Layout(outer=outer, subplan=self.sublink),
+        )
+        if body.ctes:
+            deeper = Layout(outer=outer, subplan=self.sublink)
+            node = With(node, [(c.name, self.cte(c, deeper)) for c in body.ctes])
+        return node
+
+    def finish(
+        self, node: Node, query: QueryBase, types: Sequence[Any], outer: Layout | None, *, sort: bool
+    ) -> Node:
+        """Add ORDER BY and LIMIT."""
+        items = order_items(query.order, types)
+        if items and sort:
+            node = Sort(node, items)
+        if query.limit is not None or query.offset is not None:
+            ties = items if query.with_ties else None
+            node = Limit(node, query.limit, query.offset, ties, outer, self.sublink)
+        return node
+
+    def set_operation(self, query: SetOp, outer: Layout | None) -> Node:
+        """Plan UNION, INTERSECT, EXCEPT."""
+        inner = Layout(outer=outer, subplan=self.sublink)
+        types = [c.type for c in query.columns]
+        node: Node = SetOpNode(
+            self.query(query.left, inner), self.query(query.right, inner), query.op, query.all, types,
+            Layout(outer=outer, subplan=self.sublink),
+        )  # fmt: skip
+        return self.finish(node, query, types, outer, sort=True)
+
+    def values(self, query: Values, outer: Layout | None) -> Node:
+        """Plan VALUES."""
+        rows: list[Sequence[Expr]] = []
+        for row in query.rows:
+            if any(cell is None for cell in row):
+                raise not_supported("DEFAULT in VALUES here")
+            rows.append(row)
+        node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink)
+        return self.finish(node, query, [c.type for c in query.columns], outer, sort=True)
+
+    def select(self, query: Select, outer: Layout | None) -> Node:
+        """Plan a SELECT block."""
+        if query.locking:
+            raise not_supported(f"{query.locking} in the row executor")
+        node: Node
+        if query.from_:
+            node = FromPlanner(self, query, outer).plan()
+        else:
+            node = OneRow(outer, self.sublink)
+            if query.where is not None:
+                node = Filter(node, conjuncts_of(query.where))
+        exprs = [t.expr for t in query.targets]
+        if query.grouped:
+            node = self._grouped(query, node)
+        calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
+        if calls:
+            node = WindowNode(node, query.windows, calls)
+        node = self._sets(exprs, node)
+        node = Project(node, exprs, [t.name for t in query.targets])
+        types = [t.expr.type for t in query.targets]
+        output = sum(not t.junk for t in query.targets)
+        _check_junk_last(query.targets)
+        if query.distinct is True:
+            node = Distinct(node, types, range(output))
+        elif query.distinct:
+            if query.order:
+                node = Sort(node, order_items(query.order, types))
+            node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
+        node = self.finish(node, query, types, outer, sort=query.distinct is True or not query.distinct)
+        return Cut(node, output) if output != len(query.targets) else node
+
+    def _grouped(self, query: Select, node: Node) -> Node:
+        used: list[Any] = [t.expr for t in query.targets]
+        if query.having is not None:
+            used.append(query.having)
+        used.append(query.windows)
+        aggregates = _distinct(_own(used, Aggregate))
+        groupings = _distinct(_own(used, GroupingFunc))
+        carried = _ungrouped(used, query.group)
+        node = AggregateNode(
+            node, query.group, query.grouping_sets, aggregates, groupings, carried, query.group_distinct
+        )
+        if query.having is not None:
+            node = Filter(node, conjuncts_of(query.having))
+        return node
+
+    def _sets(self, exprs: Sequence[Expr], node: Node) -> Node:
+        """Expand set-returning functions of the select list, inner ones first."""
+        pending: list[FuncExpr] = _distinct(
+            [x for x in _own(exprs, FuncExpr) if isinstance(x, FuncExpr) and x.returns_set]
+        )
+        while pending:
+            ready = [
+                x for x in pending if not any(y is not x and y in _own(x.args, FuncExpr) for y in pending)
+            ]
+            node = ProjectSet(node, ready)
+            pending = [x for x in pending if x not in ready]
+        return node
+
+
+def _check_junk_last(targets: Sequence[Target]) -> None:
+    seen = False
+    for target in targets:
+        if target.junk:
+            seen = True
+        elif seen:
+            raise LookupError("a junk target stands before an output target")
+
+
+def conjuncts_of(expr: Expr | None) -> list[Expr]:
+    """Return the conjuncts of a condition."""
+    from planner.query import BoolExpr
+
+    if expr is None:
+        return []
+    if isinstance(expr, BoolExpr) and expr.kind == "and":
+        return [c for arg in expr.args for c in conjuncts_of(arg)]
+    return [expr]
+
+
+def _distinct(items: Sequence[Any]) -> list[Any]:
+    out: list[Any] = []
+    for item in items:
+        if item not in out:
+            out.append(item)
+    return out
+
+
+def _own(nodes: Any, kind: type) -> list[Any]:
+    """Return nodes of ``kind`` that belong to this query, as they read from it.
+
+    Aggregates inside sub-selects belong here when their level says so; they come with levels shifted to this query.
+    Nothing below an aggregate found is looked at; below a window function its arguments are.
+    """
+    out: list[Any] = []
+    stack: list[tuple[Any, int]] = [(n, 0) for n in reversed(list(nodes))]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend((n, depth) for n in reversed(node))
+            continue
+        if isinstance(node, QueryBase):
+            depth += 1
+        if isinstance(node, Aggregate):
+            if node.level == depth:
+                if kind is Aggregate:
+                    out.append(shift_levels(node, -depth) if depth else node)
+                continue
+        elif isinstance(node, kind) and depth == 0:
+            out.append(node)
+        stack.extend((child, depth) for child in reversed(list(children(node))))
+    return out
+
+
+def _ungrouped(nodes: Any, group: Sequence[Expr]) -> list[Var]:
+    """Return columns used outside aggregates and grouping expressions: they depend on the grouped ones."""
+    out: list[Var] = []
+    stack: list[tuple[Any, int]] = [(n, 0) for n in nodes]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend((n, depth) for n in node)
+            continue
+        if isinstance(node, QueryBase):
+            depth += 1
+        if isinstance(node, Expr):
+            try:
+                if (node if depth == 0 else shift_levels(node, -depth)) in group:
+                    continue
+            except TypeError:
+                pass
+        if isinstance(node, Aggregate) and node.level == depth:
+            continue
+        if isinstance(node, Var) and node.level == depth and node.range >= 0:
+            var = replace(node, level=0)
+            if var not in out:
+                out.append(var)
+            continue
+        stack.extend((child, depth) for child in children(node))
+    return out
+
+
+def _refers_to_itself(body: SetOp, name: str) -> bool:
+    from planner.query import CteRange
+    from planner.walk import walk
+
+    return any(isinstance(n, CteRange) and n.recursive_ref and n.name == name for n in walk(body.right))

@@ -1,0 +1,145 @@
+"""UNION, INTERSECT, EXCEPT, and WITH RECURSIVE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from engine.index.nodes import Node, row_key
+from engine.index.sources import CteState
+from engine.index.state import BATCH, Pipe, Rows, gather
+from planner.evaluate import Env, Layout
+from planner.types import SqlType
+
+
+class SetOpNode(Node):
+    """A set operation; without ALL each distinct row comes once, at its first appearance."""
+
+    def __init__(
+        self,
+        left: Node,
+        right: Node,
+        op: Literal["union", "intersect", "except"],
+        keep_all: bool,
+        types: Sequence[SqlType],
+        layout: Layout,
+    ) -> None:
+        super().__init__(layout, len(types), left, right)
+        self.op = op
+        self.keep_all = keep_all
+        self.key = row_key(types, range(len(types)))
+
+    def pipe(self, e: Env) -> Pipe:
+        """Run both sides one query level further in."""
+        inner = e.child(())
+        if self.op == "union":
+            return self._union(inner)
+        return self._counted(inner)
+
+    def _union(self, e: Env) -> Pipe:
+        seen: set[Any] = set()
+        key = self.key
+        for side in self.inputs:
+            for item in side.pipe(e):
+                if item.__class__ is not list or self.keep_all:
+                    yield item
+                    continue
+                out: Rows = []
+                for row in item:
+                    k = key(row)
+                    if k not in seen:
+                        seen.add(k)
+                        out.append(row)
+                yield out or None
+
+    def _counted(self, e: Env) -> Pipe:
+        key = self.key
+        right: Counter[Any] = Counter()
+        for item in self.inputs[1].pipe(e):
+            if item.__class__ is list:
+                right.update(map(key, item))
+                yield None
+            else:
+                yield item
+        intersect = self.op == "intersect"
+        given: set[Any] = set()
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            out: Rows = []
+            for row in item:
+                k = key(row)
+                if self.keep_all:
+                    present = right[k] > 0
+                    if present:
+                        right[k] -= 1
+                    if present == intersect:
+                        out.append(row)
+                elif (k in right) == intersect and k not in given:
+                    given.add(k)
+                    out.append(row)
+            yield out or None
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"{self.op.capitalize()}{' all' if self.keep_all else ''}"
+
+
+class RecursiveUnion(Node):
+    """A recursive WITH item: the first term, then the second over what the last round added, until nothing is."""
+
+    def __init__(
+        self, name: str, left: Node, right: Node, keep_all: bool, types: Sequence[SqlType], layout: Layout
+    ) -> None:
+        super().__init__(layout, len(types), left, right)
+        self.name = name
+        self.keep_all = keep_all
+        self.key = row_key(types, range(len(types)))
+
+    def pipe(self, e: Env) -> Pipe:
+        """Iterate to the fixpoint. ``e.parent`` owns the WITH item."""
+        owner = e.parent
+        if owner is None or owner.ctes is None:
+            raise LookupError(f"WITH item {self.name} has no owner")
+        inner = e.child(())
+        seen: set[Any] = set()
+        work = self._new((yield from gather(self.inputs[0].pipe(inner))), seen)
+        while work:
+            yield from (work[i : i + BATCH] for i in range(0, len(work), BATCH))
+            owner.ctes[self.name + "\0work"] = CteState(None, work)
+            work = self._new((yield from gather(self.inputs[1].pipe(e.child(())))), seen)
+            yield None
+
+    def _new(self, rows: Rows, seen: set[Any]) -> Rows:
+        if self.keep_all:
+            return rows
+        out: Rows = []
+        for row in rows:
+            k = self.key(row)
+            if k not in seen:
+                seen.add(k)
+                out.append(row)
+        return out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Recursive union {self.name}"
+
+
+class With(Node):
+    """A query with WITH items: each is run when first read, and its rows are kept."""
+
+    def __init__(self, body: Node, items: Sequence[tuple[str, Node]]) -> None:
+        super().__init__(body.layout, body.width, body, *(node for _, node in items))
+        self.items = list(items)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Offer the items to the body through the env."""
+        e.ctes = {name: CteState(plan) for name, plan in self.items}
+        return self.inputs[0].pipe(e)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"With {', '.join(name for name, _ in self.items)}"

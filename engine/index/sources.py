@@ -1,0 +1,541 @@
+"""Where rows come from: base tables by key or by scan, virtual relations, functions, sub-selects, WITH items.
+
+A source gives the rows of one FROM entry. ``fetch(outer, env)`` starts it; ``outer`` is the row of what is joined
+already, for sources that depend on it (an index lookup by a column of another table, a LATERAL sub-select).
+
+    columns   (range, attnum) -> position in the source's rows
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+from engine.index.access import Access
+from engine.index.nodes import Node, chunks, lockstep
+from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate
+from planner.catalog import RelationDef
+from planner.errors import not_supported
+from planner.evaluate import Env, Layout, RowFunction, compile_expr, compile_filter, compile_row, flat
+from planner.query import (
+    CMAX,
+    CMIN,
+    CTID,
+    ROW_ID,
+    TABLEOID,
+    WHOLE_ROW,
+    XMAX,
+    XMIN,
+    CteRange,
+    Expr,
+    FuncExpr,
+    FunctionRange,
+    Range,
+    RelationRange,
+)
+from txn.types import IndexId, KeyRange, ShardId
+
+Columns = dict[tuple[int, int], int]
+
+
+class Source:
+    """A FROM entry. ``dependent`` tells that its rows depend on the row joined so far."""
+
+    dependent = False
+    keyed = True  # reached by key, or not a stored table at all
+
+    def __init__(self, columns: Columns, width: int) -> None:
+        self.columns = columns
+        self.width = width
+        self.filter: RowFunction | None = None
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Start giving rows, unfiltered."""
+        raise NotImplementedError
+
+    def fetch(self, outer: Any, e: Env) -> Pipe:
+        """Start giving rows that pass the source's own filter."""
+        if self.filter is None:
+            return self.rows(outer, e)
+        return self._filtered(outer, e, self.filter)
+
+    def _filtered(self, outer: Any, e: Env, test: RowFunction) -> Pipe:
+        source = self.rows(outer, e)
+        try:
+            for item in source:
+                if item.__class__ is list:
+                    if test.may_suspend:
+                        kept = yield from evaluate(test, item, e)
+                    else:
+                        kept = test(item, e)
+                    yield kept or None
+                else:
+                    yield item
+        finally:
+            source.close()
+
+    def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
+        """Keep only rows for which ``conjuncts`` over this source's own columns are TRUE."""
+        if conjuncts:
+            self.filter = compile_filter(conjuncts, layout)
+
+    def label(self) -> str:
+        """Return the line."""
+        return type(self).__name__
+
+    def filtered_label(self) -> str:
+        """Return the line, saying that there is a filter."""
+        return self.label() + (" (filtered)" if self.filter is not None else "")
+
+
+class SourceNode(Node):
+    """A source that depends on nothing, as a node."""
+
+    def __init__(self, source: Source, layout: Layout) -> None:
+        super().__init__(layout, source.width)
+        self.source = source
+
+    def pipe(self, e: Env) -> Pipe:
+        """Give rows."""
+        return self.source.fetch((), e)
+
+    def label(self) -> str:
+        """Return the line."""
+        return self.source.filtered_label()
+
+
+# --- stored tables ------------------------------------------------------------------------------
+
+Extract = Callable[[Sequence[Any]], Rows]
+_SYSTEM = {
+    ROW_ID: "s.row_id", TABLEOID: "{oid}", CTID: "(s.row_id >> 16, (s.row_id & 65535) + 1)",
+    XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
+}  # fmt: skip
+
+
+def extractor(
+    range_: int, relation: RelationDef, needed: Sequence[int], narrow: bool
+) -> tuple[Columns, int, Extract]:
+    """Return (columns, width, function from stored rows to rows).
+
+    The stored tuple itself serves when only plain columns are needed and ``narrow`` does not ask for less.
+    """
+    if not narrow and all(n > 0 for n in needed):
+        width = len(relation.columns)
+        return {(range_, n): n - 1 for n in needed}, width, lambda found: [s.values for s in found]
+    parts = []
+    for n in needed:
+        if n == WHOLE_ROW:
+            fields = "".join(f"s.values[{c.attnum - 1}], " for c in relation.live)
+            parts.append(f"({fields})")
+        elif n > 0:
+            parts.append(f"s.values[{n - 1}]")
+        else:
+            parts.append(_SYSTEM[n].format(oid=relation.oid))
+    listed = "".join(part + ", " for part in parts)
+    function: Extract = eval(f"lambda found: [({listed}) for s in found]")
+    return {(range_, n): i for i, n in enumerate(needed)}, len(needed), function
+
+
+class TableScan(Source):
+    """All visible rows of a stored table, in chunks."""
+
+    keyed = False
+
+    def __init__(
+        self, item: RelationRange, relation: RelationDef, index: int, needed: Sequence[int], narrow: bool
+    ) -> None:
+        columns, width, self.extract = extractor(index, relation, needed, narrow)
+        super().__init__(columns, width)
+        self.item = item
+        self.shard = ShardId(relation.oid)
+        self.for_update = ROW_ID in needed
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Scan."""
+        ctx = e.shared.ctx
+        extract = self.extract
+        chunks_ = ctx.txn.scan(self.shard, for_update=ctx.for_update and self.for_update)
+        iterator = chunks_.__aiter__()
+        while True:
+            wait = Wait(_next(iterator))
+            yield wait
+            if wait.value is None:
+                return
+            yield extract(wait.value)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Scan {self.item.schema}.{self.item.name} {self.item.alias}"
+
+
+async def _next(iterator: Any) -> Any:
+    try:
+        return await iterator.__anext__()
+    except StopAsyncIteration:
+        return None
+
+
+class IndexSource(Source):
+    """Rows of a stored table by index keys. Key expressions are evaluated for the row joined so far."""
+
+    def __init__(
+        self,
+        item: RelationRange,
+        relation: RelationDef,
+        index: int,
+        needed: Sequence[int],
+        narrow: bool,
+        access: Access,
+        outer: Layout,
+    ) -> None:
+        columns, width, self.extract = extractor(index, relation, needed, narrow)
+        super().__init__(columns, width)
+        if access.index is None:
+            raise LookupError("an index source needs an index")
+        self.item = item
+        self.access = access
+        self.shard = ShardId(relation.oid)
+        self.index = IndexId(access.index.oid)
+        self.for_update = ROW_ID in needed
+        self.dependent = bool(outer.columns)
+        self.keyed = access.bounded
+        self.key = compile_row(access.keys, outer)
+        self.lower = compile_expr(access.lower[0], outer) if access.lower else None
+        self.upper = compile_expr(access.upper[0], outer) if access.upper else None
+        self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
+
+    def request(self, outer: Any, e: Env, ctx: Any) -> Any:
+        """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL."""
+        update = ctx.for_update and self.for_update
+        key = self.key(outer, e)
+        if self.simple:
+            if None in key:
+                return ()
+            return ctx.txn.lookup(self.shard, self.index, (key,), for_update=update)
+        if self.access.kind != "prefix":
+            keys = self._keys(key)
+            if keys is None:  # NaN is no key: read all, the filter decides
+                return ctx.txn.range(self.shard, self.index, KeyRange(), for_update=update)
+            return ctx.txn.lookup(self.shard, self.index, keys, for_update=update) if keys else ()
+        if None in key:
+            return ()
+        bounds: dict[str, Any] = {}
+        for name, function, spec in (
+            ("lower", self.lower, self.access.lower),
+            ("upper", self.upper, self.access.upper),
+        ):
+            if function is not None and spec is not None:
+                value = function(outer, e)
+                if value is None:
+                    return ()
+                bounds[name], bounds[f"{name}_inclusive"], bounds[f"has_{name}"] = value, spec[1], True
+        return ctx.txn.range(self.shard, self.index, KeyRange(prefix=key, **bounds), for_update=update)
+
+    def _keys(self, key: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
+        """Return the product of the key columns' values without repeats, or None if a value is NaN."""
+        columns: list[list[Any]] = []
+        for value, is_list, pad, guard in zip(
+            key, self.access.lists, self.access.pads, self.access.guards, strict=True
+        ):
+            values = [value] if not is_list else list(flat(value)) if value is not None else []
+            kept = []
+            for v in values:
+                if v is None:
+                    continue
+                if guard and isinstance(v, Decimal) and v.is_nan():
+                    return None
+                kept.append(v.rstrip(" ").ljust(pad) if pad else v)
+            columns.append(kept)
+        if len(columns) == 1:
+            return [(v,) for v in dict.fromkeys(columns[0])]
+        return list(dict.fromkeys(itertools.product(*columns)))
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Look up."""
+        found = self.request(outer, e, e.shared.ctx)
+        if isinstance(found, Awaitable):
+            wait = Wait(found)
+            yield wait
+            found = wait.value
+        if found:
+            yield from chunks(self.extract(found))
+
+    def label(self) -> str:
+        """Return the line."""
+        access = self.access
+        what = {"point": "key", "keys": "keys", "prefix": "range"}[access.kind]
+        name = access.index.name if access.index is not None else ""
+        return f"Index {what} {self.item.schema}.{self.item.name} {self.item.alias} using {name}"
+
+
+# --- virtual relations --------------------------------------------------------------------------
+
+
+def _picker(
+    range_: int, relation_width: int, needed: Sequence[int], oid: int
+) -> tuple[Columns, int, Callable[[Any], Rows] | None]:
+    """Return (columns, width, function from relation rows to rows or None when they serve as they are)."""
+    if all(n > 0 for n in needed):
+        return {(range_, n): n - 1 for n in needed}, relation_width, None
+    columns: Columns = {}
+    extras: list[int] = []
+    for n in needed:
+        if n > 0:
+            columns[(range_, n)] = n - 1
+        else:
+            columns[(range_, n)] = relation_width + len(extras)
+            extras.append(n)
+
+    def extend(rows: Any) -> Rows:
+        return [
+            (
+                *r,
+                *[
+                    r if n == WHOLE_ROW else oid if n == TABLEOID else (0, i + 1) if n == CTID else 0
+                    for n in extras
+                ],
+            )
+            for i, r in enumerate(rows)
+        ]
+
+    return columns, relation_width + len(extras), extend
+
+
+class VirtualScan(Source):
+    """All rows of a catalog relation."""
+
+    def __init__(self, item: RelationRange, index: int, needed: Sequence[int]) -> None:
+        columns, width, self.extend = _picker(
+            index, max((c.attnum for c in item.columns), default=0), needed, item.oid
+        )
+        super().__init__(columns, width)
+        self.item = item
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Give the rows in batches."""
+        ctx = e.shared.ctx
+        rows = ctx.virtual.rows(self.item.oid, ctx.session)
+        if self.extend is not None:
+            rows = self.extend(rows)
+        for i in range(0, len(rows), BATCH):
+            yield list(rows[i : i + BATCH])
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Virtual scan {self.item.schema}.{self.item.name} {self.item.alias}"
+
+
+class VirtualLookup(Source):
+    """Rows of a catalog relation by the values of one column; without an index there, by a hash made once."""
+
+    def __init__(
+        self, item: RelationRange, index: int, needed: Sequence[int], attnum: int, value: Expr, is_list: bool,
+        outer: Layout,
+    ) -> None:  # fmt: skip
+        columns, width, self.extend = _picker(
+            index, max((c.attnum for c in item.columns), default=0), needed, item.oid
+        )
+        super().__init__(columns, width)
+        self.item = item
+        self.attnum = attnum
+        self.is_list = is_list
+        self.value = compile_expr(value, outer)
+        self.dependent = bool(outer.columns)
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Look up."""
+        value = self.value(outer, e)
+        if value is None:
+            return
+        values = [v for v in dict.fromkeys(flat(value)) if v is not None] if self.is_list else [value]
+        ctx = e.shared.ctx
+        found = ctx.virtual.lookup(self.item.oid, self.attnum, values, ctx.session)
+        if found is None:
+            table = self._hash(e)
+            found = [r for v in values for r in table.get(v, ())]
+        if found:
+            yield self.extend(found) if self.extend is not None else list(found)
+
+    def _hash(self, e: Env) -> dict[Any, list[Any]]:
+        private = e.shared.private
+        key = (self.item.oid, self.attnum)
+        table: dict[Any, list[Any]] | None = private.get(key)
+        if table is None:
+            table = {}
+            private[key] = table
+            ctx = e.shared.ctx
+            position = self.attnum - 1
+            for row in ctx.virtual.rows(self.item.oid, ctx.session):
+                table.setdefault(row[position], []).append(row)
+        return table
+
+    def label(self) -> str:
+        """Return the line."""
+        column = next((c.name for c in self.item.columns if c.attnum == self.attnum), "?")
+        return f"Virtual lookup {self.item.schema}.{self.item.name} {self.item.alias} by {column}"
+
+
+# --- the rest -----------------------------------------------------------------------------------
+
+
+class FunctionSource(Source):
+    """Functions in FROM; arguments may use the row joined so far."""
+
+    def __init__(self, item: FunctionRange, index: int, needed: Sequence[int], outer: Layout) -> None:
+        width = sum(item.widths) + (1 if item.ordinality else 0)
+        columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
+        self.whole = WHOLE_ROW in needed
+        if self.whole:
+            columns[(index, WHOLE_ROW)] = width
+        super().__init__(columns, width + self.whole)
+        self.item = item
+        self.functions = compile_row(item.functions, outer)
+        self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in item.functions]
+        self.dependent = bool(outer.columns)
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Call and expand."""
+        function = self.functions
+        values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
+        sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
+        widths = self.item.widths
+        ordinality = self.item.ordinality
+        plain = len(widths) == 1 and widths[0] == 1
+        out: Rows = []
+        for number, parts in enumerate(lockstep(sets), 1):
+            if plain:
+                row = parts
+            else:
+                flat_row: list[Any] = []
+                for value, width in zip(parts, widths, strict=True):
+                    if width == 1:
+                        flat_row.append(value)
+                    else:
+                        flat_row.extend(value if value is not None else (None,) * width)
+                row = tuple(flat_row)
+            if ordinality:
+                row = (*row, number)
+            if self.whole:
+                row = (*row, row)
+            out.append(row)
+            if len(out) >= BATCH:
+                yield out
+                out = []
+        if out:
+            yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Function {self.item.alias}"
+
+
+class SubquerySource(Source):
+    """A sub-select in FROM; LATERAL ones are run for each row joined so far."""
+
+    def __init__(
+        self, item: Range, index: int, needed: Sequence[int], plan: Node, *, lateral: bool, keyed: bool
+    ) -> None:
+        width = len(item.columns)
+        columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
+        self.whole = WHOLE_ROW in needed
+        if self.whole:
+            columns[(index, WHOLE_ROW)] = width
+        super().__init__(columns, width + self.whole)
+        self.plan = plan
+        self.item = item
+        self.dependent = lateral
+        self.keyed = keyed
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Run the sub-select."""
+        pipe = self.plan.pipe(e.child(outer))
+        if not self.whole:
+            return pipe
+        return _with_whole(pipe)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Subquery {self.item.alias}"
+
+
+def _with_whole(pipe: Pipe) -> Pipe:
+    try:
+        for item in pipe:
+            if item.__class__ is list:
+                yield [(*r, r) for r in item]
+            else:
+                yield item
+    finally:
+        pipe.close()
+
+
+class CteState:
+    """Rows of a WITH item: produced while they are read, and kept for the next reader."""
+
+    __slots__ = ("done", "pipe", "plan", "rows")
+
+    def __init__(self, plan: Node | None, rows: Rows | None = None) -> None:
+        self.plan = plan
+        self.rows: Rows = rows if rows is not None else []
+        self.pipe: Pipe | None = None
+        self.done = plan is None
+
+
+class CteSource(Source):
+    """A reference to a WITH item."""
+
+    def __init__(self, item: CteRange, index: int, needed: Sequence[int]) -> None:
+        width = len(item.columns)
+        columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
+        self.whole = WHOLE_ROW in needed
+        if self.whole:
+            columns[(index, WHOLE_ROW)] = width
+        super().__init__(columns, width + self.whole)
+        self.item = item
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Give the rows, computing them at first use."""
+        owner = e
+        for _ in range(self.item.level):
+            if owner.parent is None:
+                raise LookupError(f"WITH item {self.item.name} has no owner")
+            owner = owner.parent
+        states = owner.ctes
+        key = self.item.name + ("\0work" if self.item.recursive_ref else "")
+        if states is None or key not in states:
+            raise LookupError(f"WITH item {self.item.name} is not there")
+        state: CteState = states[key]
+        given = 0
+        while True:
+            while given < len(state.rows):
+                batch = state.rows[given : given + BATCH]
+                given += len(batch)
+                yield [(*r, r) for r in batch] if self.whole else batch
+            if state.done or state.plan is None:
+                return
+            if state.pipe is None:
+                state.pipe = state.plan.pipe(owner.child(()))
+            try:
+                made = next(state.pipe)
+            except StopIteration:
+                state.done = True
+                continue
+            if made.__class__ is list:
+                state.rows.extend(made)
+                yield None
+            else:
+                yield made
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"CTE {self.item.name} {self.item.alias}"
+
+
+__all__ = [
+    "CteSource", "CteState", "FunctionSource", "IndexSource", "Source", "SourceNode", "SubquerySource", "TableScan",
+    "VirtualLookup", "VirtualScan", "itemgetter", "not_supported",
+]  # fmt: skip

@@ -1,0 +1,167 @@
+"""How the row executor's pipelines run: batches, waits, and the driver.
+
+A plan node is a generator. It yields
+
+    list      a batch of rows (tuples)
+    Wait      something to wait for: whoever drives the pipeline awaits it and puts the answer into it
+    None      a tick: "I am still working" (a sort or a hash build between its input batches)
+
+so one pipeline serves both worlds: driven synchronously while nothing has to be waited for (a hot point read
+never switches tasks), and by ``drive`` otherwise, which yields to the event loop every few milliseconds and polls
+cancellation. Expressions cannot yield; when a sub-select inside one meets a Wait, ``Suspend`` carries its
+half-run generator out to ``evaluate``, which finishes it in the node's own generator and evaluates the batch again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from typing import Any, TypeAlias
+
+from engine.executor import ExecContext
+from engine.rows import RowBatch, RowTuple
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, Shared, Suspend
+
+Rows: TypeAlias = list[RowTuple]
+BATCH = 1024
+SLICE_S = 0.005  # the loop gets a turn at least this often
+SLEEP_SLICE_S = 0.05  # a sleeping statement notices a cancel at least this often
+
+
+class Wait:
+    """A request to wait: ``awaitable`` is awaited and its result stored in ``value``."""
+
+    __slots__ = ("awaitable", "value")
+
+    def __init__(self, awaitable: Awaitable[Any]) -> None:
+        self.awaitable = awaitable
+        self.value: Any = None
+
+
+Item: TypeAlias = "Rows | Wait | None"
+Pipe: TypeAlias = Generator[Item, None, None]
+
+
+class ExecState(Shared):
+    """State of one execution: the context, and results of sub-selects that depend on nothing."""
+
+    __slots__ = ("cache", "ctx", "memo", "private")
+
+    def __init__(self, ctx: ExecContext) -> None:
+        super().__init__()
+        self.ctx = ctx
+        self.cache: dict[int, Any] = {}
+        self.memo: dict[Any, Any] = {}
+        self.private: dict[Any, Any] = {}
+
+
+class SubRun:
+    """A sub-select that met a Wait: its generator, the rows so far, and where the result belongs."""
+
+    __slots__ = ("pipe", "rows", "store", "waiting")
+
+    def __init__(self, pipe: Pipe, rows: Rows, waiting: Wait | None, store: Callable[[Rows], None]) -> None:
+        self.pipe, self.rows, self.waiting, self.store = pipe, rows, waiting, store
+
+
+def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, Any]:
+    """Run a batch function that may suspend and return its value; called with ``yield from``."""
+    shared: ExecState = e.shared
+    outer_log, outer_cursor, outer_memo = shared.log, shared.cursor, shared.memo
+    log: list[Any] = []
+    memo: dict[Any, Any] = {}
+    while True:
+        shared.log, shared.cursor, shared.memo = log, 0, memo
+        try:
+            return function(rows, e)
+        except Suspend as suspended:
+            signal = suspended
+        finally:
+            shared.log, shared.cursor, shared.memo = outer_log, outer_cursor, outer_memo
+        if signal.kind == "sleep":
+            yield Wait(_sleep(signal.argument, shared.ctx))
+            log.append("")
+            continue
+        run: SubRun = signal.argument
+        if run.waiting is not None:
+            yield run.waiting
+        for item in run.pipe:
+            if item.__class__ is list:
+                run.rows.extend(item)
+            yield None if item.__class__ is list else item
+        run.store(run.rows)
+
+
+def gather(pipe: Pipe) -> Generator[Item, None, Rows]:
+    """Run ``pipe`` to its end and return all rows."""
+    out: Rows = []
+    for item in pipe:
+        if item.__class__ is list:
+            out.extend(item)
+            yield None
+        else:
+            yield item
+    return out
+
+
+def cancelled() -> SqlError:
+    """Return 57014."""
+    return SqlError("57014", "canceling statement due to user request")
+
+
+def poll(ctx: ExecContext) -> None:
+    """Raise 57014 if the statement was cancelled."""
+    if ctx.cancelled is not None and ctx.cancelled.is_set():
+        raise cancelled()
+
+
+async def _sleep(seconds: float, ctx: ExecContext) -> None:
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, SLEEP_SLICE_S))
+        poll(ctx)
+
+
+def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
+    """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait, or a time slice is used up.
+
+    Returns (finished, the Wait met or None).
+    """
+    deadline = 0.0
+    for item in pipe:
+        if item.__class__ is list:
+            rows.extend(item)
+            if len(rows) > 4 * BATCH:
+                return False, None
+        elif item is not None:
+            return False, item
+        now = time.monotonic()
+        if not deadline:
+            deadline = now + SLICE_S
+        elif now > deadline:
+            return False, None
+    return True, None
+
+
+async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> AsyncIterator[RowBatch]:
+    """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already."""
+    if ready:
+        yield RowBatch(rows=ready)
+    if isinstance(waiting, Wait):
+        waiting.value = await waiting.awaitable
+    deadline = time.monotonic() + SLICE_S
+    try:
+        for item in pipe:
+            if item.__class__ is list:
+                if item:
+                    yield RowBatch(rows=item)
+            elif isinstance(item, Wait):
+                item.value = await item.awaitable
+            if time.monotonic() > deadline:
+                poll(ctx)
+                await asyncio.sleep(0)
+                deadline = time.monotonic() + SLICE_S
+    finally:
+        pipe.close()

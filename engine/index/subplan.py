@@ -1,0 +1,263 @@
+"""Sub-selects in expressions: compiled plans that generated code calls with (row, env).
+
+A sub-select that does not look at the row is run once and its rows are kept: for the whole execution when nothing
+outside matters, else for the env it belongs to. A correlated one is run for each row. When a run meets a Wait it
+raises Suspend with its generator; the node finishes it and evaluates the batch again (see ``state``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.index.nodes import Node
+from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
+from planner.builtins.compare import hash_key
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row
+from planner.evaluate_inline import simple_equality
+from planner.facts import facts
+from planner.query import Aggregate, CteRange, QueryBase, SubLink, SubLinkKind, Var
+from planner.walk import children
+
+_counter = iter(range(1, 1 << 62))
+
+
+def outer_levels(query: object) -> tuple[set[int], bool]:
+    """Return (levels outside ``query`` that its Vars refer to, 1 = directly outside; whether a CTE outside is read)."""
+    levels: set[int] = set()
+    outside = False
+    stack: list[tuple[object, int]] = [(query, -1)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, QueryBase):
+            depth += 1
+        level = getattr(node, "level", None)
+        if level is not None and level > depth and depth >= 0:
+            if isinstance(node, CteRange):
+                outside = True
+            elif isinstance(node, Var | Aggregate):
+                levels.add(level - depth)
+        stack.extend((child, depth) for child in children(node))
+    return levels, outside
+
+
+class Subplan:
+    """A compiled sub-select body."""
+
+    def __init__(self, plan: Node, query: object) -> None:
+        self.plan = plan
+        self.id = next(_counter)
+        levels, outside = outer_levels(query)
+        self.correlated = 1 in levels
+        self.constant = not levels and not outside
+
+    def rows(self, row: Any, e: Env, stop_after: int = 0) -> Rows:
+        """Return the rows for ``row``; at least ``stop_after`` (if set) when there are that many."""
+        shared: ExecState = e.shared
+        if self.correlated:
+            if shared.memo:
+                known: Rows | None = shared.memo.get((self.id, _identity(row)))
+                if known is not None:
+                    return known
+        else:
+            cache = self._cache(e)
+            kept: Rows | None = cache.get(self.id)
+            if kept is not None:
+                return kept
+        rows: Rows = []
+        pipe = self.plan.pipe(e.child(row))
+        log, cursor, memo = shared.log, shared.cursor, shared.memo
+        shared.log, shared.cursor = [], 0
+        met: Wait | None = None
+        try:
+            for item in pipe:
+                if item.__class__ is list:
+                    rows.extend(item)
+                    if stop_after and len(rows) >= stop_after:
+                        pipe.close()
+                        break
+                elif isinstance(item, Wait):
+                    met = item
+                    break
+        finally:
+            shared.log, shared.cursor, shared.memo = log, cursor, memo
+        if met is not None:
+            raise Suspend("load", self._run(pipe, rows, met, row, e))
+        if not self.correlated:
+            self._cache(e)[self.id] = rows
+        return rows
+
+    def _cache(self, e: Env) -> dict[int, Any]:
+        if self.constant:
+            cache: dict[int, Any] = e.shared.cache
+            return cache
+        if e.cache is None:
+            e.cache = {}
+        return e.cache
+
+    def _run(self, pipe: Pipe, rows: Rows, met: Wait, row: Any, e: Env) -> SubRun:
+        if self.correlated:
+            memo = e.shared.memo
+            key = (self.id, _identity(row))
+
+            def remember(found: Rows) -> None:
+                memo[key] = found
+
+            return SubRun(pipe, rows, met, remember)
+        cache = self._cache(e)
+
+        def keep(found: Rows) -> None:
+            cache[self.id] = found
+
+        return SubRun(pipe, rows, met, keep)
+
+
+def _identity(row: Any) -> Any:
+    """Return a key under which equal rows are one: values with their classes and texts (1.0 is not 1.00)."""
+    return repr(row)
+
+
+def compile_sublink(
+    link: SubLink, layout: Layout, planned: Callable[[Any, Layout | None], Node]
+) -> Callable[[Any, Env], Any]:
+    """Return ``f(row, env)`` for a sub-select; ``planned`` plans a query under an outer layout."""
+    plan = Subplan(planned(link.query, layout), link.query)
+    if link.kind is SubLinkKind.EXISTS:
+        return lambda r, e: bool(plan.rows(r, e, 1))
+    if link.kind is SubLinkKind.SCALAR:
+
+        def scalar(r: Any, e: Env) -> Any:
+            found = plan.rows(r, e, 2)
+            if len(found) > 1:
+                raise _too_many()
+            return found[0][0] if found else None
+
+        return scalar
+    if link.kind is SubLinkKind.ARRAY:
+        return lambda r, e: tuple(x[0] for x in plan.rows(r, e))
+    lefts = compile_row(link.lefts, layout)
+    compare = _comparison(link, layout)
+    if link.kind is SubLinkKind.ROW:
+
+        def one_row(r: Any, e: Env) -> Any:
+            found = plan.rows(r, e, 2)
+            if len(found) > 1:
+                raise _too_many()
+            return compare(lefts(r, e), found[0], e) if found else None
+
+        return one_row
+    if link.kind is SubLinkKind.ANY:
+        hashed = _hashed(link, plan, lefts)
+        if hashed is not None:
+            return hashed
+        return _quantified(plan, lefts, compare, True)
+    return _quantified(plan, lefts, compare, False)
+
+
+def _too_many() -> SqlError:
+    return SqlError("21000", "more than one row returned by a subquery used as an expression")
+
+
+def _quantified(
+    plan: Subplan, lefts: RowFunction, compare: Callable[[Any, Any, Env], bool | None], any_: bool
+) -> Callable[[Any, Env], bool | None]:
+    def test(r: Any, e: Env) -> bool | None:
+        values = lefts(r, e)
+        result: bool | None = not any_
+        for row in plan.rows(r, e):
+            got = compare(values, row, e)
+            if got is any_:
+                return any_
+            if got is None:
+                result = None
+        return result
+
+    return test
+
+
+def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, Env], bool | None] | None:
+    """Return IN over a set, where the rows do not depend on the row outside and equality hashes."""
+    if plan.correlated or len(link.lefts) != 1 or link.row_kind:
+        return None
+    cast = link.casts[0] if link.casts else None
+    if cast is not None and not (isinstance(cast, Var) and cast.range == -1):
+        return None
+    proc = link.procs[0]
+    fact = facts().procs.get(proc)
+    key = None
+    if not simple_equality(proc):
+        if fact is None or fact.name not in ("numeric_eq", "float8eq", "float4eq", "bpchareq"):
+            return None
+        key = hash_key(fact.arg_types[0])
+    slot = -plan.id
+
+    def test(r: Any, e: Env) -> bool | None:
+        rows = plan.rows(r, e)
+        cache = plan._cache(e)
+        known = cache.get(slot)
+        if known is None:
+            members = {x[0] if key is None else key(x[0]) for x in rows if x[0] is not None}
+            known = cache[slot] = (members, any(x[0] is None for x in rows))
+        members, has_null = known
+        if not rows:
+            return False
+        value = lefts(r, e)[0]
+        if value is None:
+            return None
+        if (value if key is None else key(value)) in members:
+            return True
+        return None if has_null else False
+
+    return test
+
+
+def _comparison(link: SubLink, layout: Layout) -> Callable[[Any, Any, Env], bool | None]:
+    """Return ``f(left values, row, env)``: the comparisons joined as the link says."""
+    output = Layout(columns={(-1, i + 1): i for i in range(len(link.query.columns))}, subplan=layout.subplan)
+    count = len(link.lefts)
+    cast = compile_row(link.casts, output) if link.casts else None
+    right_types = [x.type.oid for x in link.casts] or [c.type.oid for c in link.query.columns]
+    operators = [
+        compile_operator(proc, link.lefts[i].type.oid, right_types[i]) for i, proc in enumerate(link.procs)
+    ]
+    if link.row_kind:
+        equals = [
+            compile_operator(proc, link.lefts[i].type.oid, right_types[i])
+            for i, proc in enumerate(link.eq_procs)
+        ]
+        swap = link.row_kind in (">", ">=")
+        at_end = link.row_kind in ("<=", ">=")
+        if swap:
+            operators = [
+                compile_operator(proc, right_types[i], link.lefts[i].type.oid)
+                for i, proc in enumerate(link.procs)
+            ]
+
+        def ordered(lefts: Any, row: Any, e: Env) -> bool | None:
+            rights = cast(row, e) if cast is not None else row
+            for i in range(count):
+                same = equals[i](lefts[i], rights[i], e)
+                if same is None:
+                    return None
+                if not same:
+                    pair = (rights[i], lefts[i]) if swap else (lefts[i], rights[i])
+                    got: bool | None = operators[i](*pair, e)
+                    return got
+            return at_end
+
+        return ordered
+    stop = link.join_or
+
+    def joined(lefts: Any, row: Any, e: Env) -> bool | None:
+        rights = cast(row, e) if cast is not None else row
+        result: bool | None = not stop
+        for i in range(count):
+            got: bool | None = operators[i](lefts[i], rights[i], e)
+            if got is stop:
+                return stop
+            if got is None:
+                result = None
+        return result
+
+    return joined
