@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Sequence
 
@@ -67,6 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def tls_context(config: Config) -> ssl.SSLContext | None:
+    """Return the TLS settings, None when no certificate is configured."""
+    if not config.tls_cert:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(config.tls_cert, config.tls_key)
+    return context
+
+
 async def serve_forever(config: Config) -> None:
     """Serve until SIGTERM or SIGINT, then drain (a second signal stops at once)."""
     database = await Database.open(config)
@@ -83,11 +93,10 @@ async def serve_forever(config: Config) -> None:
             ServerConfig(
                 host=config.host,
                 port=config.port,
+                tls=tls_context(config),
                 max_connections=config.max_connections,
                 max_message_bytes=config.max_message_bytes,
                 authentication_timeout_s=config.authentication_timeout_s,
-                tls_cert=config.tls_cert or None,
-                tls_key=config.tls_key or None,
             ),
         )
         await server.start()

@@ -12,13 +12,14 @@ interrupt (L39). After the durable point of a commit a cancel no longer reaches 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
 from engine.cursors import Cursors
 from engine.dml import make_env
-from engine.eager import eager, settle
+from engine.eager import eager
 from engine.errors import report_of
 from engine.output import encoder_of, field_descriptions, send_rows
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
@@ -42,12 +43,14 @@ from planner.errors import SqlError
 from planner.evaluate import compile_expr
 from planner.parse import Parsed, parse
 from planner.statements import ExecutePrepared, Transaction
-from txn.errors import Deadlock, WriteConflict
+from txn.errors import Deadlock, TxnError, WriteConflict
 
 if TYPE_CHECKING:
     from engine.database import Database
 
 T = TypeVar("T")
+
+log = logging.getLogger("holdfast")
 
 MAX_PORTALS = 1000
 MAX_PREPARED = 10_000
@@ -396,7 +399,7 @@ class Connection:
         retries = replans = 0
         while True:
             try:
-                outcome = await settle(run.run(self, plan, params, out))
+                outcome = await run.run(self, plan, params, out)
                 return outcome, plan
             except Replan:
                 replans += 1
@@ -574,6 +577,14 @@ class Connection:
         self.cursors.close_all()
         self.session.rollback()
         return self.db.session_closed(self)
+
+    async def drop_temporaries(self) -> None:
+        """Drop the session's temporary tables in a transaction of its own (end of session)."""
+        session = self.session
+        try:
+            await session.drop_temporaries()
+        except TxnError as error:
+            log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
     def _touch(self, text: str) -> None:
         session = self.session

@@ -144,8 +144,7 @@ class Cursors:
         top = min(start - 1, len(cursor.kept))
         low = 0 if size is None else max(start - 1 - size, 0)
         rows = cursor.kept[low:top][::-1]
-        reached_start = size is None or start - size <= 0
-        cursor.position = 0 if reached_start else start - size
+        cursor.position = 0 if size is None else max(start - size, 0)
         return rows
 
     def _single(self, cursor: Cursor, start: int, target: int) -> list[RowTuple]:

@@ -30,11 +30,12 @@ from engine.plans import PlanCache
 from engine.rows import RowTuple
 from engine.session import Session
 from engine.settings import REPORTED, Settings, definitions
-from engine.spark.executor import SparkExecutor
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.errors import BackendError, ErrorReport
 from planner.errors import SqlError
 from planner.query import OutputColumn
+from txn.coordinator import TxnOptions
+from txn.durable import StorageConfig
 from txn.store import open_store
 from txn.types import ShardId
 
@@ -94,12 +95,11 @@ class Database:
         Raises txn's DataDirectoryInUse and UnknownFormat.
         """
         store = await open_store(
-            Path(config.data_dir),
-            cache_bytes=config.memory // 8,
-            flush_rows=config.flush_rows,
-            retention_ms=config.retention_s * 1000,
+            StorageConfig(path=Path(config.data_dir), cache_bytes=config.memory // 8),
+            TxnOptions(hot_rows=config.flush_rows, retention_ms=config.retention_s * 1000),
         )
         database = cls(config, store)
+        store.on_failure(database.fail_stop)
         await database._load_catalog()
         database.executors = {
             "index": IndexExecutor(),
@@ -108,12 +108,6 @@ class Database:
                 memory_bytes=config.memory // 3,
                 threads=config.local_threads,
                 queries=config.local_queries,
-            ),
-            "spark": SparkExecutor(
-                master=config.spark_master,
-                start=config.spark_start,
-                memory_bytes=config.memory // 3,
-                work_dir=Path(config.data_dir) / "spark",
             ),
         }
         return database
@@ -174,6 +168,12 @@ class Database:
     def publish(self, catalog: CatalogSnapshot) -> None:
         """Make a committed catalog the current one; called in the tick in which its commit is applied."""
         self.catalog = catalog
+
+    async def start_background(self) -> None:
+        """Start what may take a while without keeping clients waiting (Spark's JVM)."""
+        spark = self.executors.get("spark")
+        if spark is not None:
+            await settle(spark.start_background())
 
     @property
     def database_oid(self) -> int:
@@ -257,7 +257,7 @@ class Database:
             return connection.drop_temporaries()
         return None
 
-    async def fail_stop(self, error: BaseException) -> None:
+    def fail_stop(self, error: Exception) -> None:
         """The log's state is unknown or another server took over: stop serving (promise P2)."""
         log.critical("stopping: %s", error)
         if self.stopping is not None:

@@ -56,11 +56,12 @@ def make_env(ctx: ExecContext) -> Env:
 class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
 
-    __slots__ = ("checks", "not_null", "oid", "relation", "shard", "stored", "width")
+    __slots__ = ("checks", "not_null", "oid", "relation", "settings", "shard", "stored", "width")
 
     def __init__(self, relation: RelationDef, session: Session) -> None:
         """Compile the table's checks."""
         self.relation = relation
+        self.settings = session.codec_settings
         self.oid = relation.oid
         self.shard = ShardId(relation.oid)
         self.width = len(relation.columns)
@@ -84,7 +85,7 @@ class TableShape:
                         "23502",
                         f'null value in column "{name}" of relation "{self.relation.name}" '
                         "violates not-null constraint",
-                        detail=self.failing_row(row, env),
+                        detail=self.failing_row(row),
                         schema=self.relation.schema,
                         table=self.relation.name,
                         column=name,
@@ -95,13 +96,13 @@ class TableShape:
                     raise SqlError(
                         "23514",
                         f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
-                        detail=self.failing_row(row, env),
+                        detail=self.failing_row(row),
                         schema=self.relation.schema,
                         table=self.relation.name,
                         constraint=name,
                     )
 
-    def failing_row(self, row: Row, env: Env) -> str:
+    def failing_row(self, row: Row) -> str:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""
         shown = []
         for position, oid in self.stored:
@@ -109,7 +110,7 @@ class TableShape:
             if value is None:
                 shown.append("null")
                 continue
-            text = text_output(oid, value, env.session.codec_settings)
+            text = text_output(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         return f"Failing row contains ({', '.join(shown)})."
@@ -390,7 +391,7 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
         only = slots[0]
         assert only is not None
         return lambda row: (row[only],)
-    pick = itemgetter(*slots)  # type: ignore[arg-type]
+    pick = itemgetter(*slots)
     return lambda row: pick(row)
 
 

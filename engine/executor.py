@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 class Session(Protocol):
     """What functions may ask of the session (registry rows with ``needs_session``)."""
 
-    catalog: Catalog
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog the statement sees."""
 
     @property
     def codec_settings(self) -> CodecSettings:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from engine import run as runner
-from engine.eager import settle
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import choose_route, collect, compiled_query
@@ -66,7 +65,7 @@ async def run_explain(
         lines = session.db.executors[route.executor].explain(executable)
     if options.get("analyze", "off") in ("on", "true", "1", ""):
         started = session.clock_time_us()
-        result = await settle(runner.run(conn, inner, params, out))
+        result = await runner.run(conn, inner, params, out)
         if isinstance(result, Rows):
             facts["Actual Rows"] = len(await collect(session, result.result))
         elif isinstance(result, Command):

@@ -19,7 +19,7 @@ from planner.query import OutputColumn
 class Encoder:
     """Encodes batches of one result shape in one set of formats."""
 
-    __slots__ = ("_columnar", "_make_columnar", "rows")
+    __slots__ = ("_columnar", "_shape", "rows")
 
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
@@ -28,14 +28,14 @@ class Encoder:
             oids, formats, settings
         )
         self._columnar: Callable[[Any], tuple[bytes, int]] | None = None
-        self._make_columnar = lambda: batch_encoder(oids, formats, settings)
+        self._shape = (oids, formats, settings)
 
     def batch(self, batch: RowBatch) -> tuple[Any, int]:
         """Return framed DataRow messages of a batch and their number."""
         if batch.rows is not None:
             return self.rows(batch.rows)
         if self._columnar is None:
-            self._columnar = self._make_columnar()
+            self._columnar = batch_encoder(*self._shape)
         return self._columnar(batch.arrow)
 
 
@@ -71,7 +71,7 @@ def encoder_of(
     plan: Plan, columns: tuple[OutputColumn, ...], formats: tuple[int, ...], session: Session
 ) -> Encoder:
     """Return the encoder of a plan's result, cached with the plan per formats and settings."""
-    key = (columns, formats, session.codec_settings.output_key)
+    key = (columns, formats, session.codec_settings)
     encoder = plan.encoders.get(key)
     if encoder is None:
         oids = tuple(column.type.oid for column in columns)

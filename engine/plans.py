@@ -12,16 +12,22 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from planner.query import OutputColumn
-from planner.statements import BoundStatement
+from planner.evaluate import Env, Shared, compile_expr
+from planner.statements import BoundStatement, StatementClass
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
 
 
+_CACHED = frozenset(
+    (StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE)
+)
+
+
 class Plan:
     """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
 
-    __slots__ = ("bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version", "refused")
+    __slots__ = ("bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version", "_stable")
 
     def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
         """Make a plan bound against ``catalog``."""
@@ -29,9 +35,29 @@ class Plan:
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.compiled: dict[str, Any] = {}
-        self.refused: dict[str, Exception] = {}
+        self._stable: list[Any] | None = None
         self.dml: Any = None
         self.encoders: dict[Any, Any] = {}
+
+    @property
+    def cacheable(self) -> bool:
+        """Whether the plan may be shared: utility statements are cheap to bind and often depend on state."""
+        return self.bound.class_ in _CACHED
+
+    @property
+    def retryable(self) -> bool:
+        """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
+        return not self.bound.volatile and self.bound.class_ in _CACHED
+
+    def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values of the statement's stable expressions, in the order of their parameters."""
+        functions = self._stable
+        if functions is None:
+            functions = self._stable = [compile_expr(expr) for expr in self.bound.stable]
+        values = params
+        for function in functions:
+            values = (*values, function((), Env(values, session, shared=Shared())))
+        return values[len(params) :]
 
     @property
     def columns(self) -> tuple[OutputColumn, ...] | None:

@@ -126,7 +126,7 @@ def context(
         virtual=session.db.virtual,
         params=params,
         for_update=for_update,
-        cancelled=session.cancel_flag,
+        cancelled=session.cancelled,
     )
 
 

@@ -57,17 +57,17 @@ async def run(
         raise SqlError(
             "25P02", "current transaction is aborted, commands ignored until end of transaction block"
         )
-    kind = type(statement)
     if plan.bound.class_ in _NEEDS_TXN:
         session.ensure_txn().next_statement()
-    if kind is st.QueryStatement:
+    if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
-    if kind is q.Update:
+    if isinstance(statement, q.Update):
         return await run_update(session, plan, statement, params)
-    if kind is q.Insert:
+    if isinstance(statement, q.Insert):
         return await run_insert(session, plan, statement, params)
-    if kind is q.Delete:
+    if isinstance(statement, q.Delete):
         return await run_delete(session, plan, statement, params)
+    kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:
         await session.start_ddl(plan)
@@ -349,6 +349,13 @@ async def _discard(
     return Command(f"DISCARD {statement.what.upper()}")
 
 
+async def _skip(
+    conn: Connection, plan: Plan, statement: st.Skip, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    conn.session.notice(statement.notice)
+    return Command(plan.bound.tag)
+
+
 # --- maintenance --------------------------------------------------------------------------------
 
 
@@ -369,6 +376,7 @@ async def _maintenance(
 
 
 _UTILITY: dict[type, Handler] = {
+    st.Skip: _skip,
     st.Explain: explain.run_explain,
     st.Copy: copy.run_copy,
     st.Transaction: _transaction,

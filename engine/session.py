@@ -11,16 +11,16 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
-from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey
+from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.eager import settle
 from engine.plans import Plan
 from engine.settings import Settings
 from engine.txn_block import BlockEvent, BlockState, next_state
 from pgwire.backend import Responder
-from pgwire.codecs.registry import CodecSettings
+from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
 from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
@@ -42,6 +42,20 @@ _NOTICE_RANK = {
 
 class Replan(Exception):  # noqa: N818 - a signal, not a failure
     """The statement's plan no longer fits the catalog: bind it again and run that."""
+
+
+class CancelFlag:
+    """What long loops poll: has the running statement been cancelled?"""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        """Look at ``session``."""
+        self._session = session
+
+    def is_set(self) -> bool:
+        """Return whether a cancel or timeout is pending."""
+        return bool(self._session.cancel_requested)
 
 
 class Savepoint:
@@ -99,6 +113,7 @@ class Session:
         self.query_text = ""
         self.activity = "idle"
         self.cancel_requested = ""
+        self.cancelled = CancelFlag(self)
         self._key_generation = -1
         self._plan_key: tuple[object, ...] = ()
         self._codec: CodecSettings | None = None
@@ -215,11 +230,11 @@ class Session:
         get = self.settings.get
         style, order = get("datestyle").split(", ")
         self._codec = CodecSettings(
-            date_style=style,
-            date_order=order,
-            interval_style=get("intervalstyle"),
+            date_style=cast(DateStyle, style),
+            date_order=cast(DateOrder, order),
+            interval_style=cast(IntervalStyle, get("intervalstyle")),
             time_zone=get("timezone"),
-            bytea_output=get("bytea_output"),
+            bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
             extra_float_digits=int(get("extra_float_digits")),
             now_us=self.transaction_time_us,
         )
@@ -257,6 +272,24 @@ class Session:
     def warning(self, message: str, sqlstate: str = "01000") -> None:
         """Send a WARNING."""
         self.notice(message, severity="WARNING", sqlstate=sqlstate)
+
+    @property
+    def bind_settings(self) -> CodecSettings:
+        """Settings literals are read under."""
+        return self.codec_settings
+
+    @property
+    def in_own_ddl(self) -> bool:
+        """True when the transaction sees a catalog of its own: its plans must not be shared."""
+        return self.txn is not None and self._catalog is not self._base_catalog
+
+    @property
+    def role_oid(self) -> int:
+        """Oid of the current user."""
+        role = self.catalog.role(self.user)
+        if role is None:
+            raise SqlError("42704", f'role "{self.user}" does not exist')
+        return role.oid
 
     # -- transactions ------------------------------------------------------------------------------
 
@@ -367,6 +400,15 @@ class Session:
             self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
         self.state = next_state(self.state, BlockEvent.ERROR)
 
+    def restart(self) -> None:
+        """Drop the implicit transaction so that its only statement can run again on a fresh snapshot."""
+        if self.txn is not None:
+            self.txn.rollback()
+            self.txn = None
+        self._used.clear()
+        self._ddl_staged = False
+        self.state = BlockState.IDLE
+
     # -- savepoints --------------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
@@ -442,6 +484,28 @@ class Session:
         self._adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
+
+    async def drop_temporaries(self) -> None:
+        """Drop the session's temporary tables and their schema, and commit."""
+        txn = self.ensure_txn()
+        shard = ShardId(CATALOG_SHARD)
+        try:
+            await settle(txn.begin_write([shard]))
+            await settle(txn.lock_table(shard, "X"))
+            self._adopt_catalog()
+            schema = self._catalog.schema(self.temp_schema)
+            mine = [r for r in self._catalog.user_relations() if r.schema == self.temp_schema]
+            for relation in mine:
+                if relation.kind == "r":
+                    await settle(txn.drop_shard(ShardId(relation.oid)))
+            deletes = [key_of(r) for r in mine]
+            if schema is not None:
+                deletes.append(key_of(schema))
+            await self.change_catalog([], deletes)
+        except BaseException:
+            self.rollback()
+            raise
+        await self.commit()
 
     async def change_catalog(
         self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()

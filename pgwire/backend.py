@@ -86,6 +86,9 @@ class Responder(Protocol):
     def copy_data(self, data: bytes | bytearray | memoryview) -> None:
         """Queue one CopyData message (copied)."""
 
+    def copy_rows(self, framed: bytes | bytearray | memoryview) -> None:
+        """Queue CopyData messages that are framed already, one per row (see pgwire.codecs.copy_out)."""
+
     def copy_done(self) -> None:
         """Queue CopyDone."""
 

@@ -184,6 +184,14 @@ class WireResponder:
         if self._size >= WRITE_BYTES:
             self.flush()
 
+    def copy_rows(self, framed: bytes | bytearray | memoryview) -> None:
+        """Queue framed CopyData messages. ``framed`` must not change afterwards: it is not copied."""
+        self._connection.advance(100)
+        self._out.append(framed)
+        self._size += len(framed)
+        if self._size >= WRITE_BYTES:
+            self.flush()
+
     def copy_done(self) -> None:
         """Queue CopyDone."""
         self._connection.advance(99)

@@ -89,7 +89,7 @@ def pg_indexes(session: Session) -> Iterator[RowDict]:
         for index in item.indexes:
             yield {
                 "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
-                "indexdef": index_definition(item, index),
+                "indexdef": index_definition(index, item),
             }  # fmt: skip
 
 

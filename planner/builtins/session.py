@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class EvalSession(Protocol):
     """The session as functions see it; ``engine.executor.Session`` documents each member."""
 
-    catalog: Catalog
+    @property
+    def catalog(self) -> Catalog:
+        """Return the catalog the statement sees."""
 
     @property
     def codec_settings(self) -> CodecSettings:
