@@ -299,10 +299,11 @@ class Session:
         return self._after_failure()
 
     async def _after_failure(self) -> None:
-        """Tell the backend about an error it did not report itself; a simple message also ends."""
+        """Tell the backend about an error it did not report itself; a message that ends a batch also syncs."""
+        ends_batch = self.connection.state in (State.SIMPLE, State.SYNCING)
         try:
             await _settled(self.backend.failed())
-            if self.connection.state is State.SIMPLE:
+            if ends_batch:
                 try:
                     await _settled(self.backend.sync())
                 except BackendError as error:
@@ -311,7 +312,7 @@ class Session:
             LOG.error("session %d cannot roll back", self.pid, exc_info=error)
             self._leave(dataclasses.replace(INTERNAL_ERROR, severity="FATAL"))
             return
-        if self.connection.state is State.SIMPLE:
+        if ends_batch:
             self._ready()
 
     def _ready(self) -> None:
@@ -408,11 +409,14 @@ class Session:
         return None
 
     def _on_sync(self, data: bytes, start: int, stop: int) -> Step | None:
+        if start != stop:  # it still ends the batch, which fails
+            self.connection.error(
+                ErrorReport(severity="ERROR", sqlstate="08P01", message="invalid message format")
+            )
+            return self._after_failure()
         pending = self.backend.sync()
         if pending is not None:
             return self._await_ready(pending)
-        if start != stop:
-            decode.nothing(data, start, stop)
         self._ready()
         return None
 
