@@ -54,13 +54,24 @@ from planner.facts import (
 from planner.polymorphic import POLYMORPHIC, consistent
 from planner.query import (
     ArrayCoerce,
+    BooleanTest,
+    BoolExpr,
     CoerceTypmod,
     CoerceViaIO,
     Const,
+    DistinctExpr,
     Expr,
+    FieldSelect,
     FuncExpr,
+    NullIf,
+    NullTest,
+    OpExpr,
     Param,
     RelabelType,
+    RowCompare,
+    ScalarArrayOp,
+    SubLink,
+    Subscript,
     Var,
 )
 from planner.typefacts import STRING, category, element_of, format_type, is_preferred
@@ -214,6 +225,43 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
     return not generic or consistent(sources, targets)
 
 
+_LEFTMOST = (
+    FuncExpr, OpExpr, DistinctExpr, NullIf, ScalarArrayOp, BoolExpr, RelabelType, CoerceViaIO, CoerceTypmod,
+    ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare,
+)  # fmt: skip
+
+
+def location(expr: Expr) -> Span | None:
+    """Return where an error about the whole of ``expr`` points: its leftmost part, as PostgreSQL does.
+
+    (A node's own span is its operator or first token.) Constructs with brackets of their own begin there.
+    """
+    if isinstance(expr, FieldSelect | Subscript):
+        return location(expr.arg)
+    if not isinstance(expr, _LEFTMOST):
+        return expr.span
+    found = expr.span
+    for child in _operands(expr):
+        span = location(child)
+        if span is not None and (found is None or span.start < found.start):
+            found = span
+    return found
+
+
+def _operands(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, FuncExpr | OpExpr | BoolExpr):
+        return expr.args
+    if isinstance(expr, DistinctExpr | NullIf):
+        return (expr.left, expr.right)
+    if isinstance(expr, ScalarArrayOp):
+        return (expr.scalar, expr.array)
+    if isinstance(expr, SubLink | RowCompare):
+        return expr.lefts
+    if isinstance(expr, RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce | NullTest | BooleanTest):
+        return (expr.arg,)
+    return ()
+
+
 # --- building coerced expressions -----------------------------------------------------------------
 
 
@@ -230,7 +278,7 @@ def coerce(
         raise SqlError(
             "42846",
             f"cannot cast type {format_type(expr.type.oid)} to {format_type(target.oid)}",
-            span=span or expr.span,
+            span=span or location(expr),
         )
     return result
 
@@ -468,7 +516,7 @@ def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
         "42804",
         f"{construct} types {format_type(before)} and {format_type(exprs[offender].type.oid)} "
         "cannot be matched",
-        span=exprs[offender].span,
+        span=location(exprs[offender]),
     )
 
 
@@ -486,7 +534,7 @@ def coerce_to_common(expr: Expr, oid: int, construct: str, env: CoerceEnv) -> Ex
         raise SqlError(
             "42846",
             f"{construct} could not convert type {format_type(expr.type.oid)} to {format_type(oid)}",
-            span=expr.span,
+            span=location(expr),
         )
     return coerce_type(expr, SqlType(oid), CastContext.IMPLICIT, env)
 
@@ -514,7 +562,7 @@ def coerce_to_specific(expr: Expr, oid: int, construct: str, env: CoerceEnv) -> 
                 "42804",
                 f"argument of {construct} must be type {format_type(oid)}, "
                 f"not type {format_type(expr.type.oid)}",
-                span=expr.span,
+                span=location(expr),
             )
         expr = coerced
     return expr

@@ -82,7 +82,7 @@ def check_column_type(column: str, type_: SqlType, span: Span | None = None) -> 
     """Refuse types no column can have: 42P16 for pseudo-types, 0A000 for those outside the value domain."""
     fact = facts().types.get(type_.oid)
     if fact is not None and fact.kind == "p":
-        raise SqlError("42P16", f'column "{column}" has pseudo-type {format_type(type_.oid)}', span=span)
+        raise SqlError("42P16", f'column "{column}" has pseudo-type {format_type(type_.oid)}')
     if (element_of(type_.oid) or type_.oid) not in _STORABLE:
         raise not_supported(f"column type {format_type(type_.oid)}", span=span)
 

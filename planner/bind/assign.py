@@ -17,7 +17,7 @@ from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
-from planner.casts import CastContext, CoerceEnv, try_coerce
+from planner.casts import CastContext, CoerceEnv, location, try_coerce
 from planner.catalog import ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
@@ -64,14 +64,18 @@ def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> Rela
     return relation
 
 
-def target_column(relation: RelationDef, node: ast.TargetColumn) -> ColumnDef:
-    """Return the column that ``node`` names; 42703 for unknown ones, 0A000 for parts and system columns."""
+def target_column(relation: RelationDef, node: ast.TargetColumn, *, inserting: bool = False) -> ColumnDef:
+    """Return the column that ``node`` names.
+
+    Raises SqlError 42703 for unknown ones (to INSERT system columns are unknown, too), 0A000 for parts of columns
+    and, in UPDATE, system columns.
+    """
     for column in relation.columns:
         if column.name == node.name and not column.dropped:
             if node.steps:
                 raise not_supported("assignment to an array element or a field of a column", span=node.span)
             return column
-    if node.name in SYSTEM_COLUMNS:
+    if node.name in SYSTEM_COLUMNS and not inserting:
         raise SqlError("0A000", f'cannot assign to system column "{node.name}"', span=node.span)
     raise SqlError(
         "42703", f'column "{node.name}" of relation "{relation.name}" does not exist', span=node.span
@@ -90,7 +94,7 @@ def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
             f'column "{column.name}" is of type {format_type(type_.oid)} but expression is of type '
             f"{format_type(expr.type.oid)}",
             hint="You will need to rewrite or cast the expression.",
-            span=expr.span,
+            span=location(expr),
         )
     return coerced
 
@@ -207,11 +211,7 @@ def complete_assignments(
     for item in bound:
         column = target_column(relation, item.node)
         if column.attnum in seen:
-            raise SqlError(
-                "42601",
-                f'multiple assignments to same column "{column.name}"',
-                span=item.node.span,
-            )
+            raise SqlError("42601", f'multiple assignments to same column "{column.name}"')
         seen.add(column.attnum)
         if item.value is not None and column.generated:
             raise SqlError(

@@ -18,9 +18,10 @@ from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_boolean
+from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, option_text, redundant
 from planner.bind.stored import column_default, table_scope
+from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.query import QueryExpr
@@ -41,15 +42,16 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
         return _query(context, node)
     reference = node.relation
     assert reference is not None
-    relation = context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+    relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     _check_relation(relation, node.is_from)
     columns = _columns(relation, node.columns)
-    options = _options(node, [column.name for column in columns])
+    options = _options(node, [column.name for column in columns], relation)
     where = None
     if node.where is not None:
         if not node.is_from:
             raise SqlError("42601", "WHERE clause not allowed with COPY TO", span=node.span)
-        where = bind_boolean(table_scope(context, relation), node.where, "COPY WHERE")
+        condition = bind_clause(table_scope(context, relation), node.where, "COPY WHERE")
+        where = coerce_to_boolean(condition, "WHERE", context.env)
     defaults = []
     if node.is_from:
         listed = {column.attnum for column in columns}
@@ -108,7 +110,13 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
     if what == "index":
         raise SqlError("42809", f'"{relation.name}" is an index')
     if is_from:
-        raise SqlError("42809", f'cannot copy to {what} "{relation.name}"')
+        raise SqlError(
+            "42809",
+            f'cannot copy to {what} "{relation.name}"',
+            hint="To enable copying to a view, provide an INSTEAD OF INSERT trigger."
+            if what == "view"
+            else None,
+        )
     raise SqlError(
         "42809",
         f'cannot copy from {what} "{relation.name}"',
@@ -140,7 +148,9 @@ def _columns(relation: RelationDef, names: Sequence[str]) -> list[ColumnDef]:
 # --- options --------------------------------------------------------------------------------------
 
 
-def _options(node: ast.Copy, columns: Sequence[str]) -> dict[str, object]:
+def _options(
+    node: ast.Copy, columns: Sequence[str], relation: RelationDef | None = None
+) -> dict[str, object]:
     found: dict[str, object] = {}
     for option in node.options:
         name = option.name
@@ -152,7 +162,7 @@ def _options(node: ast.Copy, columns: Sequence[str]) -> dict[str, object]:
     force: dict[str, frozenset[int]] = {}
     for name in ("force_quote", "force_not_null", "force_null"):
         if name in found:
-            force[name] = _positions(name, found[name], columns)
+            force[name] = _positions(name, found[name], columns, relation)
             found[name] = force[name]
     codec = CopyOptions(
         format=_format(found.get("format", "text")),
@@ -187,12 +197,17 @@ def _header(value: object) -> bool | Literal["match"]:
     return "match" if value == "match" else bool(value)
 
 
-def _positions(option: str, names: object, columns: Sequence[str]) -> frozenset[int]:
+def _positions(
+    option: str, names: object, columns: Sequence[str], relation: RelationDef | None
+) -> frozenset[int]:
     if names == "*":
         return frozenset(range(len(columns)))
     positions: set[int] = set()
     for name in names if isinstance(names, tuple) else ():
         if name not in columns:
+            if relation is None or all(column.name != name for column in relation.live):
+                of = f' of relation "{relation.name}"' if relation is not None else ""
+                raise SqlError("42703", f'column "{name}"{of} does not exist')
             raise SqlError("42P10", f'{option.upper()} column "{name}" not referenced by COPY')
         positions.add(columns.index(name))
     return frozenset(positions)

@@ -16,6 +16,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.options import boolean_option, check_storage_options
 from planner.bind.table import (
+    PLURALS,
     Default,
     TableParts,
     add_column,
@@ -139,11 +140,11 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023; 0A000 for expressions, predicates and other methods.
     """
     reference = node.relation
-    table = context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+    table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     _indexable_relation(table)
     method = _method(node.method)
     if node.where is not None:
-        raise not_supported("partial indexes", span=node.where.span)
+        raise not_supported("a partial index", span=node.where.span)
     check_tablespace(node.tablespace)
     check_storage_options(node.options, method)
     if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
@@ -171,8 +172,10 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
 
 
 def _indexable_relation(table: RelationDef) -> None:
+    if table.kind == "i":
+        raise SqlError("42809", f'"{table.name}" is an index')
     if table.kind != "r":
-        what = {"v": "views", "i": "indexes", "S": "sequences"}[table.kind]
+        what = PLURALS[table.kind]
         raise SqlError(
             "42809",
             f'cannot create index on relation "{table.name}"',
@@ -213,7 +216,7 @@ class _IndexColumn(NamedTuple):
 
 def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
     if element.expr is not None:
-        raise not_supported("expression indexes", span=element.span or element.expr.span)
+        raise not_supported("an expression index", span=element.span or element.expr.span)
     for column in table.live:
         if column.name == element.name:
             return column
@@ -227,7 +230,7 @@ def _index_column(table: RelationDef, element: ast.IndexElement, method: str) ->
     if element.collation:
         check_collation(element.collation, element.span)
     if element.opclass_options:
-        raise not_supported("operator class parameters", span=element.span)
+        raise not_supported("an operator class parameter", span=element.span)
     if element.opclass:
         _check_opclass(element.opclass, method, element.span)
     else:
@@ -258,6 +261,8 @@ _HARMLESS_ACTIONS = frozenset(
 _COLUMN_TUNING = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression")
 )
+# unknown types and options are found while the text is at hand
+_PLACED = frozenset(("42704", "42601", "22023", "0A000"))
 _KINDS = {"table": ("r", "v", "i"), "view": ("v",), "index": ("i", "r")}
 _ARTICLES = {"table": "a table", "view": "a view", "index": "an index"}
 _VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
@@ -283,7 +288,12 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
     for action in node.actions:
         if relation.kind != "r" and action.kind not in _VIEW_ACTIONS:
             raise _wrong_kind(relation, action)
-        bound, current = _action(context, current, action)
+        try:
+            bound, current = _action(context, current, action)
+        except SqlError as error:
+            if error.sqlstate not in _PLACED:
+                error.span = None  # as PostgreSQL, which binds these without the statement's text
+            raise
         if bound is not None:
             actions.append(bound)
     return st.AlterTable(table=relation.oid, actions=tuple(actions))
@@ -292,11 +302,11 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
 def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> RelationDef | None:
     if if_exists and context.find_relation(reference.schema, reference.name) is None:
         return None
-    return context.relation(reference.schema, reference.name, reference.span, catalog=reference.catalog)
+    return context.relation(reference.schema, reference.name, catalog=reference.catalog)
 
 
 def _wrong_kind(relation: RelationDef, action: ast.AlterAction) -> SqlError:
-    plural = {"v": "views", "i": "indexes", "S": "sequences"}[relation.kind]
+    plural = PLURALS[relation.kind]
     word = _ACTION_WORDS.get(action.kind, action.kind.upper())
     return SqlError(
         "42809",
@@ -504,9 +514,7 @@ def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:
     """TRUNCATE. Raises SqlError 42P01, 42809 (not a table), 42501 (a system catalog)."""
     tables: list[int] = []
     for reference in node.relations:
-        relation = context.relation(
-            reference.schema, reference.name, reference.span, catalog=reference.catalog
-        )
+        relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind != "r":
             raise SqlError("42809", f'"{relation.name}" is not a table')
         if relation.virtual:

@@ -91,6 +91,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     on_conflict = (
         _on_conflict(context, node.on_conflict, relation, scope) if node.on_conflict is not None else None
     )
+    if on_conflict is not None and on_conflict.action == "update":
+        scope.add_range(table_range(relation, "excluded"))  # for the hint only: it is not visible
     targets, outputs = _returning(scope, node.returning)
     return Insert(
         table=relation.oid,
@@ -117,7 +119,7 @@ def _insert_columns(relation: RelationDef, nodes: Sequence[ast.TargetColumn]) ->
     columns: list[ColumnDef] = []
     seen: set[int] = set()
     for node in nodes:
-        column = target_column(relation, node)
+        column = target_column(relation, node, inserting=True)
         if column.attnum in seen:
             raise SqlError("42701", f'column "{node.name}" specified more than once', span=node.span)
         seen.add(column.attnum)
@@ -148,14 +150,21 @@ def _insert_source(
     )
     if plain:
         assert isinstance(query, ast.Values)
-        return _insert_values(context, node, query, columns)
+        return _insert_values(context, node, query, relation, columns)
     merged = _merged_with(node.with_, query.with_)
     if merged is not query.with_:
         query = replace(query, with_=merged)
-    bound = bind_query(context, query, resolve_unknowns=False)
+    bound = bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
     spans = _output_spans(query, len(bound.columns))
     columns = _match_counts(node, columns, spans, row=None)
     return _converted(context, bound, columns, spans), columns
+
+
+def _hidden_target(context: BindContext, node: ast.Insert, relation: RelationDef) -> Scope:
+    """Return a level around the source that has the target but shows nothing: hints speak of it."""
+    scope = Scope(context=context)
+    scope.add_range(table_range(relation, node.relation.alias.name if node.relation.alias else ""))
+    return scope
 
 
 def _output_spans(query: ast.QueryNode, count: int) -> list[Span | None]:
@@ -192,10 +201,14 @@ def _match_counts(
 
 
 def _insert_values(
-    context: BindContext, node: ast.Insert, query: ast.Values, columns: list[ColumnDef]
+    context: BindContext,
+    node: ast.Insert,
+    query: ast.Values,
+    relation: RelationDef,
+    columns: list[ColumnDef],
 ) -> tuple[QueryExpr, list[ColumnDef]]:
     """Bind ``VALUES``: each cell is converted straight to its column's type."""
-    scope = Scope(context=context)
+    scope = Scope(context=context, parent=_hidden_target(context, node, relation))
     if node.with_ is not None:
         bind_with(scope, node.with_)
     single = len(query.rows) == 1
@@ -384,7 +397,7 @@ def _arbiters(context: BindContext, node: ast.OnConflict, relation: RelationDef)
         name = element.name or element.expr.names[-1]  # type: ignore[union-attr]
         column = next((c for c in relation.live if c.name == name), None)
         if column is None:
-            raise SqlError("42703", f'column "{name}" does not exist', span=element.span)
+            raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
         wanted.add(column.attnum)
     if node.element_where is not None:
         bind_boolean(table_scope(context, relation), node.element_where, "INDEX WHERE")

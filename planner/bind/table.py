@@ -34,6 +34,7 @@ from planner.types import SqlType
 from planner.walk import walk
 
 MAX_COLUMNS = 1600
+PLURALS = {"r": "tables", "v": "views", "i": "indexes", "S": "sequences"}
 DEFAULT_COLLATION, C_COLLATION = 100, 950
 _BTREE, _HASH = 403, 405
 
@@ -190,15 +191,15 @@ def bound_default(context: BindContext, node: ast.Expression, column: str, type_
 
 
 _REFUSED = {
-    "foreign key": "FOREIGN KEY constraints",
-    "exclude": "EXCLUDE constraints",
-    "exclusion": "EXCLUDE constraints",
-    "generated": "generated columns",
-    "identity": "identity columns",
-    "deferrable": "DEFERRABLE constraints",
-    "attr deferrable": "DEFERRABLE constraints",
-    "deferred": "INITIALLY DEFERRED constraints",
-    "attr deferred": "INITIALLY DEFERRED constraints",
+    "foreign key": "FOREIGN KEY",
+    "exclude": "EXCLUDE",
+    "exclusion": "EXCLUDE",
+    "generated": "GENERATED ALWAYS AS (...) STORED",
+    "identity": "GENERATED ... AS IDENTITY",
+    "deferrable": "DEFERRABLE",
+    "attr deferrable": "DEFERRABLE",
+    "deferred": "INITIALLY DEFERRED",
+    "attr deferred": "INITIALLY DEFERRED",
 }
 _HARMLESS = frozenset(
     ("not deferrable", "immediate", "attr not deferrable", "attr immediate", "attr enforced", "enforced")
@@ -209,9 +210,7 @@ def refuse_constraint(constraint: ast.Constraint) -> None:
     """Raise 0A000 for a kind of constraint that is not supported; attributes without effect pass."""
     if constraint.kind in _HARMLESS:
         return
-    raise not_supported(
-        _REFUSED.get(constraint.kind, f"{constraint.kind.upper()} constraints"), span=constraint.span
-    )
+    raise not_supported(_REFUSED.get(constraint.kind, constraint.kind.upper()), span=constraint.span)
 
 
 def _check_check(constraint: ast.Constraint) -> None:
@@ -222,7 +221,7 @@ def _check_check(constraint: ast.Constraint) -> None:
 
 def _check_deferral(constraint: ast.Constraint) -> None:
     if constraint.deferrable or constraint.initially_deferred:
-        raise not_supported("DEFERRABLE constraints", span=constraint.span)
+        raise not_supported("DEFERRABLE", span=constraint.span)
 
 
 # --- keys and checks ------------------------------------------------------------------------------
@@ -334,7 +333,12 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     source = node.relation
     relation = context.relation(source.schema, source.name, source.span, catalog=source.catalog)
     if relation.kind not in ("r", "v"):
-        raise SqlError("42809", f'relation "{relation.name}" is invalid in LIKE clause', span=source.span)
+        raise SqlError(
+            "42809",
+            f'relation "{relation.name}" is invalid in LIKE clause',
+            detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
+            span=source.span,
+        )
     words = node.including
     every = "all" in words
     for column in relation.live:
@@ -454,8 +458,12 @@ def check_columns(columns: Sequence[st.ColumnSpec]) -> None:
 
 def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
     """Refuse two constraints with one written name: 42710."""
+    written = [check.name for check in checks if check.name is not None]
+    for name in written:
+        if written.count(name) > 1:
+            raise SqlError("42710", f'check constraint "{name}" already exists')
     seen: set[str] = set()
-    for name in (*(key.name for key in parts.keys), *(check.name for check in checks)):
+    for name in (*(key.name for key in parts.keys), *written):
         if name is None:
             continue
         if name in seen:

@@ -268,7 +268,7 @@ def bind_drop_role(context: BindContext, node: ast.DropRole) -> st.RoleStatement
     """DROP ROLE, USER, GROUP."""
     for role in node.roles:
         if role.special:
-            raise SqlError("22023", "cannot use special role specifier in DROP ROLE", span=role.span)
+            raise SqlError("22023", "cannot use special role specifier in DROP ROLE")
     return st.RoleStatement(
         action="drop",
         names=tuple(role.name for role in node.roles),
