@@ -3,6 +3,7 @@
     <data>/lock, FORMAT      ownership and format of the directory
     <data>/log.sqlite        consensus: epoch, registers (oracle bound, manifests), the log
     <data>/blobs/<shard>/    parts, sidecars, ends
+    <data>/blobs/txn/        large write sets, until the log is trimmed past them
 
 A start, in this order (A38-A40, U2, L10)::
 
@@ -25,7 +26,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from txn.columns import column_arrays, column_fields
-from txn.encode import decode_batch
+from txn.encode import FORMAT_BYTE, decode_entry
 from txn.errors import Fenced, TxnError
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, take_leadership
@@ -102,6 +103,8 @@ class DurableLog:
         self.cache = cache
         self.committer = Committer(log, oracle)
         self.committer.noted = self._note
+        self.committer.spill = self._spill
+        self.committer.unspill = blob.delete
         self._consensus = consensus
         self._offload = offload
         self._ids = ids
@@ -115,6 +118,7 @@ class DurableLog:
         # must cover because such a part has been replaced: replaying it would bring the part back.
         self._loaded: dict[str, tuple[ShardId, int]] = {}
         self._must_cover: dict[ShardId, int] = {}
+        self._spilled: dict[str, int] = {}  # blobs of large write sets -> the entry that names them
         self._replayed = False
         self._sweeper: asyncio.Task[None] | None = None
         self._closed = False
@@ -196,10 +200,10 @@ class DurableLog:
         """
         uncovered = Uncovered(self._store.current, lambda part: self.blob.local_path(f"{part}.parquet"))
         log_map = self._txns.map
-        async for seq, whole in read_entries(self._consensus, log_map):
+        async for seq, whole, blobs in read_entries(self._consensus, self.blob, log_map):
             batch = uncovered.cut(seq, whole)
+            self._note(batch or Batch(epoch=whole.epoch), seq, blobs)
             if batch is not None:
-                self._note(batch, seq)
                 yield seq, batch
         for shard, manifest in self._store.current.items():
             log_map.flushed(shard, manifest.flushed_through)
@@ -213,7 +217,9 @@ class DurableLog:
         self.committer.start()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(self._referenced()))
 
-    def _note(self, batch: Batch, seq: int) -> None:
+    def _note(self, batch: Batch, seq: int, blobs: list[str]) -> None:
+        for name in blobs:
+            self._spilled[name] = seq
         for write_set in batch.writes:
             for writes in write_set.shards:
                 for part in writes.parts:
@@ -223,6 +229,12 @@ class DurableLog:
                 loaded = self._loaded.get(name)
                 if loaded is not None:
                     self._must_cover[swap.shard] = max(self._must_cover.get(swap.shard, 0), loaded[1])
+
+    async def _spill(self, data: bytes) -> str:
+        """Write a large write set to a blob and return its name."""
+        name = f"txn/{self.epoch}-{self._ids.next_id()}.ops"
+        await self.blob.put(name, FORMAT_BYTE + data)
+        return name
 
     # -- parts -------------------------------------------------------------------------------------
 
@@ -333,6 +345,9 @@ class DurableLog:
         """Trim the log, then remove the registers of shards that it no longer mentions."""
         try:
             first = await tidy(self._txns, everything=everything)
+            for name in [n for n, seq in self._spilled.items() if seq < first]:
+                await self.blob.delete(name)
+                del self._spilled[name]
             for shard, manifest in list(self._store.current.items()):
                 if manifest.forgotten and manifest.flushed_through < first:
                     await self._store.remove(shard)
@@ -353,7 +368,7 @@ class DurableLog:
 
     def _referenced(self) -> set[str]:
         parts = {p.ref.name for m in self._store.current.values() for p in m.parts}
-        return parts | set(self._loaded)
+        return parts | set(self._loaded) | set(map(part_of_blob, self._spilled))
 
     async def _sweep(self, parts: set[str]) -> None:
         """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names."""
@@ -399,9 +414,9 @@ async def _log_upper(consensus: Consensus, end: int) -> Timestamp:
         entries = await consensus.read_log(seq, 1)
         if not entries or entries[0][0] != seq:
             break
-        batch = decode_batch(entries[0][1])
-        if batch.writes:
-            return Timestamp(batch.writes[-1].ts + 1)
+        upper = decode_entry(entries[0][1]).upper
+        if upper is not None:
+            return Timestamp(upper + 1)
     return Timestamp(0)
 
 

@@ -73,6 +73,10 @@ class OutOfSpace(TxnError):
     """The commit could not be written for lack of space and was rolled back (53100)."""
 
 
+class StorageError(TxnError):
+    """The device refused a write or a read (58030); a commit that meets this was rolled back."""
+
+
 class CommitUnknown(TxnError):
     """It cannot be told whether the commit is durable (08007); the server must stop."""
 

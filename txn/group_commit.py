@@ -10,6 +10,8 @@
 - Every earlier batch is applied when a batch is formed, so ``validate`` sees the latest state plus what it
   remembers of earlier members of its own batch.
 - The committer never waits for locks: whoever submits holds what it needs.
+- A large write set is encoded piece by piece, so that it does not hold up the loop, and past ``SPILL_BYTES`` it
+  is written to a blob before it joins the queue; the log entry then carries the blob's name (C18).
 - A failed append fails its batch and nothing else, unless the outcome is unknown or the epoch is old: then the
   server must stop, and every later submit says so.
 """
@@ -19,12 +21,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
 
-from txn.encode import encode_entry, encode_write_set, stamp_parts
+from txn.encode import CHUNK_OPS, encode_entry, encode_write_set, encode_write_set_slowly, stamp_parts
 from txn.errors import CommitUnknown, Fenced, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
@@ -33,7 +35,8 @@ from txn.wal.cache import shards_of
 from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
-MAX_BATCH_BYTES = 4 << 20  # a single larger write set still goes, alone
+MAX_BATCH_BYTES = 4 << 20
+SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
 _log = logging.getLogger(__name__)
@@ -49,7 +52,7 @@ class _Member:
 
     validate: Validate | None
     writes: WriteSet | None
-    data: bytes
+    data: bytes | str  # encoded, or the name of the blob that holds it
     committed: asyncio.Future[Timestamp] | None
     swap: PartSwap | None = None
     swapped: asyncio.Future[int] | None = None
@@ -72,14 +75,20 @@ class Committer:
         self._wake: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
-        self._closing = False
+        self._closing = False  # nothing more is accepted
+        self._last = False  # nothing more will come: end when the queue is empty
+        self._preparing: set[asyncio.Task[None]] = set()
+        self.spill: Callable[[bytes], Awaitable[str]] | None = None
+        """Writes an encoded write set to a blob, durably, and returns its name. None: all go inline."""
+        self.unspill: Callable[[str], Awaitable[None]] | None = None
+        """Removes such a blob again: its transaction was refused."""
         self.failed: Exception | None = None
         """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
         self.on_failure: Callable[[Exception], None] | None = None
         self.applier: Applier | None = None
         """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
-        self.noted: Callable[[Batch, int], None] | None = None
-        """Told of every durable batch before the applier (the durable half's own bookkeeping)."""
+        self.noted: Callable[[Batch, int, list[str]], None] | None = None
+        """Told of every durable batch, and the blobs that it names, before the applier."""
         self.after_apply: Callable[[Batch], None] | None = None
         """Runs in the same tick, when ``read_ts`` already covers the batch."""
         self.applied_seq = log.next_seq - 1
@@ -101,13 +110,39 @@ class Committer:
         commit timestamp. Cancelling the future does not take the transaction back.
 
         Raises (at once): TypeError for values outside the value domain; what made the committer stop.
-        Raises (from the future): OutOfSpace, CommitUnknown, Fenced, or what ``validate`` returned.
+        Raises (from the future): OutOfSpace, StorageError, CommitUnknown, Fenced, or what ``validate`` returned.
+        For large write sets TypeError too comes from the future.
         """
         self._accepting()
-        data = encode_write_set(writes)
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        self._enqueue(_Member(validate, writes, data, future))
+        member = _Member(validate, writes, b"", future)
+        if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
+            member.data = data = encode_write_set(writes)
+            if len(data) <= SPILL_BYTES or self.spill is None:
+                self._enqueue(member)
+                return future
+        task = self._loop.create_task(self._prepare(member, writes))
+        self._preparing.add(task)
+        task.add_done_callback(self._preparing.discard)
         return future
+
+    async def _prepare(self, member: _Member, writes: WriteSet) -> None:
+        """Encode a large write set, put it into a blob if need be, and queue it."""
+        try:
+            data = member.data
+            if not data:
+                pieces: list[bytes] = []
+                for piece in encode_write_set_slowly(writes):
+                    pieces.append(piece)
+                    await asyncio.sleep(0)
+                data = b"".join(pieces)
+            if type(data) is bytes and len(data) > SPILL_BYTES and self.spill is not None:
+                data = await self.spill(data)
+            member.data = data
+        except Exception as error:
+            member.fail(error)
+            return
+        self._enqueue(member)
 
     def submit_swap(self, swap: PartSwap, validate: Validate | None = None) -> asyncio.Future[int]:
         """Queue a change of parts; the future gives the log sequence number of its entry, once applied."""
@@ -123,6 +158,9 @@ class Committer:
             raise CommitUnknown("the server is shutting down")
 
     def _enqueue(self, member: _Member) -> None:
+        if self.failed is not None:
+            member.fail(self.failed)
+            return
         self._queue.append(member)
         wake = self._wake
         if wake is not None:
@@ -137,7 +175,7 @@ class Committer:
         try:
             while True:
                 if not queue:
-                    if self._closing:
+                    if self._last:
                         return
                     self._wake = self._loop.create_future()
                     await self._wake
@@ -164,7 +202,7 @@ class Committer:
         if not members:
             return
         writes: list[WriteSet] = []
-        encoded: list[tuple[Timestamp, bytes]] = []
+        encoded: list[tuple[Timestamp, bytes | str]] = []
         swaps: list[PartSwap] = []
         for member in members:
             if member.writes is not None:
@@ -182,7 +220,7 @@ class Committer:
             raise
         except TxnError as error:
             for member in members:
-                member.fail(error)
+                self._refuse(member, error)
             return
         self._apply(members, batch, seq, len(payload))
         # Whoever was woken gets to submit before the next batch is formed.
@@ -206,7 +244,7 @@ class Committer:
                 refused = member.validate()
                 if refused is not None:
                     queue.popleft()
-                    member.fail(refused)
+                    self._refuse(member, refused)
                     continue
             queue.popleft()
             size += len(member.data)
@@ -215,13 +253,14 @@ class Committer:
 
     def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int) -> None:
         """Make a durable batch readable: memory, then the oracle, then whoever waits. One tick."""
+        spilled = [m.data for m in members if type(m.data) is str]
         self._txns.map.note(seq, size, shards_of(batch))
         applier = self.applier
         if applier is None:
             raise AssertionError("the committer has no applier")
         try:
             if self.noted is not None:
-                self.noted(batch, seq)
+                self.noted(batch, seq, spilled)
             applier(batch, seq)
             self.applied_seq = seq
             if batch.writes:
@@ -241,9 +280,17 @@ class Committer:
             elif member.swapped is not None and not member.swapped.done():
                 member.swapped.set_result(seq)
 
+    def _refuse(self, member: _Member, error: Exception) -> None:
+        """Tell a member that its transaction did not happen, and never will."""
+        if type(member.data) is str and self.unspill is not None:
+            task = self._loop.create_task(_quietly(self.unspill(member.data)))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        member.fail(error)
+
     def _fail_queue(self, error: Exception) -> None:
         while self._queue:
-            self._queue.popleft().fail(error)
+            self._refuse(self._queue.popleft(), error)
 
     def _stop(self, error: Exception, level: int = logging.ERROR) -> None:
         if not isinstance(error, TxnError):
@@ -261,7 +308,19 @@ class Committer:
         self._closing = True
         if self._task is None:
             return
+        while self._preparing:
+            await asyncio.wait(self._preparing)
+        self._last = True
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
             self._wake = None
         await asyncio.wait([self._task])
+        while self._preparing:
+            await asyncio.wait(self._preparing)
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except TxnError as error:
+        _log.info("a blob was left behind: %s", error)  # the next start sweeps it away

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, TypeVar
 
-from txn.errors import TxnError
+from txn.errors import StorageError, TxnError
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class SequenceConflict(TxnError):
         self.wanted, self.next_seq = wanted, next_seq
 
 
-class Indeterminate(TxnError):
+class Indeterminate(StorageError):
     """The operation may or may not have happened, or may yet happen (I/O error, timeout)."""
 
 

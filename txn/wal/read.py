@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
-from txn.encode import decode_batch
+from txn.encode import LogEntry, decode_entry, decode_write_set
 from txn.errors import TxnError, UnknownFormat
-from txn.persist.location import Consensus, strictly_next
+from txn.persist.location import Blob, Consensus, strictly_next
 from txn.persist.manifest import Manifest
 from txn.records import Batch, ShardWrites, WriteSet
 from txn.types import PartRef, ShardId
@@ -28,8 +28,10 @@ class DamagedLog(TxnError):
     """The log misses entries that a manifest or a later entry presupposes; nothing is served from it."""
 
 
-async def read_entries(consensus: Consensus, log_map: LogMap) -> AsyncIterator[tuple[int, Batch]]:
-    """Yield all entries in order, as they are, and note each in ``log_map`` (which starts at the first).
+async def read_entries(
+    consensus: Consensus, blob: Blob, log_map: LogMap
+) -> AsyncIterator[tuple[int, Batch, list[str]]]:
+    """Yield (seq, batch, blobs named) in order, as logged, and note each in ``log_map`` (it starts at the first).
 
     Raises UnknownFormat, DamagedLog.
     """
@@ -43,12 +45,29 @@ async def read_entries(consensus: Consensus, log_map: LogMap) -> AsyncIterator[t
             raise DamagedLog(f"the log has no entry {at} but goes on to {end - 1}")
         for seq, payload in entries:
             try:
-                batch = decode_batch(payload)
+                entry = decode_entry(payload)
+                batch, names = await _resolve(entry, blob)
             except UnknownFormat as error:
                 raise UnknownFormat(f"log entry {seq}: {error}") from error
             log_map.note(seq, len(payload), shards_of(batch))
-            yield seq, batch
+            yield seq, batch, names
         at = entries[-1][0] + 1
+
+
+async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str]]:
+    """Return the entry with the write sets that lie in blobs, and the blobs' names."""
+    writes: list[WriteSet] = []
+    names: list[str] = []
+    for write_set in entry.writes:
+        if isinstance(write_set, tuple):
+            ts, name = write_set
+            data = await blob.get(name)
+            if data is None:
+                raise DamagedLog(f"the log names the blob {name}, which is not there")
+            names.append(name)
+            write_set = decode_write_set(data, ts)
+        writes.append(write_set)
+    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps), names
 
 
 class Uncovered:

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from tests.support.durable import two_column_spec, write
 from tests.support.physical import TYPES, P, name_of, same, values
-from txn.encode import decode_batch, decode_spec, encode_batch, encode_spec, encode_write_set
+from txn.encode import (
+    CHUNK_OPS,
+    FORMAT_BYTE,
+    decode_batch,
+    decode_spec,
+    decode_write_set,
+    encode_batch,
+    encode_spec,
+    encode_write_set,
+    encode_write_set_slowly,
+)
 from txn.errors import UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.types import (
@@ -125,3 +135,27 @@ def test_unknown_formats_and_damage_are_refused() -> None:
     for bad in (b"", b"\x02" + encode_spec(two_column_spec())[1:], b"\x01\xc0"):
         with pytest.raises(UnknownFormat):
             decode_spec(bad)
+
+
+@pytest.mark.parametrize("count", [0, 3, 15, 16, CHUNK_OPS + 7, 70_000])
+def test_a_large_write_set_encodes_piece_by_piece_to_the_same_bytes(count: int) -> None:
+    ops = tuple(RowOp(RowId(i), Timestamp(i % 3), (i, Decimal(i)) if i % 5 else None) for i in range(count))
+    part = PartRef(
+        name="7/1-a", path="", rows=3, bytes=100, schema_version=1, columns=(1,),
+        min_begin=Timestamp(5), max_begin=Timestamp(6),
+    )  # fmt: skip
+    writes = WriteSet(
+        txn=TxnId(3),
+        ts=TS,
+        shards=(
+            ShardWrites(shard=ShardId(300), ops=ops, parts=(part,), next_row_id=77),
+            ShardWrites(shard=ShardId(7), ops=ops[:20]),
+        ),
+        schema=(SchemaChange(shard=ShardId(7), spec=two_column_spec()),),
+    )
+    pieces = list(encode_write_set_slowly(writes))
+    assert b"".join(pieces) == encode_write_set(writes)
+    assert max(map(len, pieces)) < 100_000
+    assert same(decode_write_set(FORMAT_BYTE + b"".join(pieces), TS), writes)
+    with pytest.raises(UnknownFormat):
+        decode_write_set(b"\x02" + b"".join(pieces), TS)

@@ -17,7 +17,15 @@ from tests.support.durable import ManualClock, run, two_column_spec
 from tests.txn.durable.shadow import NO_TS, Shadow
 from txn.columns import rows_to_table
 from txn.durable import DurableLog, StorageConfig
-from txn.errors import CommitUnknown, DataDirectoryInUse, Fenced, OutOfSpace, TxnError, UnknownFormat
+from txn.errors import (
+    CommitUnknown,
+    DataDirectoryInUse,
+    Fenced,
+    OutOfSpace,
+    TxnError,
+    UnknownFormat,
+    WriteConflict,
+)
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
 from txn.persist.location import inline
 from txn.persist.manifest import Manifest
@@ -416,6 +424,66 @@ def test_parts_of_transactions_that_never_committed_are_swept_at_the_next_start(
         log = (await Shadow.start(await on_disk(disk))).log
         await log.close()
         assert not disk.blobs
+
+    run(body)
+
+
+# -- large transactions ----------------------------------------------------------------------------
+
+
+def test_a_large_transaction_lies_in_a_blob_until_the_log_is_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn.group_commit.SPILL_BYTES", 1000)
+
+    async def body() -> None:
+        disk = MemoryDisk()
+        shadow = await Shadow.start(await on_disk(disk))
+        await shadow.create(SPEC)
+        many: dict[int, Row | None] = {i: (i, f"v{i}") for i in range(1, 3000)}
+        wide: dict[int, Row | None] = {5000: (5000, "x" * 2000)}
+        for txn, changes in ((10, many), (11, wide), (12, {1: None})):
+            await shadow.log.committer.submit(shadow.writes(txn, *changes.items()))
+        assert len([n for n in disk.blobs if n.startswith("txn/")]) == 2
+        assert max(map(len, disk.log.values())) < 1000
+        expected = {i: row for i, row in {**many, **wide}.items() if i != 1}
+        disk.crash()
+        shadow = await Shadow.start(await on_disk(disk))
+        assert await shadow.rows() == expected
+        assert len([n for n in disk.blobs if n.startswith("txn/")]) == 2, "the sweep took what the log names"
+        await shadow.flush()
+        await shadow.log.close()
+        assert not [n for n in disk.blobs if n.startswith("txn/")]
+        again = await Shadow.start(await on_disk(disk))
+        assert await again.rows() == expected
+        await again.log.close()
+
+    run(body)
+
+
+def test_a_large_transaction_that_is_refused_leaves_no_blob(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn.group_commit.SPILL_BYTES", 1000)
+
+    async def body() -> None:
+        disk = MemoryDisk()
+        shadow = await Shadow.start(await on_disk(disk))
+        committer = shadow.log.committer
+        await shadow.create(SPEC)
+        wide = shadow.writes(10, (1, (1, "x" * 2000)))
+        with pytest.raises(WriteConflict):
+            await committer.submit(wide, lambda: WriteConflict(ShardId(7)))
+        while committer._preparing:  # the blob goes in the background
+            await asyncio.sleep(0)
+        assert not disk.blobs
+        disk.capacity = disk.used() + 1000
+        with pytest.raises(OutOfSpace):
+            await committer.submit(wide)
+        disk.capacity = None
+        with pytest.raises(TypeError):
+            await committer.submit(shadow.writes(11, *((i, (object(),)) for i in range(3000))))
+        futures = [committer.submit(shadow.writes(12, (2, (2, "y" * 2000)))), committer.submit(wide)]
+        await shadow.log.close()
+        assert all(f.done() and f.exception() is None for f in futures)
+        assert len([n for n in disk.blobs if n.startswith("txn/")]) == 2
+        assert await shadow.rows() == {1: (1, "x" * 2000), 2: (2, "y" * 2000)}
 
     run(body)
 
