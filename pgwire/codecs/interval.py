@@ -36,7 +36,7 @@ Interval = tuple[int, int, int]
 MONTH, YEAR, DAY, HOUR, MINUTE, SECOND = 1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12
 FULL_RANGE: Final = 0x7FFF
 
-_UNITS: Final[dict[str, tuple[str, int | str]]] = {"@": ("ignore", 0), "ago": ("ago", 0)}
+UNITS: Final[dict[str, tuple[str, int | str]]] = {"@": ("ignore", 0), "ago": ("ago", 0)}
 for _unit, _names in {
     "century": "c cent centuries century",
     "day": "d day days",
@@ -52,7 +52,7 @@ for _unit, _names in {
     "year": "y year years yr yrs",
     "quarter": "qtr quarter",
 }.items():
-    _UNITS.update(dict.fromkeys(_names.split(), ("units", _unit)))
+    UNITS.update(dict.fromkeys(_names.split(), ("units", _unit)))
 
 _TIME_UNITS: Final = {
     "microsecond": 1, "millisecond": 1000, "second": US_PER_SECOND, "minute": US_PER_MINUTE,
@@ -182,7 +182,7 @@ def _read_units(fields: list[tuple[Kind, str]], total: _Sum, settings: CodecSett
         else:
             if pending:
                 raise Bad
-            entry = look_up(text, _UNITS)
+            entry = look_up(text, UNITS)
             if entry is None:
                 raise Bad
             if entry[0] == "ignore":
