@@ -288,7 +288,7 @@ def ready_connection() -> Connection:
     return Pair().ready().server
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     data=st.lists(ready_bytes | frontend_messages.map(encode_frontend), max_size=8).map(b"".join),
     seed=st.integers(0, 3),
@@ -299,7 +299,7 @@ def test_any_bytes_give_events_or_protocol_errors(data: bytes, seed: int) -> Non
     drain(connection, seed=seed)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     data=st.lists(frontend_messages.map(encode_frontend) | st.binary(max_size=20), max_size=8).map(b"".join),
     cuts=st.lists(st.integers(0, 400), max_size=10),
@@ -319,7 +319,7 @@ def test_how_bytes_are_split_changes_nothing(data: bytes, cuts: list[int], seed:
     assert seen == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.binary(max_size=300))
 def test_any_first_bytes_are_a_start_up_packet_or_refused(data: bytes) -> None:
     connection = Connection()
@@ -344,7 +344,7 @@ def test_frontend_messages_survive_the_wire(message: m.FrontendMessage) -> None:
     assert connection.buffered == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     pieces=st.lists(st.binary(max_size=40), max_size=8),
     cuts=st.lists(st.integers(1, 60), min_size=1, max_size=20),

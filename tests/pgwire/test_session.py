@@ -111,7 +111,7 @@ bad = st.sampled_from(
 conversations = st.lists(good | good | good | bad, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(messages=conversations, cuts=st.lists(st.integers(1, 300), max_size=6))
 def test_answers_do_not_depend_on_timing(messages: list[bytes], cuts: list[int]) -> None:
     """At once or later, in one packet, in pieces or one by one: the same bytes go out."""
@@ -126,7 +126,7 @@ def test_answers_do_not_depend_on_timing(messages: list[bytes], cuts: list[int])
             assert said == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     batches=st.lists(
         st.lists(good.filter(lambda data: data[:1] not in b"QFdcf") | bad, max_size=5), max_size=4
@@ -146,7 +146,7 @@ def test_every_sync_is_answered_once(batches: list[list[bytes]]) -> None:
     assert backend.closed == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.lists(st.binary(max_size=60) | good, max_size=8).map(b"".join), late=st.booleans())
 def test_no_input_breaks_a_session(data: bytes, late: bool) -> None:
     said, database, session = asyncio.run(converse([data], late=late, wait=False))
