@@ -28,6 +28,7 @@ from planner.bind.query import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
+from planner.rules.fold import fold
 from planner.rules.stable import extract_stable
 
 __all__ = [
@@ -184,16 +185,19 @@ def _envelope(
 
 
 def _stable(made: st.BoundStatement) -> st.BoundStatement:
-    """Move stable values out of the trees an executor runs."""
+    """Fold constants and move stable values out of the trees an executor runs."""
     statement = made.statement
-    if isinstance(statement, st.QueryStatement):
-        tree, stable = extract_stable(statement.query, len(made.params))
-        if stable:
-            return replace(made, statement=replace(statement, query=tree), stable=stable)
-    elif isinstance(
-        statement, qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy | st.CreateTable
+    count = len(made.params)
+    if isinstance(statement, st.CreateTable):
+        # only what is read now: column defaults stay as they are defined
+        if statement.query is None:
+            return made
+        tree, stable = extract_stable(fold(statement.query), count)
+        return replace(made, statement=replace(statement, query=tree), stable=stable)
+    if isinstance(
+        statement, st.QueryStatement | qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy
     ):
-        changed, stable = extract_stable(statement, len(made.params))
-        if stable:
+        changed, stable = extract_stable(fold(statement), count)
+        if stable or changed is not statement:
             return replace(made, statement=changed, stable=stable)
     return made

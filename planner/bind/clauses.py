@@ -24,6 +24,7 @@ _WORDS = {
     "INDEX WHERE": "index predicates",
     "EXECUTE": "EXECUTE parameters",
     "TRANSFORM": "transform expressions",
+    "INSERT": "VALUES",
     "COPY WHERE": "COPY FROM WHERE conditions",
 }
 

@@ -1,0 +1,88 @@
+"""Constant folding: a call of an immutable function on constants becomes its value.
+
+    aid = 40 + 2            ->  aid = 42
+    price > numeric(100)    ->  price > 100
+    CASE WHEN false THEN 1/0 ELSE 1 END     left alone: a call that raises stays where it stands
+
+Only functions with a Python form that needs neither session nor argument types are folded, and only what is
+immutable: what depends on settings is a stable value (``planner.rules.stable``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pgwire.codecs.errors import DataError
+from planner.builtins import load
+from planner.facts import facts
+from planner.query import (
+    BoolExpr,
+    CoerceTypmod,
+    Const,
+    Expr,
+    FuncExpr,
+    OpExpr,
+    Param,
+    RelabelType,
+    Var,
+)
+from planner.rewrite import replace_children
+
+_T = TypeVar("_T")
+
+
+def fold(node: _T) -> _T:
+    """Return ``node`` (expression, query or statement) with constant calls replaced by their values."""
+    return _fold(node)  # type: ignore[no-any-return]
+
+
+def _fold(node: Any) -> Any:
+    if isinstance(node, Var | Const | Param):
+        return node
+    node = replace_children(node, _fold)
+    if isinstance(node, FuncExpr | OpExpr):
+        if all(isinstance(arg, Const) for arg in node.args):
+            return _call(node)
+    elif isinstance(node, RelabelType):
+        if isinstance(node.arg, Const):
+            return Const(type=node.type, value=node.arg.value, span=node.span)
+    elif isinstance(node, CoerceTypmod):
+        if isinstance(node.arg, Const):
+            return _typmod(node, node.arg)
+    elif isinstance(node, BoolExpr) and node.kind == "not":
+        arg = node.args[0]
+        if isinstance(arg, Const):
+            value = None if arg.value is None else not arg.value
+            return Const(type=node.type, value=value, span=node.span)
+    return node
+
+
+def _call(node: FuncExpr | OpExpr) -> Expr:
+    proc = facts().procs.get(node.proc)
+    if proc is None or proc.volatility != "i" or proc.kind != "f" or proc.returns_set:
+        return node
+    if isinstance(node, FuncExpr) and node.variadic:
+        return node
+    values = [arg.value for arg in node.args if isinstance(arg, Const)]
+    if proc.strict and any(value is None for value in values):
+        return Const(type=node.type, value=None, span=node.span)
+    row = load().functions.get(node.proc)
+    if row is None or row.python is None or row.needs_session or row.needs_types:
+        return node
+    try:
+        value = row.python(*values)
+    except DataError:
+        return node  # it may stand behind a guard: raise when it is evaluated, if ever
+    return Const(type=node.type, value=value, span=node.span)
+
+
+def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
+    if arg.value is None:
+        return Const(type=node.type, value=None, span=node.span)
+    from planner.builtins.casts import typmod_cast
+
+    try:
+        value = typmod_cast(node.type.oid, node.type.typmod, node.explicit)(arg.value)
+    except DataError:
+        return node
+    return Const(type=node.type, value=value, span=node.span)
