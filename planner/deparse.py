@@ -74,7 +74,13 @@ def deparse_expr(
         else ()
     )
     return deparse_over_columns(
-        expr, columns, pretty=pretty, settings=settings, qualify=qualify, indented=indented
+        expr,
+        columns,
+        name=relation.name if relation is not None else "",
+        pretty=pretty,
+        settings=settings,
+        qualify=qualify,
+        indented=indented,
     )
 
 
@@ -82,13 +88,14 @@ def deparse_over_columns(
     expr: Expr,
     columns: Sequence[RangeColumn] = (),
     *,
+    name: str = "",
     pretty: bool = False,
     settings: CodecSettings = DEFAULT,
     qualify: Qualify = always,
     indented: bool = True,
 ) -> str:
     """As ``deparse_expr`` for a table that is only being defined."""
-    level = Level(ranges=(Range(alias="", columns=tuple(columns)),), names=("",))
+    level = Level(ranges=(Range(alias=name, columns=tuple(columns)),), names=(name,))
     printer = Printer(
         pretty=pretty,
         settings=settings,
@@ -115,7 +122,7 @@ def deparse_query(
     ``names`` override the output column names (those a view was given).
     """
     printer = Printer(pretty=pretty, settings=settings, qualify=qualify, indented=indented, query=print_query)
-    print_query(printer, query, True, names)
+    print_query(printer, query, True, names or [column.name for column in query.columns])
     return printer.out
 
 
@@ -171,7 +178,7 @@ def index_definition(
 def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str] = ()) -> None:
     """Append a query. ``names_visible``: its output column names matter (not inside EXISTS, IN ...)."""
     outer_indent, outer_prefix = p.indent, p.prefix
-    p.prefix = bool(p.levels) or not (isinstance(query, Select) and len(query.ranges) == 1)
+    p.prefix = True
     level = _level(p, query)
     p.levels.append(level)
     _with(p, query)
@@ -278,7 +285,9 @@ def _values(p: Printer, query: Values) -> None:
     p.out += "VALUES "
     for index, row in enumerate(query.rows):
         p.out += ", (" if index else "("
-        p.list(row, False)
+        for position, cell in enumerate(row):
+            p.out += "," if position else ""
+            p.expr(cell, False)
         p.out += ")"
 
 
@@ -357,15 +366,25 @@ def _group_by(p: Printer, query: Select) -> None:
             p.out += ", " if index else ""
             p.sort_item(expr)
         return
+    full = len(query.group)
+    prefixes = tuple(tuple(range(length)) for length in range(full, -1, -1))
+    if query.grouping_sets == prefixes:
+        p.out += "ROLLUP("
+        _grouped(p, query, prefixes[0])
+        p.out += ")"
+        return
     p.out += "GROUPING SETS ("
     for number, members in enumerate(query.grouping_sets):
-        p.out += ", " if number else ""
-        p.out += "(" if len(members) != 1 else ""
-        for index, member in enumerate(members):
-            p.out += ", " if index else ""
-            p.sort_item(query.group[member])
-        p.out += ")" if len(members) != 1 else ""
+        p.out += ", (" if number else "("
+        _grouped(p, query, members)
+        p.out += ")"
     p.out += ")"
+
+
+def _grouped(p: Printer, query: Select, members: Sequence[int]) -> None:
+    for index, member in enumerate(members):
+        p.out += ", " if index else ""
+        p.sort_item(query.group[member])
 
 
 _JOIN_WORDS = {
@@ -500,7 +519,7 @@ def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequenc
     step = INDENT_STEP if paren else 0
     p.out += "(" if paren else ""
     p.keyword("", step, 0, 0)
-    _operand(p, right, False, ())
+    _operand(p, right, False, names)
     if p.indented:
         p.indent -= step
     if paren:

@@ -44,6 +44,7 @@ from planner.query import (
     Var,
     WindowFunc,
 )
+from planner.resolve import default_arguments
 from planner.typefacts import format_type
 
 
@@ -88,8 +89,20 @@ def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
         return
     else:
         p.out += quote_identifier(facts().procs[e.proc].name) + "("
-        _arguments(p, e.args, e.variadic)
+        _arguments(p, _without_defaults(e), e.variadic)
         p.out += ")"
+
+
+def _without_defaults(e: FuncExpr) -> Sequence[Expr]:
+    """Return the arguments without trailing ones that have the parameter's default value."""
+    proc, args = facts().procs[e.proc], e.args
+    if not proc.defaults or e.variadic:
+        return args
+    for default in reversed(default_arguments(proc)):
+        if not args or args[-1] != default:
+            break
+        args = args[:-1]
+    return args
 
 
 def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
