@@ -28,7 +28,7 @@ from pgwire import messages as m
 from pgwire.auth.exchange import AuthenticationFailed, Exchange
 from pgwire.auth.scram import ScramExchange, mock_verifier, parse_verifier
 from pgwire.auth.trust import TrustExchange
-from pgwire.backend import Authentication, Backend, FieldDescription, StatementDescription, TransactionStatus
+from pgwire.backend import Authentication, Backend, FieldDescription, StatementDescription
 from pgwire.connection import NO_FRAME, Connection
 from pgwire.encode import (
     BIND_COMPLETE,
@@ -655,8 +655,3 @@ _HANDLERS: Final[dict[int, Handler]] = {
     m.CANCEL_REQUEST: Session._on_cancel_request,
     m.STARTUP_MESSAGE: Session._on_startup,
 }
-
-
-def transaction_status(session: Session) -> TransactionStatus | None:
-    """Return the ReadyForQuery byte of an open session, or None before it is open."""
-    return session.backend.status() if session._opened else None
