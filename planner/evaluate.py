@@ -23,24 +23,23 @@ not by Python's parser.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
 from planner.builtins import load
+from planner.builtins.reg import REG_TYPES
 from planner.builtins.registry import Builtin
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
 from planner.evaluate_inline import HELPERS, inline_templates, simple_equality
-from planner.facts import ANY, BPCHAR, CSTRING, NAME, RECORD, TEXT, UNKNOWN, VARCHAR, facts
+from planner.facts import ANY, INT4, OID, RECORD, facts
 from planner.query import (
-    Aggregate,
     ArrayCoerce,
     ArrayExpr,
     BooleanTest,
     BoolExpr,
     CaseExpr,
-    CaseWhen,
     CoalesceExpr,
     CoerceTypmod,
     CoerceViaIO,
@@ -55,6 +54,7 @@ from planner.query import (
     NullTest,
     OpExpr,
     Param,
+    QueryBase,
     RelabelType,
     RowCompare,
     RowExpr,
@@ -63,6 +63,8 @@ from planner.query import (
     Subscript,
     Var,
 )
+from planner.rewrite import shift_levels
+from planner.walk import children
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -124,7 +126,7 @@ class Env:
         shared: state of the whole execution; the executor may subclass it.
     """
 
-    __slots__ = ("ctes", "params", "parent", "row", "session", "shared")
+    __slots__ = ("cache", "ctes", "params", "parent", "row", "session", "shared")
 
     def __init__(
         self,
@@ -139,7 +141,8 @@ class Env:
         self.row = row
         self.parent = parent
         self.shared: Any = shared
-        self.ctes: dict[str, Any] | None = None
+        self.ctes: dict[str, Any] | None = None  # the executor's: rows of this level's WITH items
+        self.cache: dict[int, Any] | None = None  # the executor's: sub-selects that do not depend on the row
 
     def child(self, row: Row) -> Env:
         """Return the env of a query one level further in, evaluated for ``row`` of this one."""
@@ -218,68 +221,30 @@ def evaluate_constant(expr: Expr, session: EvalSession | None = None, params: Se
     return compile_expr(expr)((), Env(params, session, shared=Shared()))
 
 
-def walk(node: Any) -> Iterable[Expr]:
-    """Yield ``node`` and every expression below it; does not enter the bodies of sub-selects."""
-    if isinstance(node, Expr):
-        yield node
-    if isinstance(node, tuple):
-        for item in node:
-            yield from walk(item)
-    elif is_dataclass(node) and not isinstance(node, type):
-        for f in fields(node):
-            if f.name in ("query", "type", "span"):
-                continue
-            value = getattr(node, f.name)
-            if isinstance(value, Expr | tuple | CaseWhen) or (is_dataclass(value) and value is not None):
-                yield from walk(value)
+def compile_operator(proc: int, left: int, right: int) -> Callable[[Any, Any, Env], Any]:
+    """Return ``f(x, y, env)`` for an operator's function on types ``left``, ``right``; NULL when either is."""
+    unit = _Unit(EMPTY_LAYOUT, ())
+    call = unit.operator(proc, "x", "y", left, right)
+    fact = facts().procs.get(proc)
+    guard = "None if x is None or y is None else " if fact is None or fact.strict else ""
+    unit.helpers.append(f"def op(x, y, e):\n    return {guard}{call}\n")
+    unit.function("    return None\n")
+    return cast("Callable[[Any, Any, Env], Any]", unit.names["op"])
 
 
-def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return ``node`` with ``change`` applied to every dataclass node below it, sub-selects included.
-
-    ``change`` returns a replacement (which is not entered), or None to go on below.
-    """
-    if isinstance(node, tuple) and not hasattr(node, "_fields"):
-        return tuple(rewrite(item, change) for item in node)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    new = change(node)
-    if new is not None:
-        return new
-    updates = {}
-    for f in fields(node):
-        old = getattr(node, f.name)
-        if isinstance(old, tuple) or is_dataclass(old):
-            got = rewrite(old, change)
-            if got is not old and got != old:
-                updates[f.name] = got
-    return replace(cast("Any", node), **updates) if updates else node
-
-
-def shifted(expr: Expr, by: int) -> Expr:
-    """Return ``expr`` with the levels of its Vars and Aggregates changed by ``by`` (no sub-selects inside)."""
-
-    def change(node: Any) -> Any:
-        if isinstance(node, Var):
-            return replace(node, level=node.level + by)
-        if isinstance(node, Aggregate):
-            return replace(
-                node,
-                level=node.level + by,
-                args=rewrite(node.args, change),
-                order=rewrite(node.order, change),
-                filter=rewrite(node.filter, change),
-                direct=rewrite(node.direct, change),
-            )
-        return None
-
-    return cast("Expr", rewrite(expr, change))
+def walk(node: Any) -> Iterator[Expr]:
+    """Yield every expression from ``node`` down; does not enter the bodies of sub-selects."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Expr):
+            yield current
+        stack.extend(child for child in children(current) if not isinstance(child, QueryBase))
 
 
 # --- source generation --------------------------------------------------------------------------
 
-_TEXTUAL = frozenset((TEXT, VARCHAR, UNKNOWN, CSTRING))
-_TEXT_SOURCE = _TEXTUAL | {BPCHAR, NAME}
+_OIDS = frozenset((OID, *REG_TYPES))
 _counter = iter(range(1, 1 << 62))
 
 
@@ -380,7 +345,7 @@ class _Unit:
         while layout is not None:
             if layout.exprs:
                 try:
-                    position = layout.exprs.get(expr if level == 0 else shifted(expr, -level))
+                    position = layout.exprs.get(expr if level == 0 else shift_levels(expr, -level))
                 except TypeError:  # an unhashable constant
                     position = None
                 if position is not None:
@@ -500,9 +465,14 @@ class _Unit:
 
     def relabel(self, expr: RelabelType, depth: int) -> str:
         """A binary-coercible cast."""
-        if expr.type.oid != BPCHAR and expr.arg.type.oid == BPCHAR and expr.type.oid in _TEXTUAL:
-            # bpchar to text is a function in PostgreSQL; a relabelled bpchar only changes operators
-            return self.value(expr.arg, depth)
+        source, target = expr.arg.type.oid, expr.type.oid
+        if INT4 in (source, target) and source != target and (source in _OIDS or target in _OIDS):
+            # the same four bytes, read as signed or unsigned
+            guards, names = self.operands((expr.arg,), depth)
+            same = f"{names[0]} & 4294967295"
+            if target == INT4:
+                same = f"({names[0]} + 2147483648 & 4294967295) - 2147483648"
+            return f"(None if {guards[0]} else {same})" if guards else f"({same})"
         return self.value(expr.arg, depth)
 
     def via_io(self, expr: CoerceViaIO, depth: int) -> str:

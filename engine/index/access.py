@@ -73,7 +73,7 @@ def _collect(node: object, depth: int, out: set[int]) -> None:
             out.add(node.range)
         return
     deeper = depth + 1 if isinstance(node, QueryBase) else depth
-    for child in children(node):
+    for child in node if isinstance(node, tuple) else children(node):
         _collect(child, deeper, out)
 
 

@@ -369,7 +369,7 @@ def cotd(x: float) -> float:
     if x > 90.0:
         x, s = 180.0 - x, -s
     sine = _sin_quadrant(x)
-    r = s * ((_cos_quadrant(x) / sine if sine else INF) / _COT_45)
+    r = s * ((_cos_quadrant(x) / sine if sine else math.copysign(INF, sine)) / _COT_45)
     return 0.0 if r == 0.0 else r
 
 

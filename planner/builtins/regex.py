@@ -29,11 +29,7 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
         if c == "\\":
             i += 1
             if i >= len(pattern):
-
-                def refuse(s: str) -> bool:
-                    raise SqlError("22025", "LIKE pattern must not end with escape character")
-
-                return refuse
+                return _unfinished("".join(pieces), ignore_case)
             literal.append(pattern[i])
             pieces.append(re.escape(pattern[i]))
         elif c in "%_":
@@ -58,6 +54,19 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
     flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
     match = re.compile("".join(pieces), flags).fullmatch
     return lambda s: match(s) is not None
+
+
+def _unfinished(prefix: str, ignore_case: bool) -> Callable[[str], bool]:
+    """Return the test for a pattern that ends in its escape: 22025 once the match gets there."""
+    match = re.compile(prefix, re.DOTALL | (re.IGNORECASE if ignore_case else 0)).match
+
+    def test(s: str) -> bool:
+        m = match(s)
+        if m is not None and m.end() < len(s):
+            raise SqlError("22025", "LIKE pattern must not end with escape character")
+        return False
+
+    return test
 
 
 def like(s: str, pattern: str) -> bool:
