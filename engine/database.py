@@ -118,6 +118,7 @@ class Database:
             txn.spec(SPEC.shard)
         except KeyError:
             txn.create_shard(SPEC)
+            await settle(txn.begin_write([SPEC.shard]))
             items = initial_items()
             rows = [(*key, encode(item)) for key, item in items.items()]
             await settle(txn.insert(SPEC.shard, rows))

@@ -184,7 +184,7 @@ def _scanned(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
     if compiled is None:
         return []
     index_plan = compiled.compiled.get("index")
-    if index_plan is not None and index_plan.access.is_small:
+    if index_plan is not None and index_plan.is_small:
         return []
     return list(compiled.tables)
 

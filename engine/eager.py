@@ -13,7 +13,6 @@ The part that runs eagerly has no current task of its own, so it must not use ``
 
 from __future__ import annotations
 
-import types
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -27,7 +26,7 @@ def eager(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
     except StopIteration as stop:
         result: T = stop.value
         return result
-    return _resume(coro, first)
+    return _Started(coro, first)
 
 
 async def settle(value: T | Awaitable[T]) -> T:
@@ -37,20 +36,28 @@ async def settle(value: T | Awaitable[T]) -> T:
     return value
 
 
-@types.coroutine
-def _resume(coro: Coroutine[Any, Any, T], pending: Any) -> Generator[Any, Any, T]:
-    """Continue a started coroutine: hand on what it waits for, send back what the loop answers."""
-    try:
-        while True:
-            try:
-                sent = yield pending
-            except GeneratorExit:
-                coro.close()
-                raise
-            except BaseException as error:
-                pending = coro.throw(error)
-            else:
-                pending = coro.send(sent)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
+class _Started(Awaitable[T]):
+    """The rest of a started coroutine: hands on what it waits for, sends back what the loop answers."""
+
+    __slots__ = ("_coro", "_pending")
+
+    def __init__(self, coro: Coroutine[Any, Any, T], pending: Any) -> None:
+        self._coro = coro
+        self._pending = pending
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        coro, pending = self._coro, self._pending
+        try:
+            while True:
+                try:
+                    sent = yield pending
+                except GeneratorExit:
+                    coro.close()
+                    raise
+                except BaseException as error:
+                    pending = coro.throw(error)
+                else:
+                    pending = coro.send(sent)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

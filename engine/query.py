@@ -79,7 +79,7 @@ def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
         if pinned == "auto" and "index" not in query.refused:
             try:
                 index_plan = _compile(session, query, "index")
-                by_key = index_plan.access.is_small
+                by_key = index_plan.is_small
             except SqlError as error:
                 if error.sqlstate != "0A000":
                     raise
