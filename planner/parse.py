@@ -97,22 +97,18 @@ def parse_one(text: str) -> Parsed | None:
 
 
 def parse_expression(text: str) -> ast.Expression:
-    """Parse a scalar expression: a stored default or check. Spans count from the start of ``text``.
+    """Parse a scalar expression: a stored default or check. Its spans mean nothing to the caller.
 
     Raises:
         SqlError: as ``parse``; 42601 when the text is more than one expression.
     """
-    prefix = "SELECT ("
-    parsed = parse_one(f"{prefix}{text}\n)")
+    parsed = parse_one(f"SELECT coalesce({text}\n)")
     statement = parsed.statement if parsed is not None else None
-    if (
-        not isinstance(statement, ast.Select)
-        or len(statement.targets) != 1
-        or statement.from_
-        or statement.targets[0].name
-    ):
-        raise SqlError("42601", "syntax error in a stored expression")
-    return statement.targets[0].expr
+    if isinstance(statement, ast.Select) and len(statement.targets) == 1 and not statement.from_:
+        wrapper = statement.targets[0].expr
+        if isinstance(wrapper, ast.Coalesce) and len(wrapper.args) == 1:
+            return wrapper.args[0]
+    raise SqlError("42601", "syntax error in a stored expression")
 
 
 def _raw_json(text: str) -> str:
@@ -173,10 +169,20 @@ def _true_offset(text: str, reported: int, near: str) -> int:
         return reported
     first = len(text[:reported].encode("utf-8"))
     candidates = [c for c in range(first, first + len(text[reported].encode("utf-8"))) if c <= len(text)]
-    for candidate in candidates:
-        if near and text.startswith(near, candidate):
+    fitting = [c for c in candidates if near and text.startswith(near, c)]
+    for candidate in fitting[:-1]:
+        if _fails_at(text[: candidate + len(near)]):
             return candidate
-    return candidates[0] if candidates else len(text)
+    return (fitting or candidates or [len(text)])[-1]
+
+
+def _fails_at(prefix: str) -> bool:
+    """Tell whether a text fails before its end."""
+    try:
+        _pg.parse_sql_json(prefix)
+    except _pg.ParseError as error:
+        return " at or near " in str(error.args[0])
+    return False
 
 
 def _after(text: str, word: str) -> str:

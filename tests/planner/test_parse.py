@@ -1,0 +1,189 @@
+"""Parsing: spans, statement splitting, error positions, refusals, limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import ast
+from planner.errors import Span, SqlError
+from planner.parse import parse, parse_expression, parse_one
+
+
+def one(text: str) -> ast.Node:
+    parsed = parse_one(text)
+    assert parsed is not None
+    return parsed.statement
+
+
+def failure(text: str) -> SqlError:
+    with pytest.raises(SqlError) as caught:
+        parse(text)
+    return caught.value
+
+
+def test_statements_of_a_string_keep_their_place_in_it():
+    text = "  -- é\nSELECT 'é'; /* x */ ;\nSELECT 2 ;"
+    first, second = parse(text)
+    assert first.text == "SELECT 'é'"
+    assert text[first.span.start : first.span.end].endswith("SELECT 'é'")
+    assert second.text == "SELECT 2"
+    assert text[second.span.start : second.span.end] == "SELECT 2"
+
+
+def test_empty_statements_vanish():
+    assert parse("") == []
+    assert parse(" ;; -- nothing\n;") == []
+    assert parse_one("") is None
+
+
+def test_several_statements_are_not_one():
+    with pytest.raises(SqlError) as caught:
+        parse_one("SELECT 1; SELECT 2")
+    assert caught.value.sqlstate == "42601"
+
+
+def test_spans_count_characters_not_bytes():
+    text = "SELECT '日本', naïve FROM t"
+    statement = one(text)
+    assert isinstance(statement, ast.Select)
+    span = statement.targets[1].expr.span
+    assert span is not None
+    assert text[span.start : span.end] == "naïve"
+
+
+def test_spans_of_a_second_statement_count_from_the_start_of_the_string():
+    text = "SELECT é; SELECT x"
+    second = parse(text)[1].statement
+    assert isinstance(second, ast.Select)
+    assert second.targets[0].expr.span == Span(17, 18)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("SELECT a FROM FROM", "FROM"),
+        ("SELECT é FROM FROM", "FROM"),
+        ("SELECT ééé FROM FROM t", "FROM"),
+        ("SELECT '日本' FROM FROM WHERE", "FROM"),
+        ("SELECT 日本 é é FROM x", "é"),
+        ("SELECT 1; SELECT é; SELECT FROM FROM", "FROM"),
+        ("SELECT 😀😀 a b", "b"),
+    ],
+)
+def test_a_syntax_error_points_at_its_token_also_after_other_scripts(text: str, near: str):
+    error = failure(text)
+    assert error.sqlstate == "42601"
+    assert error.message == f'syntax error at or near "{near}"'
+    assert error.span is not None
+    assert text[error.span.start : error.span.end] == near
+    # the last occurrence is the one that is wrong, in all of these
+    assert error.span.start == text.rindex(near)
+
+
+def test_a_syntax_error_at_the_end_points_behind_the_text():
+    error = failure("SELECT é FROM")
+    assert error.message == "syntax error at end of input"
+    assert error.span == Span(13, 13)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 'é' , 'abc", 'unterminated quoted string at or near "\'abc"'),
+        ('SELECT "é', 'unterminated quoted identifier at or near ""é"'),
+        ("SELECT /* é ", 'unterminated /* comment at or near "/* é "'),
+        ("SELECT 1a", 'trailing junk after numeric literal at or near "1a"'),
+    ],
+)
+def test_scanner_errors_keep_postgresqls_words(text: str, message: str):
+    error = failure(text)
+    assert (error.sqlstate, error.message) == ("42601", message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT 0x1F", "SELECT 1_000", "SELECT 0b1 + 1", "SELECT x AT LOCAL FROM t"],
+)
+def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
+    assert failure(text).sqlstate == "42601"
+
+
+@pytest.mark.parametrize(
+    ("text", "construct"),
+    [
+        ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE FUNCTION"),
+        ("CREATE TRIGGER x BEFORE INSERT ON t EXECUTE FUNCTION f()", "CREATE TRIGGER"),
+        ("GRANT SELECT ON t TO bob", "GRANT or REVOKE"),
+        ("SELECT * FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
+        ("SELECT x IS JSON FROM t", "IS JSON"),
+        ("SELECT xmlelement(NAME foo)", "XML"),
+        ("DO 'x'", "DO"),
+        (
+            "WITH RECURSIVE x AS (SELECT 1 UNION SELECT 2) CYCLE a SET b USING c SELECT 1",
+            "CYCLE clause of WITH",
+        ),
+    ],
+)
+def test_what_is_refused_is_named(text: str, construct: str):
+    error = failure(text)
+    assert (error.sqlstate, error.message) == ("0A000", f"{construct} is not supported")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT " + "(" * 20_000 + "1" + ")" * 20_000,
+        "SELECT " + "NOT " * 20_000 + "true",
+        "SELECT " + "f(" * 5_000 + "1" + ")" * 5_000,
+        "SELECT " + "(SELECT " * 3_000 + "1" + ")" * 3_000,
+        "SELECT " + "CASE WHEN true THEN " * 5_000 + "1" + " END" * 5_000,
+    ],
+)
+def test_nesting_too_deep_is_reported_not_crashed(text: str):
+    error = failure(text)
+    assert error.sqlstate == "54001"
+    assert error.hint is not None
+
+
+def test_a_nul_character_is_refused():
+    assert failure("SELECT '\0'").sqlstate == "22021"
+
+
+def test_text_that_is_not_unicode_is_refused():
+    assert failure("SELECT '\ud800'").sqlstate == "22021"
+
+
+def test_the_statement_inside_prepare_and_declare_keeps_its_text():
+    prepared = one("PREPARE \"as\" (int) AS SELECT 'é', $1")
+    assert isinstance(prepared, ast.Prepare)
+    assert prepared.text == "SELECT 'é', $1"
+    cursor = one("DECLARE c SCROLL CURSOR FOR SELECT 1 AS for_x")
+    assert isinstance(cursor, ast.DeclareCursor)
+    assert (cursor.text, cursor.scroll, cursor.hold) == ("SELECT 1 AS for_x", True, False)
+
+
+def test_multiple_assignment_is_one_assignment():
+    update = one("UPDATE t SET (a, b) = (SELECT 1, 2), c = DEFAULT")
+    assert isinstance(update, ast.Update)
+    first, second = update.assignments
+    assert ([column.name for column in first.columns], first.multiple) == (["a", "b"], True)
+    assert isinstance(second.value, ast.Default)
+
+
+def test_stored_expressions_parse_alone():
+    expr = parse_expression("a + 1 -- why")
+    assert isinstance(expr, ast.Operator)
+    for bad in ("1, 2", "1) FROM t --", "1 AS x"):
+        with pytest.raises(SqlError):
+            parse_expression(bad)
+
+
+def test_spans_take_no_part_in_equality():
+    assert one("SELECT a+1") == one("SELECT   a  +  1")
+    assert one("SELECT a+1") != one("SELECT a+2")
+
+
+def test_a_long_chain_of_operators_or_unions_is_no_nesting():
+    assert isinstance(one("SELECT " + "1 + " * 150 + "1"), ast.Select)
+    assert isinstance(one("SELECT 1" + " UNION ALL SELECT 1" * 150), ast.SetOp)
