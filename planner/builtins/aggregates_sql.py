@@ -18,6 +18,7 @@ from planner.lower import expr as expressions
 from planner.lower import numeric
 from planner.lower.aggregation import AggregateCall
 from planner.lower.build import Node
+from planner.lower.dialect import Named, Parts
 from planner.lower.value import FLOATING, INTEGER_DIGITS, Fixed, Val, kind_of
 from planner.types import SqlType
 
@@ -63,72 +64,68 @@ def _sum_in_parts(call: AggregateCall, node: Node) -> Node:
     """Sum STRUCT(u, s): whole parts and two limbs of 18 decimal places, joined at the largest scale."""
     d = call.d
     limb = b.cast(b.string("1" + "0" * 18), WIDE)
-    zero = b.cast(b.integer(0), WIDE)
+    zero, small = b.cast(b.integer(0), WIDE), d.types["int32"]
 
-    def parts(p: Node) -> Node:
-        u, s = b.field(p, "u"), b.field(p, "s")
-
-        def split(magnitude: Node, unit: Node) -> Node:
-            whole = d.integer_divide(magnitude, unit)
-            rest = b.op("%", magnitude, unit)
-
-            def limbs(fraction: Node) -> Node:
-                # fraction has 36 places now
-                high, low = d.integer_divide(fraction, limb), b.op("%", fraction, limb)
-                sign = b.case([(b.op("<", u, zero), b.integer(-1))], b.integer(1))
-                return d.struct(
-                    d.types["parts"],
-                    ("w", b.op("*", whole, sign)), ("h", b.op("*", high, sign)), ("l", b.op("*", low, sign)),
-                    ("s", s),
-                )  # fmt: skip
-
-            return d.let([numeric.shift_up(d, rest, b.op("-", b.integer(36), s))], limbs)
-
+    def opened(v: Named) -> Parts:
+        u, s = b.field(v("v"), "u"), b.field(v("v"), "s")
         bad = b.or_(b.op("<", s, b.integer(0)), b.op(">", s, b.integer(36)))
-        return b.case(
-            [(b.is_null(p), b.null()), (bad, d.error(*numeric.OVERFLOW))],
-            d.let([b.fn("abs", u), numeric._pow10(d, s)], split),
-        )
+        sign = b.case([(b.op("<", u, zero), b.integer(-1))], b.integer(1))
+        unit = b.case([(bad, d.error(*numeric.OVERFLOW))], numeric.pow10(d, s))
+        return [("m", b.fn("abs", u), WIDE), ("s", s, small), ("n", sign, small), ("unit", unit, WIDE)]
 
-    made = d.let([node], parts)
-    totals = d.struct(
-        d.types["parts"],
-        ("w", call.call("sum", b.field(made, "w"))),
-        ("h", call.call("sum", b.field(made, "h"))),
-        ("l", call.call("sum", b.field(made, "l"))),
-        ("s", call.call("max", b.field(made, "s"))),
-    )
+    def split(v: Named) -> Parts:
+        fraction = numeric.shift_up(d, b.op("%", v("m"), v("unit")), b.op("-", b.integer(36), v("s")))
+        return [
+            ("w", d.integer_divide(v("m"), v("unit")), WIDE), ("f", fraction, WIDE), ("s", v("s"), small),
+            ("n", v("n"), small),
+        ]  # fmt: skip
 
-    def join(t: Node) -> Node:
-        w, h, low, s = (b.field(t, name) for name in "whls")
+    def limbs(v: Named) -> Node:
+        high, low = d.integer_divide(v("f"), limb), b.op("%", v("f"), limb)
+        made = d.struct(
+            d.types["parts"],
+            ("w", b.op("*", v("w"), v("n"))), ("h", b.op("*", high, v("n"))), ("l", b.op("*", low, v("n"))),
+            ("s", v("s")),
+        )  # fmt: skip
+        return b.case([(b.is_null(v("w"), True), made)], b.null())
 
-        def carry(value: Node) -> Node:
-            """floor(value / limb), also below zero."""
-            down = d.integer_divide(b.fn("abs", value), limb)
-            exact = b.op("=", b.op("%", value, limb), zero)
-            less = b.cast(b.op("+", down, b.case([(exact, b.integer(0))], b.integer(1))), WIDE)
-            return b.case([(b.op("<", value, zero), b.neg(less))], down)
+    made = d.chain([("v", node, d.types["numeric"])], [opened, split], limbs)
+    totals = [
+        ("w", call.call("sum", b.field(made, "w")), WIDE), ("h", call.call("sum", b.field(made, "h")), WIDE),
+        ("l", call.call("sum", b.field(made, "l")), WIDE), ("s", call.call("max", b.field(made, "s")), small),
+    ]  # fmt: skip
 
-        def after_low(c: Node) -> Node:
-            rest = b.cast(b.op("-", low, b.op("*", c, limb)), WIDE)  # 0 .. limb - 1
-            high = b.cast(b.op("+", h, c), WIDE)
-            return d.let([rest, high], lambda r, g: d.let([carry(g)], lambda k: after_high(r, g, k)))
+    def floor_limbs(value: Node) -> Node:
+        """Return floor(value / limb), also below zero."""
+        down = d.integer_divide(b.fn("abs", value), limb)
+        exact = b.op("=", b.op("%", value, limb), zero)
+        less = b.cast(b.op("+", down, b.case([(exact, b.integer(0))], b.integer(1))), WIDE)
+        return b.case([(b.op("<", value, zero), b.neg(less))], down)
 
-        def after_high(r: Node, g: Node, k: Node) -> Node:
-            whole = b.cast(b.op("+", w, k), WIDE)
-            upper = b.cast(b.op("-", g, b.op("*", k, limb)), WIDE)
-            fraction = b.cast(b.op("+", b.op("*", upper, limb), r), WIDE)  # 36 places, not negative
+    def carry_low(v: Named) -> Parts:
+        return [(n, v(n), WIDE) for n in "whl"] + [("s", v("s"), small), ("c", floor_limbs(v("l")), WIDE)]
 
-            def compose(v: Node, x: Node) -> Node:
-                shown = d.integer_divide(x, numeric._pow10(d, b.op("-", b.integer(36), s)))
-                total = b.op("+", numeric.shift_up(d, v, s), shown)
-                return d.struct(d.types["numeric"], ("u", b.cast(total, WIDE)), ("s", s))
+    def add_low(v: Named) -> Parts:
+        rest = b.op("-", v("l"), b.op("*", v("c"), limb))
+        return [
+            ("w", v("w"), WIDE), ("h", b.op("+", v("h"), v("c")), WIDE), ("r", rest, WIDE), ("s", v("s"), small),
+        ]  # fmt: skip
 
-            return d.let([whole, fraction], compose)
+    def carry_high(v: Named) -> Parts:
+        return [(n, v(n), WIDE) for n in "whr"] + [("s", v("s"), small), ("c", floor_limbs(v("h")), WIDE)]
 
-        return b.case([(b.is_null(w), b.null())], d.let([carry(low)], after_low))
+    def fraction(v: Named) -> Parts:
+        upper = b.cast(b.op("-", v("h"), b.op("*", v("c"), limb)), WIDE)
+        places = b.op("+", b.op("*", upper, limb), v("r"))  # 36 places, not negative
+        return [("w", b.op("+", v("w"), v("c")), WIDE), ("f", places, WIDE), ("s", v("s"), small)]
 
-    return d.let([totals], join)
+    def join(v: Named) -> Node:
+        shown = d.integer_divide(v("f"), numeric.pow10(d, b.op("-", b.integer(36), v("s"))))
+        total = b.op("+", numeric.shift_up(d, v("w"), v("s")), shown)
+        joined = d.struct(d.types["numeric"], ("u", b.cast(total, WIDE)), ("s", v("s")))
+        return b.case([(b.is_null(v("w")), b.null())], joined)
+
+    return d.chain(totals, [carry_low, add_low, carry_high, fraction], join)
 
 
 def _sum_numeric(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Val:

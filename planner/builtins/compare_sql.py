@@ -79,4 +79,3 @@ def _register() -> None:
 
 
 _register()
-

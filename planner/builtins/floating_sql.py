@@ -49,7 +49,10 @@ def _arithmetic(symbol: str) -> SqlForm:
                 )
             if symbol == "*":
                 arms.append(
-                    (b.and_(b.op("=", made, zero), b.op("<>", x, zero), b.op("<>", y, zero)), d.error(*UNDERFLOW))
+                    (
+                        b.and_(b.op("=", made, zero), b.op("<>", x, zero), b.op("<>", y, zero)),
+                        d.error(*UNDERFLOW),
+                    )
                 )
             return b.case(arms, made)
 
@@ -76,9 +79,26 @@ def _narrow(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         safe = b.case([(b.op(">", b.fn("abs", x), d.literal(3.4028235677973366e38, "float64")), b.null())], x)
         if d.name == "duckdb":
             made = b.cast(safe, "REAL")
-        overflow = b.and_(_finite(d, x), b.not_(d.is_nan(x)), b.op(">=", b.fn("abs", x), d.literal(3.4028235677973366e38, "float64")))
-        underflow = b.and_(b.op("=", made, d.literal(0.0, "float32")), b.op("<>", x, d.literal(0.0, "float64")))
-        infinite = b.case([(d.is_infinite(x), b.case([(b.op(">", x, d.literal(0.0, "float64")), d.literal(math.inf, "float32"))], d.literal(-math.inf, "float32")))], made)
+        overflow = b.and_(
+            _finite(d, x),
+            b.not_(d.is_nan(x)),
+            b.op(">=", b.fn("abs", x), d.literal(3.4028235677973366e38, "float64")),
+        )
+        underflow = b.and_(
+            b.op("=", made, d.literal(0.0, "float32")), b.op("<>", x, d.literal(0.0, "float64"))
+        )
+        infinite = b.case(
+            [
+                (
+                    d.is_infinite(x),
+                    b.case(
+                        [(b.op(">", x, d.literal(0.0, "float64")), d.literal(math.inf, "float32"))],
+                        d.literal(-math.inf, "float32"),
+                    ),
+                )
+            ],
+            made,
+        )
         nan = b.case([(d.is_nan(x), d.literal(math.nan, "float32"))], infinite)
         return b.case([(overflow, d.error(*OVERFLOW)), (underflow, d.error(*UNDERFLOW))], nan)
 
@@ -151,8 +171,15 @@ def _power(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
                     d.error("2201F", "zero raised to a negative power is undefined"),
                 ),
                 (
-                    b.and_(b.op("<", x, zero), b.op("<>", b.fn("floor", y), y), b.not_(d.is_infinite(x)), b.not_(d.is_nan(y))),
-                    d.error("2201F", "a negative number raised to a non-integer power yields a complex result"),
+                    b.and_(
+                        b.op("<", x, zero),
+                        b.op("<>", b.fn("floor", y), y),
+                        b.not_(d.is_infinite(x)),
+                        b.not_(d.is_nan(y)),
+                    ),
+                    d.error(
+                        "2201F", "a negative number raised to a non-integer power yields a complex result"
+                    ),
                 ),
                 (b.and_(d.is_infinite(made), _finite(d, x), _finite(d, y)), d.error(*OVERFLOW)),
                 (
@@ -191,7 +218,11 @@ def _spark_whole(d: Dialect, function: str, node: Node) -> Node:
 
 
 def _round(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return b.fn("round_even" if d.name == "duckdb" else "rint", args[0].node, *([b.integer(0)] if d.name == "duckdb" else []))
+    return b.fn(
+        "round_even" if d.name == "duckdb" else "rint",
+        args[0].node,
+        *([b.integer(0)] if d.name == "duckdb" else []),
+    )
 
 
 def _truncate(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

@@ -41,9 +41,7 @@ def modulo(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         return made
     return d.repeat(
         [left, right],
-        lambda x, y: b.case(
-            [(b.op("=", y, b.integer(-1)), b.op("-", x, x))], b.op("%", x, y)
-        ),
+        lambda x, y: b.case([(b.op("=", y, b.integer(-1)), b.op("-", x, x))], b.op("%", x, y)),
     )
 
 
@@ -68,7 +66,9 @@ def _xor(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 
 def _not(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     kind = kind_of(result.oid)
-    return d.as_kind(b.op("-", d.as_kind(b.neg(b.cast(args[0].node, d.types["int64"])), "int64"), b.integer(1)), kind)
+    return d.as_kind(
+        b.op("-", d.as_kind(b.neg(b.cast(args[0].node, d.types["int64"])), "int64"), b.integer(1)), kind
+    )
 
 
 def convert(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

@@ -12,7 +12,7 @@ from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.value import MAX_PRECISION, Fixed, Val
+from planner.lower.value import INFINITY_SCALE, MAX_PRECISION, MINUS_INFINITY_SCALE, Fixed, Val
 from planner.types import SqlType
 
 
@@ -58,9 +58,15 @@ def _map(d: Dialect, value: Val, change_fixed: str) -> Val:
         changed = b.neg(u) if change_fixed == "neg" else b.fn("abs", u)
         made = d.struct(d.types["numeric"], ("u", changed), ("s", s))
         if change_fixed == "neg":
-            swapped = b.case([(b.op("=", s, b.integer(-2)), b.integer(-3)), (b.op("=", s, b.integer(-3)), b.integer(-2))], s)
+            swapped = b.case(
+                [
+                    (b.op("=", s, b.integer(INFINITY_SCALE)), b.integer(MINUS_INFINITY_SCALE)),
+                    (b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), b.integer(INFINITY_SCALE)),
+                ],
+                s,
+            )
         else:
-            swapped = b.case([(b.op("=", s, b.integer(-3)), b.integer(-2))], s)
+            swapped = b.case([(b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), b.integer(INFINITY_SCALE))], s)
         special = d.struct(d.types["numeric"], ("u", u), ("s", swapped))
         return b.case([(b.is_null(p), b.null()), (b.op("<", s, b.integer(0)), special)], made)
 
@@ -118,7 +124,9 @@ def _truncate(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
         return b.cast(whole_units, d.decimal(target.precision, places))
 
     if num.precision - num.scale == 0 and places == 0:
-        return numeric.numeric(b.case([(b.is_null(args[0].node, True), b.cast(b.integer(0), d.decimal(1, 0)))]), target)
+        return numeric.numeric(
+            b.case([(b.is_null(args[0].node, True), b.cast(b.integer(0), d.decimal(1, 0)))]), target
+        )
     return numeric.numeric(d.repeat([args[0].node], body), target)
 
 

@@ -20,7 +20,12 @@ def _like(negated: bool, *, fold: bool = False) -> SqlForm:
         if fold:
             if not (isinstance(pattern.constant, str) and pattern.constant.isascii()):
                 raise not_supported("ILIKE with this pattern in this executor")
-            test = d.like(b.fn("lower", left.node), Val(d.literal(pattern.constant.lower(), "text"), pattern.type, None, pattern.constant.lower()))
+            test = d.like(
+                b.fn("lower", left.node),
+                Val(
+                    d.literal(pattern.constant.lower(), "text"), pattern.type, None, pattern.constant.lower()
+                ),
+            )
         else:
             test = d.like(left.node, pattern)
         return b.not_(test) if negated else test
@@ -32,13 +37,22 @@ def _substring(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     """Positions before 1 count, but hold nothing; a negative length is 22011."""
     start = args[1]
     if len(args) == 2:
-        first = b.integer(max(start.constant, 1)) if isinstance(start.constant, int) else b.fn("greatest", start.node, b.integer(1))
+        first = (
+            b.integer(max(start.constant, 1))
+            if isinstance(start.constant, int)
+            else b.fn("greatest", start.node, b.integer(1))
+        )
         return b.fn("substr", args[0].node, first)
     length = args[2]
     if isinstance(start.constant, int) and isinstance(length.constant, int) and length.constant >= 0:
         stop = start.constant + length.constant
         begin = max(start.constant, 1)
-        return b.fn("substr", args[0].node, b.integer(min(begin, 2**31 - 1)), b.integer(max(min(stop - begin, 2**31 - 1), 0)))
+        return b.fn(
+            "substr",
+            args[0].node,
+            b.integer(min(begin, 2**31 - 1)),
+            b.integer(max(min(stop - begin, 2**31 - 1), 0)),
+        )
 
     def body(s: Node, n: Node) -> Node:
         wide = [b.cast(x, d.types["int64"]) for x in (s, n)]
@@ -210,4 +224,3 @@ _both("translate(text,text,text)", _function("translate"))
 _both("text(bpchar)", _from_bpchar)
 _both("text(name)", lambda d, args, result: args[0].node)
 _both("text(bool)", _bool_text)
-

@@ -39,7 +39,9 @@ def _shift(function: str) -> SqlForm:
             nodes = [value, nodes[1], default]
         if len(args) >= 2 and not isinstance(args[1].constant, int):
             raise not_supported(f"{function} with a varying offset in this executor")
-        return Val(call.unframed(b.fn(function, *nodes)), result, num, padded=args[0].padded if len(args) < 3 else 0)
+        return Val(
+            call.unframed(b.fn(function, *nodes)), result, num, padded=args[0].padded if len(args) < 3 else 0
+        )
 
     return form
 
@@ -49,7 +51,9 @@ def _at(function: str) -> SqlForm:
         assert call.over is not None
         if len(args) == 2 and not (isinstance(args[1].constant, int) and args[1].constant > 0):
             raise not_supported("nth_value with a varying position in this executor")
-        return Val(call.over(b.fn(function, *(a.node for a in args))), result, args[0].num, padded=args[0].padded)
+        return Val(
+            call.over(b.fn(function, *(a.node for a in args))), result, args[0].num, padded=args[0].padded
+        )
 
     return form
 

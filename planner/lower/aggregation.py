@@ -82,7 +82,9 @@ def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val]
     if form is None:
         raise not_supported(f"aggregate {facts().signature(proc)} in this executor")
     made = form(call, args, result)
-    return Val(made.node, result, made.num, padded=made.padded) if isinstance(made, Val) else Val(made, result)
+    return (
+        Val(made.node, result, made.num, padded=made.padded) if isinstance(made, Val) else Val(made, result)
+    )
 
 
 def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
@@ -90,7 +92,9 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
     from planner.lower import expr as expressions
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
-    items = [b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order]
+    items = [
+        b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order
+    ]
     within = [(lw.expr(s.expr), s.descending) for s in expr.order] if not order else []
     call = AggregateCall(
         lw.d,
@@ -139,9 +143,7 @@ class _Collector:
             self.visit(child, inner)
 
 
-def aggregate(
-    lw: Lowering, select: q.Select, scope: Scope, source: Node | None, where: Node | None
-) -> Node:
+def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None, where: Node | None) -> Node:
     """Build the inner SELECT of a grouped query, and let ``scope`` know its columns.
 
     Returns:

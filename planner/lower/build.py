@@ -237,10 +237,7 @@ def filtered(call: Node, condition: Node) -> Node:
     return exp.Filter(this=call, expression=exp.Where(this=condition))
 
 
-
-def frame(
-    mode: str, start: tuple[Node | str, str], end: tuple[Node | str, str], exclude: str | None
-) -> Node:
+def frame(mode: str, start: tuple[Node | str, str], end: tuple[Node | str, str], exclude: str | None) -> Node:
     """Return a window frame; a bound is (offset or UNBOUNDED or CURRENT ROW, side)."""
     return exp.WindowSpec(
         kind=mode.upper(),

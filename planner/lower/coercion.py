@@ -13,7 +13,17 @@ from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.value import FLOATING, Fixed, Floating, Val, declared_num, kind_of
+from planner.lower.value import (
+    FLOATING,
+    INFINITY_SCALE,
+    MINUS_INFINITY_SCALE,
+    NAN_SCALE,
+    Fixed,
+    Floating,
+    Val,
+    declared_num,
+    kind_of,
+)
 from planner.types import SqlType
 
 _INTEGER_NAMES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
@@ -138,15 +148,18 @@ def _floating_text(d: Dialect, node: Node) -> Node:
 
         magnitude = d.to_text(b.fn("abs", b.field(p, "u")))
         padded = b.fn(
-            "lpad", magnitude, b.fn("greatest", b.op("+", s, b.integer(1)), d.length(magnitude)), b.string("0")
+            "lpad",
+            magnitude,
+            b.fn("greatest", b.op("+", s, b.integer(1)), d.length(magnitude)),
+            b.string("0"),
         )
         sign = b.case([(b.op("<", b.field(p, "u"), b.integer(0)), b.string("-"))], b.string(""))
         return b.case(
             [
                 (b.is_null(p), b.null()),
-                (b.op("=", s, b.integer(-1)), b.string("NaN")),
-                (b.op("=", s, b.integer(-2)), b.string("Infinity")),
-                (b.op("=", s, b.integer(-3)), b.string("-Infinity")),
+                (b.op("=", s, b.integer(NAN_SCALE)), b.string("NaN")),
+                (b.op("=", s, b.integer(INFINITY_SCALE)), b.string("Infinity")),
+                (b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), b.string("-Infinity")),
             ],
             b.fn("concat", sign, d.let([padded], digits)),
         )

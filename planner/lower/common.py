@@ -23,10 +23,9 @@ from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import not_supported
-from planner.lower import aggregation, functions, windows
+from planner.lower import aggregation, functions, numeric, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
-from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
@@ -204,9 +203,18 @@ class Lowering:
             return label, [], result.node, materialized
         return self._recursive(cte, scope, label)
 
-    def _recursive(self, cte: q.Cte, scope: Scope, label: str) -> tuple[str, Sequence[str], Node, bool | None]:
+    def _recursive(
+        self, cte: q.Cte, scope: Scope, label: str
+    ) -> tuple[str, Sequence[str], Node, bool | None]:
         body = cte.query
-        if not isinstance(body, q.SetOp) or body.op != "union" or body.order or body.limit or body.offset or body.ctes:
+        if (
+            not isinstance(body, q.SetOp)
+            or body.op != "union"
+            or body.order
+            or body.limit
+            or body.offset
+            or body.ctes
+        ):
             raise not_supported("this form of recursive WITH in this executor")
         self.scopes.append(Scope())
         try:
@@ -219,7 +227,9 @@ class Lowering:
             second = self.query(body.right)
         finally:
             self.scopes.pop()
-        plain = [expressions.is_plain_for_equality(Val(b.null(), c.type, c.num, padded=c.padded)) for c in columns]
+        plain = [
+            expressions.is_plain_for_equality(Val(b.null(), c.type, c.num, padded=c.padded)) for c in columns
+        ]
         if not body.all and not all(plain):
             raise not_supported("recursive UNION over these types in this executor")
         nodes = [self._converted(part, columns) for part in (first, second)]
@@ -299,7 +309,9 @@ class Lowering:
         values = inner.values(label)
         groups = [expressions.sort_key(self.d, v) for v in values]
         for value, column, key in zip(values, inner.columns, groups, strict=True):
-            targets.append(b.alias(value.node if key is value.node else self.d.any_value(value.node), column.name))
+            targets.append(
+                b.alias(value.node if key is value.node else self.d.any_value(value.node), column.name)
+            )
         return b.select(targets, source=b.derived(inner.node, label), group=groups)
 
     def _distinct_on(self, inner: Result, select: q.Select) -> Node:
@@ -320,7 +332,8 @@ class Lowering:
 
     def _order(self, order: Sequence[q.SortKey], values: Sequence[Val]) -> list[Node]:
         return [
-            b.ordered(expressions.sort_key(self.d, values[k.target]), k.descending, k.nulls_first) for k in order
+            b.ordered(expressions.sort_key(self.d, values[k.target]), k.descending, k.nulls_first)
+            for k in order
         ]
 
     def condition(self, expr: q.Expr) -> Node:
@@ -369,9 +382,7 @@ class Lowering:
                 node = b.derived(result.node, label, lateral=range_.lateral)
             case _:
                 raise not_supported(f"{type(range_).__name__} in this executor")
-        values = dict(
-            zip((c.attnum for c in range_.columns), result.values(label), strict=False)
-        )
+        values = dict(zip((c.attnum for c in range_.columns), result.values(label), strict=False))
         scope.ranges[index] = RangeBinding(values)
         return node
 
@@ -401,9 +412,7 @@ class Lowering:
         for position, (x, y, out) in enumerate(zip(left.columns, right.columns, query.columns, strict=True)):
             num: Num | None = None
             if out.type.oid == f.NUMERIC:
-                _, num = numeric.unify_columns(
-                    self.d, [Val(b.bare(c.name), c.type, c.num) for c in (x, y)]
-                )
+                _, num = numeric.unify_columns(self.d, [Val(b.bare(c.name), c.type, c.num) for c in (x, y)])
             padded = x.padded if x.padded == y.padded else 0
             columns.append(Column(f"{prefix}_{position + 1}", out.type, num, padded))
         sides = [self._converted(part, columns) for part in (left, right)]
@@ -485,7 +494,8 @@ class Lowering:
         )
         skipped = b.integer(0) if offset is None else offset
         where = b.and_(
-            b.op(">", b.col(outer, number), skipped), b.op("<=", b.col(outer, rank), b.op("+", skipped, limit))
+            b.op(">", b.col(outer, number), skipped),
+            b.op("<=", b.col(outer, rank), b.op("+", skipped, limit)),
         )
         node = b.select(
             [b.col(outer, c.name) for c in kept],
@@ -521,9 +531,7 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
     """
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
-    return LoweredQuery(
-        dialect.text(result.node), tuple(lowering.relations), result.columns, dialect
-    )
+    return LoweredQuery(dialect.text(result.node), tuple(lowering.relations), result.columns, dialect)
 
 
-__all__ = ["Column", "Lowering", "LoweredQuery", "RelationUse", "Result", "lower_query"]
+__all__ = ["Column", "LoweredQuery", "Lowering", "RelationUse", "Result", "lower_query"]

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
 from planner.lower.value import Fixed, Num, Val, element_of, kind_of
 from planner.types import SqlType
+
+# Named values of one step of a chain: (name, node, engine type).
+Parts: TypeAlias = Sequence[tuple[str, Node, str]]
+Named: TypeAlias = Callable[[str], Node]
 
 # Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
 ERROR_MARK = "HF!"
@@ -69,8 +73,41 @@ class Dialect(ABC):
         """Return an expression that fails when evaluated."""
 
     @abstractmethod
+    def one(self, node: Node) -> Node:
+        """Return an array of one item."""
+
+    @abstractmethod
+    def mapped(self, items: Node, variable: str, body: Node) -> Node:
+        """Return an array's items through a lambda."""
+
     def bind_name(self, node: Node, body: Callable[[Node], Node]) -> Node:
-        """Return ``body`` over a variable that holds ``node``, which is then evaluated once."""
+        """Return ``body`` over a variable that holds ``node``, which is then evaluated once.
+
+        Nested inside each other more than a few deep, these take DuckDB's binder exponential time: use ``chain``.
+        """
+        variable = self.fresh("x")
+        return self.list_item(self.mapped(self.one(node), variable, body(b.bare(variable))), b.integer(1))
+
+    def chain(self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]) -> Node:
+        """Return ``last`` after steps that each compute named values from those of the step before.
+
+            chain([("u", x, T)], [lambda v: [("a", abs(v("u")), T)]], lambda v: ...)
+
+        A part is (name, node, engine type). Each value is computed once; depth does not grow with the steps.
+        """
+        items = self.one(self._record(first))
+        for step in steps:
+            variable = self.fresh("x")
+            items = self.mapped(items, variable, self._record(step(_named(variable))))
+        variable = self.fresh("x")
+        return self.list_item(self.mapped(items, variable, last(_named(variable))), b.integer(1))
+
+    def _record(self, parts: Parts) -> Node:
+        return self.struct(self.struct_type([(n, t) for n, _, t in parts]), *((n, node) for n, node, _ in parts))
+
+    @abstractmethod
+    def struct_type(self, fields: Sequence[tuple[str, str]]) -> str:
+        """Return the struct type of (name, engine type) fields."""
 
     def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
         """Return ``body`` over the nodes, each evaluated once; simple ones are just repeated."""
@@ -190,6 +227,26 @@ class Dialect(ABC):
         """Return an expression that fails with a computed message."""
 
     @abstractmethod
+    def add_days(self, node: Node, days: Node) -> Node:
+        """Return a date so many days later."""
+
+    @abstractmethod
+    def days_between(self, start: Node, stop: Node) -> Node:
+        """Return ``stop - start`` of two dates, in days."""
+
+    @abstractmethod
+    def epoch_us(self, node: Node) -> Node:
+        """Return a timestamp as microseconds since 1970, a bigint."""
+
+    @abstractmethod
+    def time_us(self, node: Node, kind: str) -> Node:
+        """Return the microseconds since midnight of a timestamp or time, a bigint."""
+
+    @abstractmethod
+    def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
+        """Return a calendar field of a date or timestamp as PostgreSQL counts it; ``infinite``: the error."""
+
+    @abstractmethod
     def like(self, node: Node, pattern: Val) -> Node:
         """Return LIKE with a backslash as the escape character."""
 
@@ -200,3 +257,7 @@ class Dialect(ABC):
     def text(self, node: Node) -> str:
         """Print a query."""
         return b.text_of(node, self.name)
+
+
+def _named(variable: str) -> Named:
+    return lambda part: b.field(b.bare(variable), part)

@@ -13,12 +13,24 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from planner import facts as f
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
 from planner.lower.dialect import ERROR_MARK, Dialect
-from planner.lower.value import FLOATING, MAX_PRECISION, Fixed, Num, Val, declared_padding, element_of, kind_of
+from planner.lower.numeric import unscaled_integer
+from planner.lower.value import (
+    FLOATING,
+    INFINITY_SCALE,
+    MAX_PRECISION,
+    MINUS_INFINITY_SCALE,
+    NAN_SCALE,
+    Fixed,
+    Num,
+    Val,
+    declared_padding,
+    element_of,
+    kind_of,
+)
 from planner.types import DATE_INFINITY, TIMESTAMP_INFINITY, SqlType
 
 _EPOCH = date(1970, 1, 1)
@@ -115,11 +127,17 @@ class DuckDialect(Dialect):
         """Return a failing expression."""
         return b.fn("error", b.string(f"{ERROR_MARK}{sqlstate}:{message}"))
 
-    def bind_name(self, node: Node, body: Callable[[Node], Node]) -> Node:
-        """Bind by a lambda over a list of one."""
-        variable = self.fresh("x")
-        made = b.fn("list_transform", b.fn("list_value", node), b.lambda_(variable, body(b.bare(variable))))
-        return b.fn("list_extract", made, b.integer(1))
+    def one(self, node: Node) -> Node:
+        """Return a list of one."""
+        return b.fn("list_value", node)
+
+    def mapped(self, items: Node, variable: str, body: Node) -> Node:
+        """Return list_transform with a lambda."""
+        return b.fn("list_transform", items, b.lambda_(variable, body))
+
+    def struct_type(self, fields: Sequence[tuple[str, str]]) -> str:
+        """Return ``STRUCT(a T, b U)``."""
+        return f"STRUCT({', '.join(f'{name} {type_}' for name, type_ in fields)})"
 
     def struct(self, engine_type: str, *parts: tuple[str, Node]) -> Node:
         """Return ``CAST(row(...) AS STRUCT(...))``."""
@@ -169,7 +187,7 @@ class DuckDialect(Dialect):
 
     @property
     def explode(self) -> str:
-        """unnest."""
+        """Unnest."""
         return "unnest"
 
     def series(self, args: Sequence[Val], result: SqlType) -> Node:
@@ -177,7 +195,8 @@ class DuckDialect(Dialect):
         items = [b.cast(a.node, "BIGINT") for a in args]
         if len(items) == 3:
             items[2] = b.case(
-                [(b.op("=", items[2], b.integer(0)), self.error("22023", "step size cannot equal zero"))], items[2]
+                [(b.op("=", items[2], b.integer(0)), self.error("22023", "step size cannot equal zero"))],
+                items[2],
             )
         made = b.fn("generate_series", *items)
         return b.cast(made, self.list_of(self.engine_type(result)))
@@ -218,6 +237,56 @@ class DuckDialect(Dialect):
     def failing(self, sqlstate: str, message: Node) -> Node:
         """error()."""
         return b.fn("error", b.fn("concat", b.string(f"{ERROR_MARK}{sqlstate}:"), message))
+
+    def add_days(self, node: Node, days: Node) -> Node:
+        """Date plus integer."""
+        return b.op("+", node, b.cast(days, "INTEGER"))
+
+    def days_between(self, start: Node, stop: Node) -> Node:
+        """Date minus date."""
+        return b.op("-", stop, start)
+
+    def epoch_us(self, node: Node) -> Node:
+        """Ask for the microseconds."""
+        return b.fn("epoch_us", node)
+
+    def time_us(self, node: Node, kind: str) -> Node:
+        """Through the time of day."""
+        return b.fn("epoch_us", node if kind == "time" else b.cast(node, "TIME"))
+
+    def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
+        """DuckDB counts years with a year 0 and answers NULL for the infinities."""
+        field = {"dow": "dayofweek", "doy": "dayofyear", "day": "dayofmonth"}.get(name, name)
+        if name in ("year", "decade", "century", "millennium", "isoyear"):
+            return self.repeat([node], lambda x: self._year_part(name, x, infinite))
+        made = b.fn(field, node)
+        missing = b.case([(b.is_null(node, True), self.error(*infinite))])
+        return b.fn("coalesce", made, missing)
+
+    def _year_part(self, name: str, x: Node, infinite: tuple[str, str]) -> Node:
+        made = b.fn(name, x)
+        missing = b.case([(b.is_null(x, True), self.error(*infinite))])
+        if name in ("year", "isoyear"):
+            made = b.case([(b.op("<=", made, b.integer(0)), b.op("-", made, b.integer(1)))], made)
+        elif name == "decade":
+            year = b.fn("year", x)
+            made = b.case(
+                [(b.op(">=", year, b.integer(0)), b.op("//", year, b.integer(10)))],
+                b.neg(b.op("//", b.op("-", b.integer(9), year), b.integer(10))),
+            )
+        else:
+            span = b.integer(100 if name == "century" else 1000)
+            year = b.fn("year", x)
+            made = b.case(
+                [
+                    (
+                        b.op(">", year, b.integer(0)),
+                        b.op("//", b.op("+", year, b.op("-", span, b.integer(1))), span),
+                    )
+                ],
+                b.neg(b.op("//", b.op("-", span, year), span)),
+            )
+        return b.fn("coalesce", made, missing)
 
     def like(self, node: Node, pattern: Val) -> Node:
         """LIKE has no default escape; without one it is faster, and so it stays where the pattern needs none."""
@@ -295,12 +364,18 @@ class DuckDialect(Dialect):
                 node = b.cast(b.cast(text, "VARCHAR"), self.decimal(shape.precision, shape.scale))
             else:
                 num = FLOATING
-                node = self._parts(number, kind, (("u", _unscaled, "DECIMAL(38, 0)"), ("s", _scale, "INTEGER")))
+                node = self._parts(
+                    number, kind, (("u", _unscaled, "DECIMAL(38, 0)"), ("s", _scale, "INTEGER"))
+                )
         elif kind == "interval":
             node = self._parts(
                 number,
                 kind,
-                (("m", lambda v: v[0], "INTEGER"), ("d", lambda v: v[1], "INTEGER"), ("u", lambda v: v[2], "BIGINT")),
+                (
+                    ("m", lambda v: v[0], "INTEGER"),
+                    ("d", lambda v: v[1], "INTEGER"),
+                    ("u", lambda v: v[2], "BIGINT"),
+                ),
             )
         elif kind == "timetz":
             node = self._parts(
@@ -348,15 +423,12 @@ def _flat_list(value: Any) -> object:
 def _unscaled(value: Decimal) -> str:
     if not value.is_finite():
         return "0"
-    return str(int(value.scaleb(max(-int(value.as_tuple().exponent), 0))))
+    return str(unscaled_integer(value, max(-int(value.as_tuple().exponent), 0)))
 
 
 def _scale(value: Decimal) -> int:
     if value.is_nan():
-        return -1
+        return NAN_SCALE
     if value.is_infinite():
-        return -2 if value > 0 else -3
+        return INFINITY_SCALE if value > 0 else MINUS_INFINITY_SCALE
     return max(-int(value.as_tuple().exponent), 0)
-
-
-INTEGER_OIDS = (f.INT2, f.INT4, f.INT8)

@@ -74,7 +74,9 @@ def constant(d: Dialect, value: object, type_: SqlType) -> Val:
         if not isinstance(value, tuple):
             raise TypeError(f"array constant {value!r}")
         element = SqlType(element_of(type_.oid))
-        if any(isinstance(item, tuple) and kind_of(element.oid) not in ("interval", "timetz") for item in value):
+        if any(
+            isinstance(item, tuple) and kind_of(element.oid) not in ("interval", "timetz") for item in value
+        ):
             raise not_supported("an array of several dimensions in this executor")
         items = [_column_form(d, constant(d, item, element)).node for item in value]
         return Val(b.cast(b.array(*items), d.engine_type(type_)), type_, None, value)
@@ -183,7 +185,10 @@ def is_plain(value: Val) -> bool:
     kind = kind_of(value.type.oid)
     if kind == "list":
         element = SqlType(element_of(value.type.oid))
-        return element.oid not in (f.NUMERIC, f.BPCHAR, f.JSONB) and kind_of(element.oid) not in ("interval", "timetz")
+        return element.oid not in (f.NUMERIC, f.BPCHAR, f.JSONB) and kind_of(element.oid) not in (
+            "interval",
+            "timetz",
+        )
     return kind not in ("interval", "timetz")
 
 
@@ -217,9 +222,15 @@ def interval_key(d: Dialect, node: Node) -> Node:
     wide = d.decimal(38, 0)
 
     def body(x: Node) -> Node:
-        days = b.op("+", b.op("*", b.cast(b.field(x, "m"), wide), b.integer(30)), b.cast(b.field(x, "d"), wide))
+        days = b.op(
+            "+", b.op("*", b.cast(b.field(x, "m"), wide), b.integer(30)), b.cast(b.field(x, "d"), wide)
+        )
         return b.cast(
-            b.op("+", b.op("*", b.cast(days, wide), b.cast(b.string("86400000000"), wide)), b.cast(b.field(x, "u"), wide)),
+            b.op(
+                "+",
+                b.op("*", b.cast(days, wide), b.cast(b.string("86400000000"), wide)),
+                b.cast(b.field(x, "u"), wide),
+            ),
             wide,
         )
 
@@ -227,7 +238,9 @@ def interval_key(d: Dialect, node: Node) -> Node:
 
 
 def _timetz_key(d: Dialect, x: Node) -> Node:
-    utc = b.op("+", b.field(x, "t"), b.op("*", b.cast(b.field(x, "z"), d.types["int64"]), b.integer(1_000_000)))
+    utc = b.op(
+        "+", b.field(x, "t"), b.op("*", b.cast(b.field(x, "z"), d.types["int64"]), b.integer(1_000_000))
+    )
     made = d.struct(d.types["timetz"], ("t", utc), ("z", b.field(x, "z")))
     return b.case([(b.is_null(x, True), made)], b.null())
 
@@ -277,9 +290,7 @@ def _null_if(lw: Lowering, expr: q.NullIf) -> Val:
 # --- choices ------------------------------------------------------------------------------------
 
 
-def unify(
-    lw: Lowering, items: Sequence[Val], type_: SqlType, combine: Callable[[list[Node]], Node]
-) -> Val:
+def unify(lw: Lowering, items: Sequence[Val], type_: SqlType, combine: Callable[[list[Node]], Node]) -> Val:
     """Bring alternatives to one form and combine them; a varying display scale goes the same way."""
     padding = {v.padded for v in items if not (v.is_constant and v.constant is None)}
     padded = padding.pop() if len(padding) == 1 else 0
@@ -320,7 +331,9 @@ def _min_max(lw: Lowering, expr: q.MinMaxExpr) -> Val:
     items = [lower(lw, a) for a in expr.args]
     if all(is_plain(v) for v in items):
         nodes, num, scales = (
-            numeric.unify(lw.d, items) if expr.type.oid == f.NUMERIC else ([v.node for v in items], None, None)
+            numeric.unify(lw.d, items)
+            if expr.type.oid == f.NUMERIC
+            else ([v.node for v in items], None, None)
         )
         if scales is None:
             return Val(b.fn("greatest" if expr.greatest else "least", *nodes), expr.type, num)
@@ -405,7 +418,9 @@ def _array_search(lw: Lowering, expr: q.ScalarArrayOp, scalar: Val) -> Val:
     def body(items: Node, left: Node) -> Node:
         variable = lw.d.fresh("x")
         item = Val(b.bare(variable), element)
-        test = _call(lw, expr.proc, [Val(left, scalar.type, scalar.num, padded=scalar.padded), item], BOOL, expr.span)
+        test = _call(
+            lw, expr.proc, [Val(left, scalar.type, scalar.num, padded=scalar.padded), item], BOOL, expr.span
+        )
         results = b.fn("list_transform", items, b.lambda_(variable, test.node))
         decisive = b.boolean(expr.use_any)
         decided = b.fn("list_contains", results, decisive)

@@ -10,14 +10,14 @@ infinities can be stored, compared, grouped and returned; arithmetic on them in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from planner import facts as f
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import Dialect
+from planner.lower.dialect import Dialect, Named, Parts
 from planner.lower.value import (
     FLOATING,
     INFINITY_SCALE,
@@ -57,6 +57,13 @@ def from_integer(d: Dialect, value: Val) -> Val:
     return numeric(b.cast(value.node, d.decimal(digits, 0)), Fixed(digits, 0))
 
 
+def unscaled_integer(value: Decimal, scale: int) -> int:
+    """Return ``value * 10**scale`` exactly; ``scale`` is at least the value's own."""
+    sign, digits, exponent = value.as_tuple()
+    magnitude = int("".join(map(str, digits))) * 10 ** (int(exponent) + scale)
+    return -magnitude if sign else magnitude
+
+
 def constant(d: Dialect, value: Decimal) -> Val:
     """Return a numeric constant with its own display scale.
 
@@ -80,10 +87,14 @@ def scale_of(num: Fixed) -> Node:
     return num.dynamic if num.dynamic is not None else b.integer(num.scale)
 
 
-def _pow10(d: Dialect, exponent: Node) -> Node:
+def pow10(d: Dialect, exponent: Node) -> Node:
     """Return 10**exponent as DECIMAL(38, 0), for 0 <= exponent <= 37."""
-    powers = b.array(*(b.cast(b.string("1" + "0" * k), UNSCALED) for k in range(38)))
-    return d.list_item(powers, b.op("+", exponent, b.integer(1)))
+    # Powers up to 10**18 are exact as float8, and so are products of two of them as DECIMAL.
+    def power(node: Node) -> Node:
+        return b.cast(b.fn("pow", d.literal(10.0, "float64"), node), UNSCALED)
+
+    low, high = b.fn("least", exponent, b.integer(19)), b.fn("greatest", b.op("-", exponent, b.integer(19)), b.integer(0))
+    return b.cast(b.op("*", power(low), power(high)), UNSCALED)
 
 
 def shift_up(d: Dialect, unscaled: Node, places: Node) -> Node:
@@ -94,7 +105,7 @@ def shift_up(d: Dialect, unscaled: Node, places: Node) -> Node:
             (b.op("=", unscaled, b.integer(0)), unscaled),
             (b.op(">", places, b.integer(37)), d.error(*OVERFLOW)),
         ],
-        b.cast(b.op("*", unscaled, _pow10(d, places)), UNSCALED),
+        b.cast(b.op("*", unscaled, pow10(d, places)), UNSCALED),
     )
 
 
@@ -104,20 +115,13 @@ def to_floating(d: Dialect, value: Val) -> Node:
         return value.node
     num = value.fixed
     if value.is_constant and isinstance(value.constant, Decimal) and num.dynamic is None:
-        unscaled = int(value.constant.scaleb(num.scale))
+        unscaled = unscaled_integer(value.constant, num.scale)
         return d.struct(
             d.types["numeric"], ("u", b.cast(b.string(str(unscaled)), UNSCALED)), ("s", b.integer(num.scale))
         )
 
     def body(x: Node) -> Node:
-        if num.scale == 0:
-            unscaled = b.cast(x, UNSCALED)
-        elif num.precision + num.scale <= MAX_PRECISION:
-            unscaled = b.cast(
-                b.op("*", x, b.cast(b.string("1" + "0" * num.scale), d.decimal(num.scale + 1, 0))), UNSCALED
-            )
-        else:
-            unscaled = b.cast(b.fn("replace", d.to_text(x), b.string("."), b.string("")), UNSCALED)
+        unscaled = unscaled_of(d, x, num)
         if num.dynamic is not None:
             unscaled = _drop_zeros(d, unscaled, b.op("-", b.integer(num.scale), num.dynamic))
         made = d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale_of(num), d.types["int32"])))
@@ -126,9 +130,20 @@ def to_floating(d: Dialect, value: Val) -> Node:
     return d.repeat([value.node], body)
 
 
+def unscaled_of(d: Dialect, node: Node, num: Fixed) -> Node:
+    """Return ``node * 10**scale`` of a DECIMAL as DECIMAL(38, 0); NULL of NULL."""
+    if num.scale == 0:
+        return b.cast(node, UNSCALED)
+    if num.precision + num.scale <= MAX_PRECISION:
+        unit = b.cast(b.string("1" + "0" * num.scale), d.decimal(num.scale + 1, 0))
+        return b.cast(b.op("*", node, unit), UNSCALED)
+    # The product might pass 38 digits although the digits themselves do not: go by text.
+    return b.cast(b.fn("replace", d.to_text(node), b.string("."), b.string("")), UNSCALED)
+
+
 def _drop_zeros(d: Dialect, unscaled: Node, places: Node) -> Node:
     """Return ``unscaled / 10**places`` where that is exact."""
-    magnitude = d.integer_divide(b.fn("abs", unscaled), _pow10(d, places))
+    magnitude = d.integer_divide(b.fn("abs", unscaled), pow10(d, places))
     return b.case([(b.op("<", unscaled, b.integer(0)), b.neg(magnitude))], magnitude)
 
 
@@ -219,7 +234,18 @@ def _floor4(value: Node, d: Dialect) -> Node:
 
 def _int_div(d: Dialect, value: Node, by: int) -> Node:
     """Return the truncated quotient of a small non-negative integer."""
-    return b.cast(b.fn("floor", b.op("/", b.cast(value, d.types["float64"]), b.integer(by))), d.types["int32"])
+    return b.cast(
+        b.fn("floor", b.op("/", b.cast(value, d.types["float64"]), b.integer(by))), d.types["int32"]
+    )
+
+
+def _operand(d: Dialect, name: str, value: Val) -> tuple[tuple[str, Node, str], Callable[[Named], tuple[Node, Node]]]:
+    """Return a chain's first part for a numeric, and how to get (unscaled, scale) from it."""
+    if isinstance(value.num, Fixed) and value.num.dynamic is None:
+        num = value.num
+        return (name, unscaled_of(d, value.node, num), UNSCALED), lambda v: (v(name), b.integer(num.scale))
+    part = (name, to_floating(d, value), d.types["numeric"])
+    return part, lambda v: (b.field(v(name), "u"), b.field(v(name), "s"))
 
 
 def divide(d: Dialect, left: Val, right: Val) -> Val:
@@ -228,42 +254,85 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
     The scale is 16 - 4 * (weight difference in groups of four digits), at least either operand's scale. The
     quotient is found by long division in chunks that fit 38 digits, and rounded half away from zero.
     """
+    first_left, get_left = _operand(d, "l", left)
+    first_right, get_right = _operand(d, "r", right)
+    small, zero = d.types["int32"], b.integer(0)
 
-    def body(p: Node, q: Node) -> Node:
-        zero = b.op("=", b.field(q, "u"), b.integer(0))
-        magnitudes = [b.fn("abs", b.field(p, "u")), b.fn("abs", b.field(q, "u"))]
+    def parts(v: Named) -> Parts:
+        (lu, ls), (ru, rs) = get_left(v), get_right(v)
+        special = b.or_(b.op("<", ls, zero), b.op("<", rs, zero))
+        divisor = b.case(
+            [(special, d.error(*OVERFLOW)), (b.op("=", ru, zero), d.error("22012", "division by zero"))], b.fn("abs", ru)
+        )
+        negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
+        return [
+            ("x", b.fn("abs", lu), UNSCALED), ("sx", ls, small), ("y", divisor, UNSCALED), ("sy", rs, small),
+            ("n", negative, d.types["bool"]),
+        ]  # fmt: skip
 
-        def with_magnitudes(x: Node, y: Node) -> Node:
-            return d.let(
-                [_digits(d, x), _digits(d, y)],
-                lambda nx, ny: d.let(
-                    [_weight(nx, b.field(p, "s"), x, d), _weight(ny, b.field(q, "s"), y, d)],
-                    lambda wx, wy: d.let(
-                        [_division_scale(d, x, nx, wx, b.field(p, "s"), y, ny, wy, b.field(q, "s"))],
-                        lambda scale: d.let(
-                            [
-                                _long_division(
-                                    d, x, y, nx, ny,
-                                    b.op("-", b.op("+", scale, b.field(q, "s")), b.field(p, "s")),
-                                )
-                            ],
-                            lambda quotient: _make(d, _signed(p, q, quotient), scale),
-                        ),
-                    ),
-                ),
-            )  # fmt: skip
+    def keep(v: Named, *names: str) -> list[tuple[str, Node, str]]:
+        return [(n, v(n), _STEP_TYPES[n] or d.types["bool"]) for n in names]
 
-        guarded = b.case([(zero, d.error("22012", "division by zero"))], d.let(magnitudes, with_magnitudes))
-        return _finite(d, [p, q], guarded)
+    def digits(v: Named) -> Parts:
+        return [
+            *keep(v, "x", "sx", "y", "sy", "n"),
+            ("nx", _digits(d, v("x")), small), ("ny", _digits(d, v("y")), small),
+        ]  # fmt: skip
 
-    return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
+    def weights(v: Named) -> Parts:
+        return [
+            *keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"),
+            ("wx", _weight(v("nx"), v("sx"), v("x"), d), small), ("wy", _weight(v("ny"), v("sy"), v("y"), d), small),
+        ]  # fmt: skip
+
+    def scale(v: Named) -> Parts:
+        found = _division_scale(d, v)
+        return [*keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"), ("s", found, small)]
+
+    def places(v: Named) -> Parts:
+        wanted = b.op("-", b.op("+", v("s"), v("sy")), v("sx"))
+        return [*keep(v, "x", "y", "n", "nx", "ny", "s"), ("p", wanted, small)]
+
+    def begin(v: Named) -> Parts:
+        fits = b.op("<=", b.op("+", v("nx"), v("p")), b.integer(38))
+        numerator = b.case([(fits, shift_up(d, v("x"), v("p")))], v("x"))
+        chunk = b.fn("least", b.integer(18), b.op("-", b.integer(38), v("ny")))
+        return [
+            ("m", numerator, UNSCALED), ("q", b.cast(zero, UNSCALED), UNSCALED), *keep(v, "y", "n", "s"),
+            ("p", b.case([(fits, zero)], v("p")), small), ("c", chunk, small), ("t", zero, small),
+        ]  # fmt: skip
+
+    def quotient(v: Named) -> Parts:
+        more = b.op("+", shift_up(d, v("q"), v("t")), d.integer_divide(v("m"), v("y")))
+        return [
+            ("q", b.cast(more, UNSCALED), UNSCALED), ("m", b.op("%", v("m"), v("y")), UNSCALED),
+            *keep(v, "y", "n", "s"), ("p", b.op("-", v("p"), v("t")), small), *keep(v, "c"),
+        ]  # fmt: skip
+
+    def bring_down(v: Named) -> Parts:
+        size = b.fn("least", v("c"), v("p"))
+        return [
+            ("m", shift_up(d, v("m"), size), UNSCALED), *keep(v, "q", "y", "n", "s", "p", "c"), ("t", size, small),
+        ]  # fmt: skip
+
+    def last(v: Named) -> Node:
+        up = b.op(">=", v("m"), b.op("-", v("y"), v("m")))
+        rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
+        signed = b.case([(v("n"), b.neg(rounded))], rounded)
+        return b.case(
+            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW))], _make(d, signed, v("s"))
+        )
+
+    steps = [parts, digits, weights, scale, places, begin, quotient]
+    for _ in range(3):
+        steps += [bring_down, quotient]
+    return numeric(d.chain([first_left, first_right], steps, last), FLOATING)
 
 
-def _signed(p: Node, q: Node, magnitude: Node) -> Node:
-    negative = b.op(
-        "<>", b.op("<", b.field(p, "u"), b.integer(0)), b.op("<", b.field(q, "u"), b.integer(0))
-    )
-    return b.case([(negative, b.neg(magnitude))], magnitude)
+_STEP_TYPES = {
+    "x": UNSCALED, "y": UNSCALED, "q": UNSCALED, "m": UNSCALED, "n": "",
+    **dict.fromkeys(("sx", "sy", "nx", "ny", "wx", "wy", "s", "p", "c", "t"), "INTEGER"),
+}  # fmt: skip
 
 
 def _weight(digits: Node, scale: Node, magnitude: Node, d: Dialect) -> Node:
@@ -277,66 +346,16 @@ def _first_group(d: Dialect, magnitude: Node, digits: Node, weight: Node, scale:
     width = b.op("-", b.op("-", digits, scale), b.op("*", weight, b.integer(4)))  # 1 .. 4 digits
     text = b.fn("substr", d.to_text(magnitude), b.integer(1), width)
     padded = b.fn("rpad", text, width, b.string("0"))
-    return b.case(
-        [(b.op("=", magnitude, b.integer(0)), b.integer(0))], b.cast(padded, d.types["int32"])
-    )
+    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], b.cast(padded, d.types["int32"]))
 
 
-def _division_scale(
-    d: Dialect, x: Node, nx: Node, wx: Node, sx: Node, y: Node, ny: Node, wy: Node, sy: Node
-) -> Node:
-    smaller = b.op("<=", _first_group(d, x, nx, wx, sx), _first_group(d, y, ny, wy, sy))
-    difference = b.op("-", b.op("-", wx, wy), b.case([(smaller, b.integer(1))], b.integer(0)))
+def _division_scale(d: Dialect, v: Named) -> Node:
+    left = _first_group(d, v("x"), v("nx"), v("wx"), v("sx"))
+    right = _first_group(d, v("y"), v("ny"), v("wy"), v("sy"))
+    borrowed = b.case([(b.op("<=", left, right), b.integer(1))], b.integer(0))
+    difference = b.op("-", b.op("-", v("wx"), v("wy")), borrowed)
     wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
-    return b.fn("greatest", wanted, sx, sy, b.integer(0))
-
-
-def _long_division(d: Dialect, x: Node, y: Node, nx: Node, ny: Node, places: Node) -> Node:
-    """Return round(x * 10**places / y), half away from zero, of non-negative x and positive y."""
-
-    def rounded(numerator: Node, quotient: Node) -> Node:
-        remainder = b.op("%", numerator, y)
-        up = b.op(">=", remainder, b.op("-", y, remainder))
-        return b.case([(up, b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))], quotient)
-
-    def short() -> Node:
-        return d.let(
-            [shift_up(d, x, places)],
-            lambda n: d.let([d.integer_divide(n, y)], lambda quotient: rounded(n, quotient)),
-        )
-
-    def long() -> Node:
-        chunk = b.fn("least", b.integer(18), b.op("-", b.integer(38), ny))
-
-        def step(quotient: Node, remainder: Node, left: Node, size: Node, rounds: int) -> Node:
-            if rounds == 0:
-                up = b.op(">=", remainder, b.op("-", y, remainder))
-                exact = b.case([(up, b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))], quotient)
-                return b.case([(b.op(">", left, b.integer(0)), d.error(*OVERFLOW))], exact)
-            return d.let(
-                [b.fn("least", size, left)],
-                lambda t: d.let(
-                    [shift_up(d, remainder, t)],
-                    lambda n: d.let(
-                        [
-                            b.cast(
-                                b.op("+", shift_up(d, quotient, t), d.integer_divide(n, y)), UNSCALED
-                            ),
-                            b.op("%", n, y),
-                            b.op("-", left, t),
-                        ],
-                        lambda q, r, rest: step(q, r, rest, size, rounds - 1),
-                    ),
-                ),
-            )
-
-        return d.let(
-            [chunk, d.integer_divide(x, y), b.op("%", x, y)],
-            lambda size, q, r: step(q, r, places, size, 3),
-        )
-
-    fits = b.op("<=", b.op("+", nx, places), b.integer(38))
-    return b.case([(fits, short())], long())
+    return b.fn("greatest", wanted, v("sx"), v("sy"), b.integer(0))
 
 
 def key(d: Dialect, value: Val) -> Node:
@@ -389,7 +408,9 @@ def unify(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num, list[Node]
         whole = max((v.fixed.precision - v.fixed.scale for v in known), default=1)
         if whole + scale <= MAX_PRECISION or len({v.fixed.scale for v in known}) <= 1:
             num = Fixed(min(max(whole + scale, 1), MAX_PRECISION), scale)
-            nodes = [v.node if v.num == num else b.cast(v.node, d.decimal(num.precision, scale)) for v in items]
+            nodes = [
+                v.node if v.num == num else b.cast(v.node, d.decimal(num.precision, scale)) for v in items
+            ]
             if all(v.fixed.scale == scale and v.fixed.dynamic is None for v in known):
                 return nodes, num, None
             scales = [scale_of(v.fixed) if isinstance(v.num, Fixed) else b.integer(0) for v in items]
@@ -407,37 +428,37 @@ def unify_columns(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num]:
 
 def rescale_floating(d: Dialect, value: Val, scale: int) -> Node:
     """Return the unscaled DECIMAL(38, 0) of a Floating value rounded (half away) to ``scale`` places."""
+    small = d.types["int32"]
 
-    def body(p: Node) -> Node:
-        u, s = b.field(p, "u"), b.field(p, "s")
+    def magnitudes(v: Named) -> Parts:
+        u, s = b.field(v("v"), "u"), b.field(v("v"), "s")
         places = b.op("-", s, b.integer(scale))
+        unit = b.case(
+            [(b.or_(b.op("<=", places, b.integer(0)), b.op(">", places, b.integer(37))), b.cast(b.integer(1), UNSCALED))],
+            pow10(d, places),
+        )
+        return [("u", _finite(d, [v("v")], u), UNSCALED), ("p", places, small), ("unit", unit, UNSCALED)]
 
-        def down(unit: Node) -> Node:
-            return d.let(
-                [d.integer_divide(b.fn("abs", u), unit), b.op("%", b.fn("abs", u), unit)],
-                lambda quotient, rest: d.let(
-                    [
-                        b.case(
-                            [(b.op(">=", rest, b.op("-", unit, rest)), b.cast(b.op("+", quotient, b.integer(1)), UNSCALED))],
-                            quotient,
-                        )
-                    ],
-                    lambda rounded: b.case([(b.op("<", u, b.integer(0)), b.neg(rounded))], rounded),
-                ),
-            )
+    def divided(v: Named) -> Parts:
+        magnitude = b.fn("abs", v("u"))
+        return [
+            ("u", v("u"), UNSCALED), ("p", v("p"), small), ("unit", v("unit"), UNSCALED),
+            ("q", d.integer_divide(magnitude, v("unit")), UNSCALED), ("r", b.op("%", magnitude, v("unit")), UNSCALED),
+        ]  # fmt: skip
 
-        shifted = shift_up(d, u, b.op("-", b.integer(scale), s))
-        vanishing = b.op(">", places, b.integer(37))
-        return _finite(
-            d,
-            [p],
-            b.case(
-                [(b.op("<=", places, b.integer(0)), shifted), (vanishing, b.cast(b.integer(0), UNSCALED))],
-                d.let([_pow10(d, places)], down),
-            ),
+    def last(v: Named) -> Node:
+        up = b.op(">=", v("r"), b.op("-", v("unit"), v("r")))
+        rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
+        signed = b.case([(b.op("<", v("u"), b.integer(0)), b.neg(rounded))], rounded)
+        return b.case(
+            [
+                (b.op("<=", v("p"), b.integer(0)), shift_up(d, v("u"), b.neg(v("p")))),
+                (b.op(">", v("p"), b.integer(37)), b.cast(b.integer(0), UNSCALED)),
+            ],
+            signed,
         )
 
-    return d.let([value.node], body)
+    return d.chain([("v", value.node, d.types["numeric"])], [magnitudes, divided], last)
 
 
 def round_to(d: Dialect, value: Val, places: int) -> Val:
@@ -463,7 +484,10 @@ def round_to(d: Dialect, value: Val, places: int) -> Val:
         return numeric(b.cast(d.repeat([value.node], body), d.decimal(whole.precision, 0)), whole)
     if places < 0:
         raise not_supported("round(numeric) to the left of the point on a varying scale in this executor")
-    return numeric(_scaled_decimal(d, rescale_floating(d, value, scale), MAX_PRECISION, scale), Fixed(MAX_PRECISION, scale))
+    return numeric(
+        _scaled_decimal(d, rescale_floating(d, value, scale), MAX_PRECISION, scale),
+        Fixed(MAX_PRECISION, scale),
+    )
 
 
 def _scaled_decimal(d: Dialect, unscaled: Node, precision: int, scale: int) -> Node:

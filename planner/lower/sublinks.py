@@ -113,7 +113,9 @@ def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
     if truth:
         return found
     unknown = b.exists(b.select([b.integer(1)], source=source, where=b.is_null(test)))
-    return b.case([(found, b.boolean(True)), (unknown, b.cast(b.null(), lw.d.types["bool"]))], b.boolean(False))
+    return b.case(
+        [(found, b.boolean(True)), (unknown, b.cast(b.null(), lw.d.types["bool"]))], b.boolean(False)
+    )
 
 
 def _all(lw: Lowering, expr: q.SubLink) -> Node:
@@ -123,4 +125,6 @@ def _all(lw: Lowering, expr: q.SubLink) -> Node:
     source = b.derived(result.node, label)
     refuted = b.exists(b.select([b.integer(1)], source=source, where=b.not_(test)))
     unknown = b.exists(b.select([b.integer(1)], source=source, where=b.is_null(test)))
-    return b.case([(refuted, b.boolean(False)), (unknown, b.cast(b.null(), lw.d.types["bool"]))], b.boolean(True))
+    return b.case(
+        [(refuted, b.boolean(False)), (unknown, b.cast(b.null(), lw.d.types["bool"]))], b.boolean(True)
+    )

@@ -7,7 +7,7 @@ Every SQL type has one engine form (the kinds of the storage layer), except ``nu
                   With ``dynamic`` the display scale is that expression (at most s, trailing zeros aside):
                   CASE WHEN c THEN 1.50 ELSE 0 END.
     Floating      STRUCT(u DECIMAL(38, 0), s INTEGER): the value u / 10**s with its own display scale. Columns of
-                  plain numeric, quotients, averages. Specials: u = 0 and s = -1 NaN, -2 Infinity, -3 -Infinity.
+                  plain numeric, quotients, averages. Specials: u = 0 and s = -1 NaN, -2 -Infinity, -3 Infinity.
 
 A Floating value is compared, grouped and ordered by its *key*, a struct that is equal for equal numbers.
 """
@@ -24,7 +24,7 @@ from planner.lower.build import Node
 from planner.types import SqlType
 
 MAX_PRECISION = 38
-NAN_SCALE, INFINITY_SCALE, MINUS_INFINITY_SCALE = -1, -2, -3
+NAN_SCALE, MINUS_INFINITY_SCALE, INFINITY_SCALE = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ KINDS: dict[int, str] = {
 }
 KINDS.update(
     dict.fromkeys(
-        (f.TEXT, f.VARCHAR, f.BPCHAR, f.NAME, f.CHAR, f.JSON, f.JSONB, f.UNKNOWN, f.BIT, f.VARBIT, f.CSTRING), "text"
+        (f.TEXT, f.VARCHAR, f.BPCHAR, f.NAME, f.CHAR, f.JSON, f.JSONB, f.UNKNOWN, f.BIT, f.VARBIT, f.CSTRING),
+        "text",
     )
 )
 KINDS.update(

@@ -27,7 +27,8 @@ def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
 
     partition = [expressions.sort_key(lw.d, lw.expr(s.expr)) for s in window.partition]
     order = [
-        b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in window.order
+        b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first)
+        for s in window.order
     ]
     spec = _frame(lw, window)
     call = AggregateCall(

@@ -1,0 +1,59 @@
+"""DuckDB's errors as SQLSTATEs.
+
+Errors that our SQL raises carry theirs (``HF!22012:division by zero``); DuckDB's own are told apart by class and
+message. What is left over is a query that DuckDB refuses: 0A000 with its first line.
+"""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from planner.errors import SqlError
+from planner.lower.dialect import ERROR_MARK
+
+_MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
+_INTEGERS = {"INT8": "tinyint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
+_MESSAGES: tuple[tuple[str, str, str], ...] = (
+    ("Division by zero", "22012", "division by zero"),
+    ("More than one row returned by a subquery", "21000", "more than one row returned by a subquery used as an expression"),
+    ("LIMIT/OFFSET cannot be negative", "2201W", "LIMIT must not be negative"),
+    ("Like pattern must not end with escape", "22025", "LIKE pattern must not end with escape character"),
+    ("Date out of range", "22008", "date out of range"),
+    ("Timestamp out of range", "22008", "timestamp out of range"),
+    ("timestamp out of range", "22008", "timestamp out of range"),
+    ("out of range for date", "22008", "date out of range"),
+)  # fmt: skip
+
+
+def to_sql_error(error: Exception) -> SqlError:
+    """Return the error a client gets for an exception of DuckDB."""
+    text = str(error)
+    marked = _MARKED.search(text)
+    if marked is not None:
+        return SqlError(marked.group(1), marked.group(2).split("\n\nLINE ")[0].strip())
+    if isinstance(error, duckdb.InterruptException):
+        return SqlError("57014", "canceling statement due to user request")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return SqlError("53200", "out of memory", detail=text.splitlines()[0])
+    for needle, sqlstate, message in _MESSAGES:
+        if needle in text:
+            return SqlError(sqlstate, message)
+    if isinstance(error, duckdb.OutOfRangeException | duckdb.ConversionException) or "out of range" in text:
+        return _out_of_range(text)
+    first = text.splitlines()[0] if text else type(error).__name__
+    if isinstance(error, duckdb.IOException):
+        return SqlError("58030", f"the local executor cannot read its files: {first}")
+    if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        return SqlError("XX000", f"the local executor failed: {first}")
+    return SqlError("0A000", f"the local executor cannot run this query: {first}")
+
+
+def _out_of_range(text: str) -> SqlError:
+    if "DECIMAL" in text or "INT128" in text or "HUGEINT" in text:
+        return SqlError("22003", "numeric field overflow")
+    for name, sql_name in reversed(_INTEGERS.items()):
+        if re.search(rf"\b{name}\b(?!.*\bINT(8|16|32|64)\b)", text.splitlines()[0]):
+            return SqlError("22003", f"{sql_name} out of range")
+    return SqlError("22003", "value out of range")

@@ -1,0 +1,52 @@
+"""The one DuckDB instance of the process, locked down.
+
+It holds no data of its own: every query names Parquet parts and registered Arrow tables. No extension is installed
+or loaded behind our back, files are readable below the blob folder only, Python variables are never looked up, and
+the configuration is locked after start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+MIN_MEMORY_BYTES = 64 * 2**20
+
+
+def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int) -> Any:
+    """Return a connection to a new in-memory instance.
+
+    Args:
+        blob_dir: the only folder whose files may be read; spilled data goes to ``duckdb-spill`` inside it.
+        memory_bytes: what DuckDB may use before it spills.
+        threads: worker threads of all queries together, at least 1.
+    """
+    spill = blob_dir / "duckdb-spill"
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "threads": max(threads, 1),
+            "memory_limit": f"{max(memory_bytes, MIN_MEMORY_BYTES)}B",
+            "temp_directory": str(spill),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+        },
+    )
+    for statement in (
+        "SET GLOBAL TimeZone = 'UTC'",
+        "SET GLOBAL default_null_order = 'nulls_last'",
+        "SET GLOBAL preserve_insertion_order = false",
+        f"SET GLOBAL allowed_directories = [{_quoted(blob_dir)}]",
+        "SET GLOBAL enable_external_access = false",
+        "SET GLOBAL lock_configuration = true",
+    ):
+        connection.execute(statement)
+    return connection
+
+
+def _quoted(path: Path) -> str:
+    text = str(path.resolve()).replace("'", "''")
+    return f"'{text}'"

@@ -1,0 +1,199 @@
+"""Queries through parse, bind and lowering on an engine, with PostgreSQL as the judge.
+
+``World`` holds tables in the shape executors get them: a part on disk with some hidden rows, and hot rows. ``answer``
+runs a query on an executor and returns PostgreSQL's text of every value, so that digits and scales count.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.arrow import rows_of
+from engine.catalog.physical import shard_spec
+from engine.executor import ExecContext
+from engine.rows import ReadyRows
+from pgwire.codecs.registry import text_input, text_output
+from planner.bind.context import make_context
+from planner.bind.query import bind_query
+from planner.facts import facts
+from planner.parse import parse_one
+from planner.query import QueryExpr
+from planner.types import SqlType
+from tests.support.catalog import MemoryCatalog
+from txn.columns import rows_to_table
+from txn.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
+
+PG_BIN = Path("/usr/lib/postgresql/15/bin")
+
+
+class _Transaction:
+    """The part of ``txn.api.Transaction`` executors use."""
+
+    def __init__(self, snapshots: dict[int, Snapshot]) -> None:
+        self.snapshots = snapshots
+
+    def snapshot(self, shard: ShardId) -> Snapshot:
+        return self.snapshots[shard]
+
+
+class World:
+    """Tables for one test module, below ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.catalog = MemoryCatalog()
+        self.snapshots: dict[int, Snapshot] = {}
+        self.statements: list[str] = []
+
+    def table(self, name: str, *columns: str, rows: Sequence[Sequence[str | None]] = ()) -> None:
+        """Create a table; ``rows`` are PostgreSQL texts (None is NULL).
+
+        Every third row is hot; the part also has a copy of every fourth row that the snapshot does not see.
+        """
+        relation = self.catalog.table(name, *columns)
+        spec = shard_spec(relation)
+        types = [c.type for c in relation.columns]
+        values = [
+            tuple(
+                None if v is None else text_input(t.oid, v, t.typmod) for v, t in zip(row, types, strict=True)
+            )
+            for row in rows
+        ]
+        cold = [v for i, v in enumerate(values) if i % 3]
+        hot = [v for i, v in enumerate(values) if not i % 3]
+        stale = values[::4]
+        stored = stale + cold
+        parts = []
+        if stored:
+            path = self.folder / f"{name}.parquet"
+            table = rows_to_table(spec, stored, list(range(len(stored))), [1] * len(stored))
+            pq.write_table(table, path)
+            ref = PartRef(
+                name=name, path=str(path), rows=len(stored), bytes=path.stat().st_size, schema_version=0,
+                columns=tuple(c.attnum for c in relation.columns), min_begin=Timestamp(1), max_begin=Timestamp(1),
+            )  # fmt: skip
+            hidden = pa.array(range(len(stale)), pa.int64()) if stale else None
+            parts.append(SnapshotPart(ref, hidden))
+        hot_table = rows_to_table(spec, hot, list(range(len(hot))), [2] * len(hot))
+        self.snapshots[relation.oid] = Snapshot(spec, Timestamp(9), tuple(parts), hot_table)
+        body = ", ".join(columns).replace(" pk", " primary key")
+        self.statements.append(f"CREATE TABLE {name} ({body})")
+        for row in rows:
+            cells = ", ".join("NULL" if v is None else "'" + v.replace("'", "''") + "'" for v in row)
+            self.statements.append(f"INSERT INTO {name} VALUES ({cells})")
+
+    def bind(self, sql: str, param_types: Sequence[int] = ()) -> QueryExpr:
+        """Return the Query tree of a query."""
+        context = make_context(self.catalog, ("public",), text=sql, param_types=param_types)
+        parsed = parse_one(sql)
+        assert parsed is not None
+        return bind_query(context, parsed.statement, None)  # type: ignore[arg-type]
+
+    def context(self, params: tuple[Any, ...] = ()) -> ExecContext:
+        """Return what an executor runs with."""
+        txn: Any = _Transaction(self.snapshots)
+        nothing: Any = None
+        return ExecContext(txn=txn, session=nothing, virtual=nothing, params=params)
+
+    async def answer(
+        self, executor: Any, sql: str, params: tuple[Any, ...] = (), param_types: Sequence[int] = ()
+    ) -> list[tuple[str | None, ...]]:
+        """Run a query and return its rows as PostgreSQL's texts."""
+        query = self.bind(sql, param_types)
+        plan = executor.prepare(query, self.catalog)
+        result = await executor.run(plan, self.context(params))
+        types = [c.type for c in result.columns]
+        if isinstance(result, ReadyRows):
+            return [texts(row, types) for row in result.rows]
+        rows: list[tuple[str | None, ...]] = []
+        async for batch in result.batches:
+            found = batch.rows if batch.rows is not None else rows_of(batch.arrow, types)
+            rows.extend(texts(row, types) for row in found)
+        return rows
+
+
+def texts(row: Sequence[Any], types: Sequence[SqlType]) -> tuple[str | None, ...]:
+    """Return a row as PostgreSQL prints it."""
+    return tuple(None if v is None else text_output(t.oid, v) for v, t in zip(row, types, strict=True))
+
+
+class PostgreSQL:
+    """A private server for comparison."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def run(self, sql: str) -> list[tuple[str | None, ...]]:
+        """Return the rows of a query as text; raises psycopg's error otherwise."""
+        from psycopg import errors, pq as libpq
+
+        result = self.connection.pgconn.exec_(sql.encode())
+        if result.status not in (libpq.ExecStatus.TUPLES_OK, libpq.ExecStatus.COMMAND_OK):
+            state = (result.error_field(libpq.DiagnosticField.SQLSTATE) or b"").decode()
+            raise errors.lookup(state)(result.error_message.decode())
+        return [
+            tuple(
+                None if result.get_value(r, c) is None else result.get_value(r, c).decode()
+                for c in range(result.nfields)
+            )
+            for r in range(result.ntuples)
+        ]
+
+
+def start_postgresql(folder: Path) -> Iterator[PostgreSQL]:
+    """Start a server for a module's tests and stop it after; nothing is yielded where there is none."""
+    import psycopg
+
+    if not (PG_BIN / "initdb").exists() or shutil.which("runuser") is None or os.geteuid() != 0:
+        return
+    home = folder / "pg"
+    home.mkdir()
+    shutil.chown(home, "postgres")
+    for parent in [folder, *folder.parents][:3]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    user = ["runuser", "-u", "postgres", "--"]
+    data = str(home / "data")
+    subprocess.run(
+        [*user, str(PG_BIN / "initdb"), "-D", data, "-A", "trust", "-N", "--locale=C.UTF-8", "-E", "UTF8"],
+        check=True, capture_output=True, cwd="/",
+    )  # fmt: skip
+    options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB"
+    server = subprocess.Popen(
+        [*user, str(PG_BIN / "postgres"), "-D", data, *options.split()],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+    )  # fmt: skip
+    try:
+        for _ in range(100):
+            try:
+                connection = psycopg.connect(
+                    host="127.0.0.1", port=port, user="postgres", dbname="postgres", autocommit=True
+                )
+                break
+            except psycopg.OperationalError:
+                time.sleep(0.1)
+        else:
+            raise RuntimeError("PostgreSQL did not start")
+        with connection:
+            connection.execute("SET timezone = 'UTC'")
+            yield PostgreSQL(connection)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def type_oid(name: str) -> int:
+    """Return the oid of a type by its pg_type name."""
+    return facts().types_by_name[name].oid
