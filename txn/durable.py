@@ -22,7 +22,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
 from txn.columns import column_arrays, column_fields
@@ -230,10 +230,16 @@ class DurableLog:
                 if loaded is not None:
                     self._must_cover[swap.shard] = max(self._must_cover.get(swap.shard, 0), loaded[1])
 
-    async def _spill(self, data: bytes) -> str:
+    async def _spill(self, pieces: list[bytes]) -> str:
         """Write a large write set to a blob and return its name."""
         name = f"txn/{self.epoch}-{self._ids.next_id()}.ops"
-        await self.blob.put(name, FORMAT_BYTE + data)
+
+        def write(file: BinaryIO) -> None:
+            file.write(FORMAT_BYTE)
+            for piece in pieces:
+                file.write(piece)
+
+        await self.blob.publish(name, write)
         return name
 
     # -- parts -------------------------------------------------------------------------------------

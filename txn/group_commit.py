@@ -57,6 +57,7 @@ class _Member:
     swap: PartSwap | None = None
     swapped: asyncio.Future[int] | None = None
     ts: Timestamp = _NO_TS
+    spilled: int = 0  # bytes in a blob
 
     def fail(self, error: BaseException) -> None:
         for future in (self.committed, self.swapped):
@@ -78,8 +79,8 @@ class Committer:
         self._closing = False  # nothing more is accepted
         self._last = False  # nothing more will come: end when the queue is empty
         self._preparing: set[asyncio.Task[None]] = set()
-        self.spill: Callable[[bytes], Awaitable[str]] | None = None
-        """Writes an encoded write set to a blob, durably, and returns its name. None: all go inline."""
+        self.spill: Callable[[list[bytes]], Awaitable[str]] | None = None
+        """Writes the pieces of an encoded write set to a blob, durably; returns its name. None: all go inline."""
         self.unspill: Callable[[str], Awaitable[None]] | None = None
         """Removes such a blob again: its transaction was refused."""
         self.failed: Exception | None = None
@@ -129,16 +130,19 @@ class Committer:
     async def _prepare(self, member: _Member, writes: WriteSet) -> None:
         """Encode a large write set, put it into a blob if need be, and queue it."""
         try:
-            data = member.data
-            if not data:
-                pieces: list[bytes] = []
+            pieces: list[bytes] = []
+            if type(member.data) is bytes and member.data:
+                pieces.append(member.data)
+            else:
                 for piece in encode_write_set_slowly(writes):
                     pieces.append(piece)
                     await asyncio.sleep(0)
-                data = b"".join(pieces)
-            if type(data) is bytes and len(data) > SPILL_BYTES and self.spill is not None:
-                data = await self.spill(data)
-            member.data = data
+            size = sum(map(len, pieces))
+            if size > SPILL_BYTES and self.spill is not None:
+                member.spilled = size
+                member.data = await self.spill(pieces)
+            else:
+                member.data = b"".join(pieces)
         except Exception as error:
             member.fail(error)
             return
@@ -254,7 +258,7 @@ class Committer:
     def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int) -> None:
         """Make a durable batch readable: memory, then the oracle, then whoever waits. One tick."""
         spilled = [m.data for m in members if type(m.data) is str]
-        self._txns.map.note(seq, size, shards_of(batch))
+        self._txns.map.note(seq, size + sum([m.spilled for m in members]), shards_of(batch))
         applier = self.applier
         if applier is None:
             raise AssertionError("the committer has no applier")

@@ -8,7 +8,8 @@ that the engine's users see (``planner.types`` documents it; the physical kinds 
     int16/32/64  int                             int16/32/64
     float32/64   float                           float32/64
     decimal      Decimal, exponent = -scale      decimal128(precision, scale)
-    numeric      Decimal of any scale, NaN, inf  struct<u: decimal128(38,0), s: int32>  (specials: docs)
+    numeric      Decimal of any scale, NaN, inf  struct<u: decimal128(38,0), s: int32>; s -1 is NaN,
+                                                 -2 -Infinity, -3 Infinity (txn.columns)
     text         str                             string
     bytes        bytes                           binary
     uuid         bytes of 16                     fixed_size_binary(16)
@@ -18,8 +19,8 @@ that the engine's users see (``planner.types`` documents it; the physical kinds 
     timestamp    int us (+-(2**63-1) = inf)      timestamp[us]
     timestamptz  int us                          timestamp[us, UTC]
     interval     (months, days, us)              struct<m: int32, d: int32, u: int64>
-    list         tuple                           list<element> (nested once per dimension is not stored:
-                                                 arrays of several dimensions are struct<dims, list>)
+    list         tuple                           list<element>, flat, beside it a column c<attnum>_dims,
+                                                 list<int32>: null unless there are several dimensions
 
 A row's tuple is indexed by ``attnum - 1``: dropped columns leave a None slot, rows written before ADD COLUMN are
 padded with the column's missing value when read, so RENAME, DROP and ADD COLUMN never touch stored rows.

@@ -122,6 +122,25 @@ def _check_columns(table: Any, spec: ShardSpec) -> None:
         raise ValueError(f"columns of a part of shard {spec.shard}: {sorted(names)}")
 
 
+def _dictionary_paths(spec: ShardSpec) -> Any:
+    """Return the Parquet leaves worth a dictionary: all but keys and row ids, which hardly repeat."""
+    keys = {i.attnums[0] for i in spec.indexes if i.unique and len(i.attnums) == 1}
+    paths = ["s_begin"]
+    for column in spec.columns:
+        if column.attnum not in keys:
+            for field in column_fields(column):
+                paths += _leaves(field.name, field.type)
+    return paths
+
+
+def _leaves(path: str, type_: Any) -> list[str]:
+    if pa.types.is_list(type_):
+        return _leaves(f"{path}.list.element", type_.value_type)
+    if pa.types.is_struct(type_):
+        return [leaf for field in type_ for leaf in _leaves(f"{path}.{field.name}", field.type)]
+    return [path]
+
+
 async def write_part(
     blob: Blob, offload: Offload, name: str, spec: ShardSpec, table: Any, *, sort: bool = True
 ) -> PartRef:
@@ -145,7 +164,12 @@ async def write_part(
         python_file: Any = file
         sink = pa.PythonFile(python_file, mode="w")
         pq.write_table(
-            marked, sink, row_group_size=GROUP_ROWS, compression="zstd", compression_level=_ZSTD_LEVEL
+            marked,
+            sink,
+            row_group_size=GROUP_ROWS,
+            compression="zstd",
+            compression_level=_ZSTD_LEVEL,
+            use_dictionary=_dictionary_paths(spec),
         )
 
     size = await blob.publish(parquet_name(name), write_parquet)

@@ -46,16 +46,17 @@ async def read_entries(
         for seq, payload in entries:
             try:
                 entry = decode_entry(payload)
-                batch, names = await _resolve(entry, blob)
+                batch, names, size = await _resolve(entry, blob)
             except UnknownFormat as error:
                 raise UnknownFormat(f"log entry {seq}: {error}") from error
-            log_map.note(seq, len(payload), shards_of(batch))
+            log_map.note(seq, len(payload) + size, shards_of(batch))
             yield seq, batch, names
         at = entries[-1][0] + 1
 
 
-async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str]]:
-    """Return the entry with the write sets that lie in blobs, and the blobs' names."""
+async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str], int]:
+    """Return the entry with the write sets that lie in blobs, the blobs' names and their bytes."""
+    size = 0
     writes: list[WriteSet] = []
     names: list[str] = []
     for write_set in entry.writes:
@@ -65,9 +66,10 @@ async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str]]:
             if data is None:
                 raise DamagedLog(f"the log names the blob {name}, which is not there")
             names.append(name)
+            size += len(data)
             write_set = decode_write_set(data, ts)
         writes.append(write_set)
-    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps), names
+    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps), names, size
 
 
 class Uncovered:
