@@ -122,6 +122,8 @@ def find_relation(session: EvalSession, text: str) -> RelationDef | None:
             raise SqlError("0A000", f'cross-database references are not implemented: "{text}"')
         names = names[1:]
     if len(names) == 2:
+        if session.catalog.schema(names[0]) is None:
+            raise SqlError("3F000", f'schema "{names[0]}" does not exist')
         return session.catalog.relation(names[0], names[1])
     for schema in session.search_path:
         relation = session.catalog.relation(schema, names[0])
@@ -184,6 +186,24 @@ def _find_procedure(session: EvalSession, text: str) -> int | None:
     return None
 
 
+def _find_operator(text: str) -> int | None:
+    head, paren, rest = text.partition("(")
+    parts = rest.rstrip().removesuffix(")").split(",") if paren else []
+    if not rest.rstrip().endswith(")"):
+        raise SqlError(
+            "22P02", "expected a left parenthesis" if not paren else "expected a right parenthesis"
+        )
+    if len(parts) != 2:
+        raise SqlError(
+            "42P02", "missing argument", hint="Use NONE to denote the missing argument of a unary operator."
+        )
+    types = tuple(0 if part.strip().lower() == "none" else find_type(part) for part in parts)
+    for operator in facts().operators_by_name.get(head.strip().rpartition(".")[2], ()):
+        if (operator.left, operator.right) == types:
+            return operator.oid
+    return None
+
+
 def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGCLASS:
         relation = find_relation(session, text)
@@ -210,6 +230,8 @@ def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
         if len(found) > 1:
             raise SqlError("42725", f"more than one operator named {text}")
         return found[0] if found else None
+    if oid == REGOPERATOR:
+        return _find_operator(text)
     if oid == REGCOLLATION:
         from planner.facts import rows
 

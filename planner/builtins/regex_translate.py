@@ -306,7 +306,7 @@ class _Translator:
             return chr(ord(self.p[self.i - 1]) & 31)
         widths = {"u": "4", "U": "8"}
         if c in widths or c == "x":
-            pattern = r"[0-9A-Fa-f]{%s}" % widths.get(c, "1,255")
+            pattern = "[0-9A-Fa-f]{" + widths.get(c, "1,255") + "}"
             m = re.compile(pattern).match(self.p, self.i)
             if not m:
                 raise invalid("invalid escape \\ sequence")
