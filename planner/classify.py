@@ -15,7 +15,17 @@ from typing import Any
 from planner import ast, query
 from planner import statements as st
 from planner.facts import TEXT, facts
-from planner.query import FuncExpr, OpExpr, OutputColumn, RelationRange, ScalarArrayOp, SubLink, Values
+from planner.query import (
+    Const,
+    FuncExpr,
+    OpExpr,
+    OutputColumn,
+    Param,
+    RelationRange,
+    ScalarArrayOp,
+    SubLink,
+    Values,
+)
 from planner.statements import StatementClass
 from planner.types import SqlType
 from planner.walk import walk
@@ -64,10 +74,17 @@ def classify(statement: st.Statement) -> StatementClass:
 
 
 def _insert_class(insert: query.Insert) -> StatementClass:
-    reads = insert.source is not None and not isinstance(insert.source, Values)
-    updates = insert.on_conflict is not None
-    looks = any(isinstance(item, SubLink) for item in walk(insert))
-    return StatementClass.READ_THEN_WRITE if reads or updates or looks else StatementClass.WRITE_ONLY
+    source = insert.source
+    if insert.on_conflict is not None or (source is not None and not isinstance(source, Values)):
+        return StatementClass.READ_THEN_WRITE
+    cells = [cell for row in source.rows for cell in row] if source is not None else []
+    looks = any(
+        isinstance(item, SubLink)
+        for cell in (*cells, *insert.returning)
+        if not isinstance(cell, Const | Param)
+        for item in walk(cell)
+    )
+    return StatementClass.READ_THEN_WRITE if looks else StatementClass.WRITE_ONLY
 
 
 def relations_written(statement: st.Statement) -> frozenset[int]:

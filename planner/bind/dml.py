@@ -23,6 +23,7 @@ from planner.bind.assign import (
     target_column,
     target_relation,
 )
+from planner.bind.cells import CellReader, cell_reader
 from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_expr
@@ -30,7 +31,7 @@ from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
 from planner.bind.stored import column_default, table_range, table_scope
 from planner.bind.with_ import bind_with
-from planner.casts import resolve_unknown
+from planner.casts import CoerceEnv, resolve_unknown
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT8, UNKNOWN
@@ -213,27 +214,26 @@ def _insert_values(
         bind_with(scope, node.with_)
     single = len(query.rows) == 1
     scope.clause = "INSERT" if single else "VALUES"
-    rows: list[tuple[Expr, ...]] = []
-    width = -1
-    for row in query.rows:
+    env = context.env
+    readers = [_reader(column) for column in columns]
+    quick = _quick_row(scope, query.rows[0], readers, columns, node)
+    if quick is not None:
+        rows = [quick]
+    else:
+        first = _cells(scope, query.rows[0])
+        only = query.rows[0][0] if len(query.rows[0]) == 1 else None
+        columns = _match_counts(node, columns, [cell.span for cell in first], only)
+        readers = readers[: len(columns)]
+        rows = [_converted_row(first, columns, node, env)]
+    for row in query.rows[1:]:
+        quick = _quick_row(scope, row, readers, columns, node)
+        if quick is not None:
+            rows.append(quick)
+            continue
         cells = _cells(scope, row)
-        if width < 0:
-            width = len(cells)
-            first = row[0] if len(row) == 1 else None
-            columns = _match_counts(node, columns, [_cell_span(c) for c in cells], first)
-        elif len(cells) != width:
-            raise SqlError("42601", "VALUES lists must all be the same length", span=_cell_span(cells[0]))
-        env = context.env
-        rows.append(
-            tuple(
-                [
-                    default_value(column, cell.span)
-                    if isinstance(cell, ast.Default)
-                    else _checked(cell, column, node, env)
-                    for cell, column in zip(cells, columns, strict=True)
-                ]
-            )
-        )
+        if len(cells) != len(columns):
+            raise SqlError("42601", "VALUES lists must all be the same length", span=cells[0].span)
+        rows.append(_converted_row(cells, columns, node, env))
     outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
     ctes = tuple(scope.bound_ctes)
     if single and scope.set_returning:
@@ -244,8 +244,50 @@ def _insert_values(
     return Values(columns=outputs, rows=tuple(rows), ctes=ctes), columns
 
 
-def _cell_span(cell: Expr | ast.Default) -> Span | None:
-    return cell.span
+def _reader(column: ColumnDef) -> CellReader:
+    """Return the quick way of reading constants for a column; none for those that refuse values."""
+    if column.generated or column.identity:
+        return lambda node: None
+    return cell_reader(column)
+
+
+def _quick_row(
+    scope: Scope,
+    row: Sequence[ast.Expression],
+    readers: Sequence[CellReader],
+    columns: Sequence[ColumnDef],
+    node: ast.Insert,
+) -> tuple[Expr, ...] | None:
+    """Convert a row that has constants, parameters and defaults only; None for any other."""
+    if len(row) != len(readers):
+        return None
+    env = scope.context.env
+    cells: list[Expr] = []
+    for item, reader, column in zip(row, readers, columns, strict=True):
+        kind = type(item)
+        if kind is ast.Constant:
+            const = reader(item)  # type: ignore[arg-type]
+            cells.append(_checked(bind_expr(scope, item), column, node, env) if const is None else const)
+        elif kind is ast.ParamRef:
+            cells.append(_checked(bind_expr(scope, item), column, node, env))
+        elif kind is ast.Default:
+            cells.append(default_value(column, item.span))
+        else:
+            return None
+    return tuple(cells)
+
+
+def _converted_row(
+    cells: Sequence[Expr | ast.Default], columns: Sequence[ColumnDef], node: ast.Insert, env: CoerceEnv
+) -> tuple[Expr, ...]:
+    return tuple(
+        [
+            default_value(column, cell.span)
+            if isinstance(cell, ast.Default)
+            else _checked(cell, column, node, env)
+            for cell, column in zip(cells, columns, strict=True)
+        ]
+    )
 
 
 def _cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Default]:
@@ -260,7 +302,7 @@ def _cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Defau
     return cells
 
 
-def _checked(cell: Expr, column: ColumnDef, node: ast.Insert, env: Any) -> Expr:
+def _checked(cell: Expr, column: ColumnDef, node: ast.Insert, env: CoerceEnv) -> Expr:
     """Convert a cell; refuses values for generated columns (428C9)."""
     if column.generated or (column.identity == "a" and not node.overriding):
         detail = (

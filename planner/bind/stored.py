@@ -34,6 +34,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.fold import fold
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
@@ -108,7 +109,7 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
 def stored_default(sql: str, type_: SqlType) -> Expr:
     """Return the expression of a stored default, of its column's type (a pure function of the text)."""
     context = make_context(_NoCatalog(), ("pg_catalog",), text=sql, variable_params=False)
-    expr: Expr = _without_spans(bind_default(context, parse_expression(sql), "", type_))
+    expr: Expr = fold(_without_spans(bind_default(context, parse_expression(sql), "", type_)))
     return expr
 
 

@@ -463,9 +463,7 @@ def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
         if written.count(name) > 1:
             raise SqlError("42710", f'check constraint "{name}" already exists')
     seen: set[str] = set()
-    for name in (*(key.name for key in parts.keys), *written):
-        if name is None:
-            continue
+    for name in (*(key.name for key in parts.keys if key.name is not None), *written):
         if name in seen:
             raise SqlError("42710", f'constraint "{name}" for relation "{parts.table}" already exists')
         seen.add(name)

@@ -17,7 +17,7 @@ from planner.deparse import check_definition, deparse_expr, deparse_query
 from planner.errors import SqlError
 from planner.parse import parse_expression
 from planner.statements import CreateView
-from tests.planner.scripts import Case, read_script, write_script
+from tests.planner.scripts import FOLDER, Case, read_script, write_script
 from tests.planner.tables import POSTGRES_DDL, bind, make_catalog, report
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
 
@@ -126,8 +126,8 @@ def test_script_gives_what_it_says(name: str, request: pytest.FixtureRequest) ->
     cases = read_script(name)
     actual = [Case(case.text, ours(case.text), case.ours) for case in cases]
     if request.config.getoption("--rewrite"):
-        path = f"tests/planner/scripts/{name}.txt"
-        heading = [line for line in open(path, encoding="utf-8").read().splitlines() if line.startswith("#")]
+        text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+        heading = [line for line in text.splitlines() if line.startswith("#")]
         write_script(name, actual, "\n".join(line.removeprefix("# ") for line in heading))
         return
     wrong = [(a.text, a.expected, c.expected) for a, c in zip(actual, cases, strict=True) if a != c]
