@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -131,15 +132,15 @@ async def _check(
     """Raise DuplicateKey if a unique index would hold a key twice."""
     overwritten = frozenset(view.own.rows) if view.own is not None else frozenset[RowId]()
     if keys is None:
-        await _check_by_merge(view, definition, overwritten, old_parts, new_parts)
+        await _check_by_merge(txn, view, definition, overwritten, old_parts, new_parts)
     else:
         table = pa.concat_tables(keys).drop_null()
-        duplicate = await asyncio.to_thread(_duplicate_within, table)
+        duplicate = await txn.core.offload(lambda: _duplicate_within(table))
         if duplicate is not None:
             raise DuplicateKey(view.shard, definition.index, _values(view, definition, duplicate))
         for part in old_parts:
             if any(_overlap(definition, part, new) for new in new_parts):
-                await _check_part(view, definition, overwritten, part, table)
+                await _check_part(txn, view, definition, overwritten, part, table)
     await _check_hot(view, definition, new_parts)
 
 
@@ -175,7 +176,12 @@ def _extremes(definition: ShardIndex, part: PartState) -> tuple[bytes, bytes]:
 
 
 async def _check_part(
-    view: View, definition: ShardIndex, overwritten: frozenset[RowId], part: PartState, keys: Any
+    txn: StoreTransaction,
+    view: View,
+    definition: ShardIndex,
+    overwritten: frozenset[RowId],
+    part: PartState,
+    keys: Any,
 ) -> None:
     """Raise DuplicateKey if a live row of a part has one of ``keys``."""
     names = [f"c{a}" for a in definition.attnums]
@@ -185,7 +191,7 @@ async def _check_part(
         numbered = stored.append_column("position", int64_array(array("q", range(stored.num_rows))))
         return numbered.join(keys, keys=names, join_type="left semi", use_threads=False)
 
-    met = await asyncio.to_thread(meet)
+    met = await txn.core.offload(meet)
     positions = met.column("position").to_pylist()
     for at, position in enumerate(positions):
         if position not in part.ends and part.file.row_id(position) not in overwritten:
@@ -195,6 +201,7 @@ async def _check_part(
 
 
 async def _check_by_merge(
+    txn: StoreTransaction,
     view: View,
     definition: ShardIndex,
     overwritten: frozenset[RowId],
@@ -202,7 +209,7 @@ async def _check_by_merge(
     new_parts: tuple[PartState, ...],
 ) -> None:
     """As above, through the sidecars' order alone: for kinds whose equality Arrow does not know."""
-    pair = await asyncio.to_thread(find_duplicate, old_parts + new_parts, definition, overwritten)
+    pair = await txn.core.offload(lambda: find_duplicate(old_parts + new_parts, definition, overwritten))
     while pair is not None:
         (part, position), rest = pair
         row = part.file.row(position, view.spec)
@@ -210,7 +217,7 @@ async def _check_by_merge(
         key = tuple(values[a - 1] for a in definition.attnums)
         if not (definition.nulls_distinct and None in key):
             raise DuplicateKey(view.shard, definition.index, key)
-        pair = await asyncio.to_thread(next_duplicate, rest)
+        pair = await txn.core.offload(partial(next_duplicate, rest))
 
 
 async def _check_hot(view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]) -> None:

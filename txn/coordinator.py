@@ -24,6 +24,7 @@ from txn.locks.table import LockTable
 from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
+from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import PartRef, RowId, ShardId, Timestamp, TxnId
 
@@ -70,9 +71,15 @@ def swap_key(swap: PartSwap) -> tuple[str, ...]:
 class Coordinator:
     """Shards by id, with everything that concerns more than one transaction."""
 
-    def __init__(self, log: DurableLog, options: TxnOptions, first_txn_id: int) -> None:
-        """``first_txn_id``: above all transaction ids ever used (ids order transactions by age)."""
+    def __init__(
+        self, log: DurableLog, options: TxnOptions, first_txn_id: int, offload: Offload = in_thread
+    ) -> None:
+        """``first_txn_id``: above all transaction ids ever used (ids order transactions by age).
+
+        ``offload`` runs what takes long, in a thread unless simulation says otherwise.
+        """
         self.log = log
+        self.offload = offload
         self.options = options
         self.locks = LockTable(options.policy)
         self.shards: dict[ShardId, ShardHistory] = {}

@@ -19,6 +19,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -200,7 +201,7 @@ class Flusher:
         kept = [p for p in at_cut if p.ref.name not in leaving] + announced
         parts = []
         for part in kept:
-            ends = await asyncio.to_thread(Ends.of, list(part.ends.items()))
+            ends = await core.offload(partial(Ends.of, list(part.ends.items())))
             parts.append(ManifestPart(ref=part.ref, ends=ends))
         await core.log.checkpoint(
             Manifest(
@@ -258,8 +259,8 @@ class Flusher:
         tables: list[Any] = []
         for part in merge:
             table = await part.file.read_arrow()
-            hidden = await asyncio.to_thread(part.ended_before, watermark)
-            tables.append(await asyncio.to_thread(_live_rows, table, hidden, spec))
+            hidden = await self._core.offload(partial(part.ended_before, watermark))
+            tables.append(await self._core.offload(partial(_live_rows, table, hidden, spec)))
         whole = pa.concat_tables(tables)
         return whole.combine_chunks() if whole.num_rows else None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from txn.errors import DuplicateKey
@@ -202,7 +203,7 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
                     raise DuplicateKey(view.shard, definition.index, make.raw(values))
     if parts:
         skip = frozenset(own_rows)
-        pair = yield asyncio.to_thread(find_duplicate, parts, definition, skip)
+        pair = yield txn.core.offload(lambda: find_duplicate(parts, definition, skip))
         while pair is not None:
             (part, position), rest = pair
             row = part.file.row(position, view.spec)
@@ -210,7 +211,7 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
                 row = yield row
             if not (definition.nulls_distinct and None in make.raw(row)):
                 raise DuplicateKey(view.shard, definition.index, make.raw(row))
-            pair = yield asyncio.to_thread(next_duplicate, rest)
+            pair = yield txn.core.offload(partial(next_duplicate, rest))
 
 
 Entries: TypeAlias = Iterator[tuple[bytes, RowId, PartState, int]]

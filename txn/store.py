@@ -17,6 +17,7 @@ from txn.errors import TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
 from txn.locks.table import LockRow
+from txn.persist.location import Offload, in_thread
 from txn.recovery import recover
 from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.transaction import StoreTransaction
@@ -144,9 +145,11 @@ async def open_store(
     return await start_store(log, options)
 
 
-async def start_store(log: DurableLog, options: TxnOptions | None = None) -> ShardStore:
+async def start_store(
+    log: DurableLog, options: TxnOptions | None = None, *, offload: Offload = in_thread
+) -> ShardStore:
     """Recover from an opened log and start (simulation assembles the log itself)."""
-    core = Coordinator(log, options or TxnOptions(), first_txn_id=(log.epoch << 32) + 1)
+    core = Coordinator(log, options or TxnOptions(), first_txn_id=(log.epoch << 32) + 1, offload=offload)
     try:
         await recover(core)
         log.committer.applier = core.apply

@@ -15,6 +15,7 @@ import txn.mvcc.hotlog
 import txn.snapshot
 from txn.coordinator import TxnOptions
 from txn.durable import DurableLog
+from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.store import ShardStore, start_store
 from txn.time import SequentialIdGen
@@ -102,9 +103,9 @@ async def open_memory_store(
     """Open a store over a memory disk (kept by the caller to reopen it)."""
     disk = disk or MemoryDisk()
     log = await DurableLog.assemble(
-        MemoryConsensus(disk), MemoryBlob(disk), clock or StepClock(), SequentialIdGen()
+        MemoryConsensus(disk), MemoryBlob(disk), clock or StepClock(), SequentialIdGen(), offload=inline
     )
-    return await start_store(log, options)
+    return await start_store(log, options, offload=inline)
 
 
 async def make_table(store: ShardStore, rows: Any = (), schema: ShardSpec | None = None) -> Timestamp:

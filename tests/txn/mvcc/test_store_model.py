@@ -191,6 +191,17 @@ class StoreModel(RuleBasedStateMachine):
         self.committed, self.writer, self.savepoints = self.own, None, []
         self.read_latest()
 
+    @precondition(lambda self: self.writer is None)
+    @rule(data=st.data(), value=values, remove=st.booleans())
+    def change_and_commit(self, data: st.DataObject, value: int | None, remove: bool) -> None:
+        if remove and self.committed:
+            self.delete(data)
+        elif self.committed:
+            self.update(data, 0, value)
+        else:
+            self.insert([(1, value), (2, value)])
+        self.commit()
+
     @precondition(lambda self: self.writer)
     @rule()
     def rollback(self) -> None:
@@ -203,17 +214,40 @@ class StoreModel(RuleBasedStateMachine):
     def flush(self) -> None:
         self.run(self.store.flush())
 
-    @rule()
-    def flush_while_writing(self) -> None:
-        """A commit arrives between the flush's cut and its swap."""
+    @rule(
+        data=st.data(),
+        value=values,
+        pauses=st.lists(st.integers(0, 15), min_size=1, max_size=4),
+        commit_at=st.integers(0, 3),
+    )
+    def flush_in_steps(
+        self, data: st.DataObject, value: int | None, pauses: list[int], commit_at: int
+    ) -> None:
+        """Reads and a commit arrive at any moment of a flush."""
+        if self.writer is None:
+            taken = {r[0] for r in self.committed.values()}
+            free = [k for k in range(16) if k not in taken]
+            if free:
+                self.insert([(free[0], value)])
+                self.commit()
+            self.update(data, 0, value)
+            if data.draw(st.booleans()):
+                self.delete(data)
 
         async def go() -> None:
             flushing = asyncio.ensure_future(self.store.flush())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            if self.writer is not None:
-                await now(self.writer.commit())
-                self.committed, self.writer, self.savepoints = self.own, None, []
+            for step, turns in enumerate(pauses):
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                if step == commit_at and self.writer is not None:
+                    await now(self.writer.commit())
+                    self.committed, self.writer, self.savepoints = self.own, None, []
+                latest = self.store.begin(read_only=True)
+                for txn, expected in [(latest, self.committed), *self.readers]:
+                    snapshot = await now(txn.snapshot(SHARD))
+                    assert [(r, v) for r, _b, v in snapshot_rows(snapshot)] == sorted(expected.items())
+                await self.compare(latest, self.committed)
+                latest.rollback()
             await flushing
 
         self.run(go())
@@ -262,9 +296,13 @@ class StoreModel(RuleBasedStateMachine):
         assert [(r.row_id, r.values) for r in found] == wanted
         for reverse in (False, True):
             for limit in (None, 2):
-                wanted_range = KeyRange(has_lower=True, lower=3, has_upper=True, upper=9, upper_inclusive=False)
+                wanted_range = KeyRange(
+                    has_lower=True, lower=3, has_upper=True, upper=9, upper_inclusive=False
+                )
                 found = await now(txn.range(SHARD, BY_K, wanted_range, reverse=reverse, limit=limit))
-                rows = sorted((e for e in everything if 3 <= e[1][0] < 9), key=lambda e: e[1][0], reverse=reverse)
+                rows = sorted(
+                    (e for e in everything if 3 <= e[1][0] < 9), key=lambda e: e[1][0], reverse=reverse
+                )
                 assert [(r.row_id, r.values) for r in found] == rows[:limit]
         found = await now(txn.range(SHARD, BY_V, KeyRange()))
         order = sorted(everything, key=lambda e: (e[1][1] is None, e[1][1], e[0]))
@@ -288,5 +326,3 @@ StoreModel.TestCase.settings = settings(
 @pytest.mark.timeout(300)
 class TestStoreModel(StoreModel.TestCase):
     pass
-
-
