@@ -39,8 +39,10 @@ from txn.persist.part import (
     Part,
     RowGroupCache,
     delete_part,
+    epoch_of_blob,
     open_part,
     part_of_blob,
+    sidecar_name,
     write_part,
     write_sidecar,
 )
@@ -286,16 +288,17 @@ class DurableLog:
         return part
 
     async def build_sidecar(self, ref: PartRef, spec: ShardSpec, index: IndexId) -> None:
-        """Add the sidecar of an index of ``spec`` to an existing part, durably. Idempotent.
+        """Write the sidecar of an index of ``spec`` for an existing part, durably. May be repeated.
 
-        Columns that the part lacks count with their missing value.
+        Columns that the part lacks count with their missing value. A sidecar that is there already is replaced:
+        it belongs to an index of the same id that was rolled back, or lost in a crash. Nobody may be reading it.
         """
         definition = next(i for i in spec.indexes if i.index == index)
         part = await self.open_part(ref)
-        if part.has_index(index):
-            return
         table = await part.read_arrow([a for a in definition.attnums if a in ref.columns])
         table = await self._offload(lambda: _with_missing(table, spec, definition.attnums))
+        await self.blob.delete(sidecar_name(ref.name, index))
+        part.forget_sidecar(index)
         await write_sidecar(self.blob, ref.name, spec, definition, table)
 
     async def discard(self, parts: Iterable[str]) -> None:
@@ -377,16 +380,18 @@ class DurableLog:
         return parts | set(self._loaded) | set(map(part_of_blob, self._spilled))
 
     async def _sweep(self, parts: set[str]) -> None:
-        """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names."""
+        """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names.
+
+        What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing.
+        """
         ends = self._store.blob_names()
         try:
             for name in await self.blob.list(""):
-                part = part_of_blob(name)
-                epoch = part.rpartition("/")[2].partition("-")[0]
-                if not epoch.isdigit() or int(epoch) >= self.epoch:
+                epoch = epoch_of_blob(name)
+                if epoch is None or epoch >= self.epoch:
                     continue
-                is_ends = ".ends" in name
-                if (name not in ends) if is_ends else (part not in parts):
+                used = name in ends if ".ends" in name else part_of_blob(name) in parts
+                if not used:
                     await self.blob.delete(name)
         except TxnError as error:
             _log.warning("unused files were not all removed: %s", error)  # the next start goes on

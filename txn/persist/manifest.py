@@ -12,7 +12,7 @@ Ends that the manifest already knows may be met again in the replayed entries: e
 same timestamp twice is harmless (C27).
 
 Stored: one register per shard, replaced by compare-and-set under the epoch. Ends that are few travel in it; many
-of them are a blob of their own, ``<part>.ends<n>``, written before the register names it, never changed, and
+of them are a blob of their own, ``<part>.ends<epoch>-<id>``, written before the register names it, never changed, and
 removed when the register names another.
 """
 
@@ -238,7 +238,7 @@ class ManifestStore:
         if known is not None and known[1] == ends:
             blob = known[0]
         else:
-            blob = f"{name}.ends{self._ids.next_id()}"
+            blob = f"{name}.ends{self._epoch}-{self._ids.next_id()}"
             await self._blob.put(
                 blob, b"".join((_FORMAT_BYTE, ends.positions.tobytes(), ends.timestamps.tobytes()))
             )

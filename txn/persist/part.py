@@ -78,6 +78,14 @@ def part_of_blob(name: str) -> str:
     return name.rpartition(".")[0]
 
 
+def epoch_of_blob(name: str) -> int | None:
+    """Return the epoch that wrote a blob, as far as its name tells (sidecars: the epoch of their part)."""
+    stem, _, suffix = name.rpartition(".")
+    text = suffix.removeprefix("ends") if suffix.startswith("ends") else stem.rpartition("/")[2]
+    epoch = text.partition("-")[0]
+    return int(epoch) if epoch.isdigit() else None
+
+
 def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
     """Return the key codec of an index of a shard."""
     types = {c.attnum: c.type for c in spec.columns}
@@ -359,6 +367,10 @@ class Part:
             sidecar = KeySidecar(self._blob.local_path(sidecar_name(self.ref.name, index)))
             self._sidecars[index] = sidecar
         return sidecar
+
+    def forget_sidecar(self, index: IndexId) -> None:
+        """Open the index's sidecar anew at its next use: it has been replaced."""
+        self._sidecars.pop(index, None)
 
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
         """Return positions whose key equals ``key`` (full, no NULLs). FileNotFoundError: no such sidecar."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import signal
 import sqlite3
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.durable import ManualClock, run, two_column_spec
+from tests.support.durable import ManualClock, kind, run, two_column_spec
 from tests.txn.durable.shadow import NO_TS, Shadow
 from txn.columns import rows_to_table
 from txn.durable import DurableLog, StorageConfig
@@ -32,7 +33,7 @@ from txn.persist.manifest import Manifest
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.records import PartSwap, SchemaChange, ShardWrites, WriteSet
 from txn.time import SequentialIdGen, SystemClock, SystemIdGen, SystemRng
-from txn.types import Row, ShardId, TxnId
+from txn.types import IndexId, Row, ShardColumn, ShardId, ShardIndex, ShardSpec, TxnId
 
 SPEC = two_column_spec()
 
@@ -424,6 +425,66 @@ def test_parts_of_transactions_that_never_committed_are_swept_at_the_next_start(
         log = (await Shadow.start(await on_disk(disk))).log
         await log.close()
         assert not disk.blobs
+
+    run(body)
+
+
+# -- sidecars of new indexes -----------------------------------------------------------------------
+
+
+def test_a_new_indexs_sidecar_replaces_one_that_was_left_behind() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        shadow = await Shadow.start(await on_disk(disk))
+        log = shadow.log
+        await shadow.create(SPEC)
+        await log.committer.submit(shadow.writes(10, *((i, (i, f"v{i % 2}")) for i in range(1, 7))))
+        await shadow.flush()
+        ((name, ref),) = shadow.tables[7].parts.items()
+        part = shadow.tables[7].open[name]
+
+        def with_index(*attnums: int) -> ShardSpec:
+            index = ShardIndex(index=IndexId(3), attnums=attnums, unique=False)
+            column = ShardColumn(attnum=3, type=kind("int32"), missing_value=8)
+            return dataclasses.replace(
+                SPEC, version=2, columns=(*SPEC.columns, column), indexes=(*SPEC.indexes, index)
+            )
+
+        await log.build_sidecar(ref, with_index(2), IndexId(3))
+        assert part.lookup(IndexId(3), ("v0",)) == [1, 3, 5]
+        # That index was rolled back; another one with the same id is made.
+        await log.build_sidecar(ref, with_index(3, 1), IndexId(3))
+        assert part.lookup(IndexId(3), (8, 4)) == [3]
+        await log.close()
+        again = await Shadow.start(await on_disk(disk))
+        assert again.tables[7].open[name].lookup(IndexId(3), (8, 4)) == [3]
+        await again.log.close()
+
+    run(body)
+
+
+def test_the_sweep_spares_ends_that_are_written_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        shadow = await Shadow.start(await on_disk(disk))
+        await shadow.create(SPEC)
+        await shadow.log.committer.submit(shadow.writes(10, *((i, (i, "v")) for i in range(600))))
+        await shadow.flush()
+        await shadow.log.close()
+        shadow = await Shadow.start(await on_disk(disk))
+        log = shadow.log
+        before = log._referenced(), log._store.blob_names()
+        await log.committer.submit(shadow.writes(11, *((i, None) for i in range(500))))
+        await shadow.checkpoint(7, log.committer.applied_seq)
+        # A sweep that began before the checkpoint lists the blobs after it.
+        with monkeypatch.context() as patch:
+            patch.setattr(log._store, "blob_names", lambda: before[1])
+            await log._sweep(before[0])
+        await shadow.log.close()
+        assert [n for n in disk.blobs if ".ends" in n]
+        again = await Shadow.start(await on_disk(disk))
+        assert sorted(await again.rows()) == list(range(500, 600))
+        await again.log.close()
 
     run(body)
 
