@@ -8,16 +8,31 @@ raises Suspend with its generator; the node finishes it and evaluates the batch 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.index.nodes import Node
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from planner.builtins.compare import hash_key
 from planner.errors import SqlError
-from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row
+from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
 from planner.evaluate_inline import simple_equality
-from planner.facts import facts
-from planner.query import Aggregate, CteRange, QueryBase, SubLink, SubLinkKind, Var
+from planner.facts import INT4, facts
+from planner.query import (
+    Aggregate,
+    Const,
+    CteRange,
+    FuncExpr,
+    OutputColumn,
+    QueryBase,
+    QueryExpr,
+    Select,
+    SubLink,
+    SubLinkKind,
+    Target,
+    Var,
+)
+from planner.types import SqlType
 from planner.walk import children
 
 _counter = iter(range(1, 1 << 62))
@@ -113,6 +128,19 @@ class Subplan:
         return SubRun(pipe, rows, met, keep)
 
 
+def only_existence(query: QueryExpr) -> QueryExpr:
+    """Return ``query`` without what EXISTS does not look at: select list, DISTINCT, ORDER BY (as PostgreSQL does)."""
+    if not isinstance(query, Select) or query.grouped or query.windows or query.limit is not None:
+        return query
+    if query.offset is not None or any(
+        isinstance(x, FuncExpr) and x.returns_set for t in query.targets for x in walk(t.expr)
+    ):
+        return query
+    one = Const(type=SqlType(INT4), value=1)
+    column = OutputColumn(name="", type=one.type)
+    return replace(query, targets=(Target(expr=one, name=""),), columns=(column,), distinct=False, order=())
+
+
 def _identity(row: Any) -> Any:
     """Return a key under which equal rows are one: values with their classes and texts (1.0 is not 1.00)."""
     return repr(row)
@@ -122,9 +150,11 @@ def compile_sublink(
     link: SubLink, layout: Layout, planned: Callable[[Any, Layout | None], Node]
 ) -> Callable[[Any, Env], Any]:
     """Return ``f(row, env)`` for a sub-select; ``planned`` plans a query under an outer layout."""
-    plan = Subplan(planned(link.query, layout), link.query)
     if link.kind is SubLinkKind.EXISTS:
+        body = only_existence(link.query)
+        plan = Subplan(planned(body, layout), body)
         return lambda r, e: bool(plan.rows(r, e, 1))
+    plan = Subplan(planned(link.query, layout), link.query)
     if link.kind is SubLinkKind.SCALAR:
 
         def scalar(r: Any, e: Env) -> Any:

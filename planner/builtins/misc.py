@@ -5,10 +5,12 @@ What needs the catalog's own rows (pg_get_*, *_is_visible, descriptions) is in `
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from typing import Any
 
 from planner.builtins.casts import to_text
+from planner.builtins.compare import sort_key
 from planner.builtins.reg import quote_ident, split_identifier
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -278,8 +280,21 @@ def version(session: EvalSession) -> str:
     return f"PostgreSQL {number} on Holdfast, a strictly serializable database, 64-bit"
 
 
+def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -> int:
+    """Return how many of the sorted thresholds are at or below the value (width_bucket over an array)."""
+    if thresholds and type(thresholds[0]) is tuple:
+        raise SqlError("2202E", "thresholds must be one-dimensional array")
+    if None in thresholds:
+        raise SqlError("22004", "thresholds array must not contain NULLs")
+    key = sort_key(types[0]) or (lambda x: x)
+    return bisect.bisect_right([key(t) for t in thresholds], key(value))
+
+
 def _register() -> None:
     python = REGISTRY.python
+    python("width_bucket(anycompatible,anycompatiblearray)", bucket_of, needs_types=True)
+    python("pg_blocking_pids(int4)", lambda pid: ())
+    python("oidvectortypes(oidvector)", lambda oids: ", ".join(format_type(oid) for oid in oids))
     typed: dict[str, Any] = {"needs_session": True, "needs_types": True}
     python("concat(any)", concat, **typed)
     python("concat_ws(text,any)", concat_ws, **typed)

@@ -378,7 +378,7 @@ def _register() -> None:
     for name, oid in (
         ("to_regclass", REGCLASS), ("to_regnamespace", REGNAMESPACE), ("to_regrole", REGROLE),
         ("to_regtype", REGTYPE), ("to_regproc", REGPROC), ("to_regprocedure", REGPROCEDURE),
-        ("to_regoper", REGOPER), ("to_regcollation", REGCOLLATION),
+        ("to_regoper", REGOPER), ("to_regoperator", REGOPERATOR), ("to_regcollation", REGCOLLATION),
     ):  # fmt: skip
         python(f"{name}(text)", _to_reg(oid), needs_session=True)  # type: ignore[arg-type]
 
