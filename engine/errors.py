@@ -122,6 +122,11 @@ _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
         detail="The transaction was rolled back; reads go on.",
         hint="Free space on the data directory's file system and retry.",
     ),
+    txn_errors.StorageError: lambda e, c: _report(
+        "58030",
+        "could not write to the data directory",
+        detail="The transaction was rolled back.",
+    ),
     txn_errors.CommitUnknown: lambda e, c: _report(
         "08007",
         "the outcome of the commit is unknown",

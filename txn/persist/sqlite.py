@@ -32,6 +32,7 @@ _IDLE_CHECKPOINT_WRITES = 512  # after so many writes an idle moment is used for
 _IDLE_S = 0.05
 _BUSY_TIMEOUT_S = 10.0
 _TRUNCATE_CHUNK = 2000  # entries per transaction, so that appends get in between
+_TRUNCATE_BYTES = 8 << 20  # and bytes: freeing a large entry visits its pages
 
 _NEXT = "coalesce((SELECT max(seq) FROM log), (SELECT value FROM meta WHERE name = 'log_first') - 1) + 1"
 _APPEND = (
@@ -285,8 +286,14 @@ class SqliteConsensus:
     def _truncate_some(self, before: int, epoch: int) -> bool:
         self._check_epoch(epoch)
         before = min(before, self._next())
-        first = self._db.execute("SELECT min(seq) FROM log").fetchone()[0]
-        upto = before if first is None else min(before, first + _TRUNCATE_CHUNK)
+        upto, size = before, 0
+        oldest = self._db.execute(
+            "SELECT seq, length(data) FROM log WHERE seq < ? ORDER BY seq LIMIT ?", (before, _TRUNCATE_CHUNK)
+        ).fetchall()
+        for seq, length in oldest:
+            upto, size = seq + 1, size + length
+            if size >= _TRUNCATE_BYTES:
+                break
         # The bound first: an emptied log must not start again at 1.
         self._db.execute("UPDATE meta SET value = max(value, ?) WHERE name = 'log_first'", (upto,))
         self._db.execute("DELETE FROM log WHERE seq < ?", (upto,))

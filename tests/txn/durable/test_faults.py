@@ -165,3 +165,25 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
         DirectoryLock.acquire(str(tmp_path), ManualClock())
     (tmp_path / "FORMAT").write_text("holdfast data directory, format 1\n")
     DirectoryLock.acquire(str(tmp_path), ManualClock()).release()
+
+
+def test_a_long_log_is_truncated_in_bounded_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn.persist.sqlite._TRUNCATE_CHUNK", 3)
+    monkeypatch.setattr("txn.persist.sqlite._TRUNCATE_BYTES", 50)
+
+    async def body() -> None:
+        c = await SqliteConsensus.open(str(tmp_path / "log"))
+        epoch = await c.acquire_epoch()
+        for seq in range(1, 31):
+            await c.append(epoch, seq, b"x" * seq)
+        steps: list[int] = []
+        truncate_some = c._truncate_some
+        monkeypatch.setattr(
+            c, "_truncate_some", lambda before, epoch: (steps.append(before), truncate_some(before, epoch))[1]
+        )
+        await c.truncate(29, epoch=epoch)
+        assert await c.log_bounds() == (29, 31)
+        assert len(steps) > 10
+        await c.close()
+
+    run(body)
