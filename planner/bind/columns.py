@@ -40,7 +40,7 @@ def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
     if scope.clause == "DEFAULT":
         raise SqlError("0A000", "cannot use column reference in DEFAULT expression", span=node.span)
     if node.star:
-        raise SqlError("42601", 'row expansion via "*" is not supported here', span=node.span)
+        return _row_of(scope, names, node.span)
     if len(names) == 1:
         found = scope.find_column(names[0], node.span)
         if found is not None:
@@ -60,6 +60,17 @@ def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
     if as_function is not None:
         return as_function
     raise missing_column(scope, table, column, node.span)
+
+
+def _row_of(scope: Scope, names: ast.Name, span: Span | None) -> Expr:
+    """Return ``t.*`` where one value is wanted: the whole row."""
+    if not names:
+        raise SqlError("42601", 'row expansion via "*" is not supported here', span=span)
+    schema = names[-2] if len(names) > 1 else ""
+    entry = scope.find_item(schema, names[-1], span)
+    if entry is None:
+        raise missing_table(scope, schema, names[-1], span)
+    return scope.whole_row(*entry, span)
 
 
 def _split(scope: Scope, names: ast.Name, span: Span | None) -> tuple[str, str, str]:
@@ -116,10 +127,6 @@ def star_columns(scope: Scope, names: ast.Name, span: Span | None) -> list[tuple
         )
     entry = scope.find_item(schema, table, span)
     if entry is None:
-        if len(names) == 1:
-            column = scope.find_column(table, span)
-            if column is not None and is_row(column):
-                return row_fields(scope, column, span)
         raise missing_table(scope, schema, table, span)
     level, owner, item = entry
     return [(name, item.expr(owner, position, level, span)) for position, name in enumerate(item.names)]
@@ -255,31 +262,27 @@ def field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str,
 
 
 def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr:
-    """Return ``(expr).name``. Raises SqlError 42809 and 42703 as PostgreSQL."""
+    """Return ``(expr).name``: a field, else the function ``name(expr)``. Raises SqlError 42809, 42703."""
+    columns = row_columns(scope, expr) if is_row(expr) else None
+    for position, (field, type_) in enumerate(columns or ()):
+        if field == name:
+            return field_of(scope, expr, position, type_, name, span)
+    if name in facts().procs_by_name:
+        from planner.bind.funcs import call_on
+
+        call = call_on(scope, name, expr, span)
+        if call is not None:
+            return call
     if not is_row(expr):
-        if isinstance(expr, Var):
-            raise SqlError(
-                "42809",
-                f"column notation .{name} applied to type {format_type(expr.type.oid)}, "
-                "which is not a composite type",
-                span=span,
-            )
         raise SqlError(
             "42809",
             f"column notation .{name} applied to type {format_type(expr.type.oid)}, "
             "which is not a composite type",
             span=span,
         )
-    columns = row_columns(scope, expr)
-    if columns is not None:
-        for position, (field, type_) in enumerate(columns):
-            if field == name:
-                return field_of(scope, expr, position, type_, name, span)
     if isinstance(expr, Var) and expr.attnum == 0:
         made = scope.at(expr.level).ranges[expr.range]
         raise SqlError("42703", f"column {made.alias}.{name} does not exist", span=span)
-    if columns is None:
-        raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
     raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
 
 

@@ -16,6 +16,7 @@ from planner.bind.columns import expand_stars
 from planner.bind.expr import bind_expr, operator_name, register
 from planner.casts import CastContext, can_coerce, coerce_to_boolean, coerce_to_common, common_type
 from planner.errors import Span, SqlError
+from planner.exprs import reads_own_columns
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
 from planner.query import (
     ArrayExpr,
@@ -26,11 +27,8 @@ from planner.query import (
     NullIf,
     NullTest,
     OpExpr,
-    QueryBase,
     RowCompare,
     RowExpr,
-    SubLink,
-    Var,
 )
 from planner.resolve import (
     family_operator,
@@ -41,7 +39,6 @@ from planner.resolve import (
 from planner.scope import Scope
 from planner.typefacts import array_of, format_type
 from planner.types import SqlType
-from planner.walk import children, walk
 
 _BOOLEAN = SqlType(BOOL)
 _STRATEGIES = {1: "<", 2: "<=", 3: "=", 4: ">=", 5: ">"}
@@ -192,7 +189,7 @@ def _in(scope: Scope, node: ast.In) -> Expr:
     plain: list[Expr] = []
     with_vars: list[Expr] = []
     for value in expand_stars(scope, node.items):
-        (with_vars if _has_local_var(value) else plain).append(value)
+        (with_vars if reads_own_columns(value) else plain).append(value)
     parts: list[Expr] = []
     if len(plain) > 1:
         types = (left.type.oid, *[item.type.oid for item in plain])
@@ -209,27 +206,6 @@ def _in(scope: Scope, node: ast.In) -> Expr:
         comparison = make_operator(name, left, value, env, node.span)
         parts.append(coerce_to_boolean(comparison, "IN", env))
     return _and(parts, node.span, "and" if node.negated else "or")
-
-
-def _has_local_var(expr: Expr) -> bool:
-    """Tell whether an expression reads a column of its own query level."""
-    if isinstance(expr, Const):
-        return False
-    return any(isinstance(node, Var) and node.level == 0 for node in _outside_queries(expr)) or any(
-        isinstance(node, SubLink) for node in walk(expr)
-    )
-
-
-def _outside_queries(expr: Expr) -> list[object]:
-    found: list[object] = []
-    stack: list[object] = [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, QueryBase):
-            continue
-        found.append(node)
-        stack.extend(children(node))
-    return found
 
 
 # --- BETWEEN, DISTINCT, NULLIF ------------------------------------------------------------------

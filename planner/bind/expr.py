@@ -343,6 +343,9 @@ def _array(scope: Scope, node: ast.ArrayLiteral) -> Expr:
 
 
 def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
+    names = node.type.names
+    if len(names) > 1 and names[0] != "pg_catalog" and scope.context.catalog.schema(names[0]) is None:
+        raise SqlError("3F000", f'schema "{names[0]}" does not exist', span=node.type.span)
     target = resolve_type(node.type)
     arg_node = node.arg
     if isinstance(arg_node, ast.ArrayLiteral) and element_of(target.oid):

@@ -17,18 +17,17 @@ from planner.bind.clauses import check_aggregate, check_grouping, check_set, che
 from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
 from planner.bind.window import use_window
-from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type
+from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type, location
 from planner.errors import Span, SqlError
+from planner.exprs import free_levels
 from planner.facts import INT4, TEXT, UNKNOWN, ProcFact, facts
 from planner.query import (
     Aggregate,
     Expr,
     FuncExpr,
     GroupingFunc,
-    QueryBase,
     RelabelType,
     SortBy,
-    Var,
     WindowFunc,
 )
 from planner.resolve import (
@@ -42,7 +41,6 @@ from planner.resolve import (
 from planner.scope import Scope, window_call_in
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import children
 
 # Functions of PostgreSQL take at most this many arguments.
 MAX_ARGUMENTS = 100
@@ -59,6 +57,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     """
     span = node.span
     schema, name = _function_name(node)
+    if schema and schema != "pg_catalog" and scope.context.catalog.schema(schema) is None:
+        raise SqlError("3F000", f'schema "{schema}" does not exist', span=span)
     if len(node.args) > MAX_ARGUMENTS:
         raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)
     sets_before = scope.set_returning
@@ -230,25 +230,6 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
 # --- aggregates ---------------------------------------------------------------------------------
 
 
-def _levels_below(
-    expr: object, depth: int, vars_: list[int], aggregates: list[tuple[int, Span | None]]
-) -> None:
-    """Collect the levels, relative to ``expr``'s own query, of free Vars and aggregates in it."""
-    stack = [(expr, depth)]
-    while stack:
-        node, d = stack.pop()
-        if isinstance(node, Var):
-            if node.level >= d and node.range >= 0:
-                vars_.append(node.level - d)
-            continue
-        if isinstance(node, Aggregate | GroupingFunc):
-            level = node.level if isinstance(node, Aggregate) else 0
-            if level >= d:
-                aggregates.append((level - d, node.span))
-        inner = d + 1 if isinstance(node, QueryBase) else d
-        stack.extend([(child, inner) for child in children(node)])
-
-
 def _aggregate(
     scope: Scope,
     node: ast.FuncCall,
@@ -299,7 +280,9 @@ def _aggregate(
     vars_: list[int] = []
     nested: list[tuple[int, Span | None]] = []
     for expr in (*made, *direct, *(key.expr for key in order), *((filter_,) if filter_ else ())):
-        _levels_below(expr, 0, vars_, nested)
+        columns, inner_aggregates = free_levels(expr)
+        vars_ += columns
+        nested += inner_aggregates
         window = window_call_in(expr)
         if window is not None:
             raise SqlError(
@@ -403,7 +386,7 @@ def _check_distinct(args: Sequence[Expr], order: Sequence[SortBy], span: Span | 
             raise SqlError(
                 "42P10",
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
-                span=key.expr.span,
+                span=location(key.expr),
             )
     for arg in args:
         oid = TEXT if arg.type.oid == UNKNOWN else arg.type.oid

@@ -29,11 +29,13 @@ from planner.casts import (
     coerce_to_common,
     coerce_to_specific,
     coerce_type,
+    location,
     select_common_type,
     select_common_typmod,
 )
 from planner.catalog import RelationDef
 from planner.errors import Span, SqlError, not_supported
+from planner.exprs import reads_own_columns
 from planner.facts import INT8, TEXT, UNKNOWN
 from planner.parse import parse_one
 from planner.query import (
@@ -42,8 +44,6 @@ from planner.query import (
     CteRange,
     Expr,
     OutputColumn,
-    Param,
-    QueryBase,
     QueryExpr,
     RangeColumn,
     RangeRef,
@@ -59,7 +59,7 @@ from planner.query import (
 )
 from planner.resolve import default_equality
 from planner.rewrite import shift_query
-from planner.scope import Scope
+from planner.scope import Scope, index_names
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -241,15 +241,9 @@ def bind_limits(scope: Scope, node: ast.QueryTail) -> tuple[Expr | None, Expr | 
 def _limit(scope: Scope, node: ast.Expression, word: str) -> Expr:
     expr = bind_clause(scope, node, word)
     expr = coerce_to_specific(expr, INT8, word, scope.context.env)
-    if not isinstance(expr, Const | Param):
-        for part in _own_level(expr):
-            if isinstance(part, Var) and part.level == 0 and part.range >= 0:
-                raise SqlError("42P10", f"argument of {word} must not contain variables", span=part.span)
+    if reads_own_columns(expr):
+        raise SqlError("42P10", f"argument of {word} must not contain variables", span=location(expr))
     return expr
-
-
-def _own_level(expr: Expr) -> list[object]:
-    return [part for part in walk(expr) if not isinstance(part, QueryBase)]
 
 
 # --- VALUES -------------------------------------------------------------------------------------
@@ -281,7 +275,7 @@ def _values(scope: Scope, node: ast.Values, *, resolve_unknowns: bool) -> QueryE
     names = [column.name for column in columns]
     if any(_named(item.expr, names) is None for item in node.order):
         return _wrapped_values(scope, node, values)
-    order = _order_by_output(node.order, values.columns)
+    order = _order_by_output(scope, node.order, values)
     offset, limit = bind_limits(scope, node)
     return replace(
         values,
@@ -363,7 +357,7 @@ def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
     left = bind_query(scope.context, node.left, scope, resolve_unknowns=False)
     right = bind_query(scope.context, node.right, scope, resolve_unknowns=False)
     made = combine(scope, node, left, right)
-    order = _order_by_output(node.order, made.columns) if node.order else ()
+    order = _order_by_output(scope, node.order, made) if node.order else ()
     offset, limit = bind_limits(scope, node)
     return replace(
         made,
@@ -423,7 +417,8 @@ def _column_expr(query: QueryExpr, position: int) -> Expr:
         cell = query.rows[0][position]
         return replace(cell, type=query.columns[position].type)
     column = query.columns[position]
-    return Var(type=column.type, range=-1, attnum=position + 1, name=column.name)
+    span = location(_column_expr(query.left, position))
+    return Var(type=column.type, range=-1, attnum=position + 1, name=column.name, span=span)
 
 
 def coerce_output(query: QueryExpr, types: Sequence[SqlType], word: str, scope: Scope) -> QueryExpr:
@@ -514,25 +509,49 @@ def _named(node: ast.Expression, names: Sequence[str]) -> int | None:
     return None
 
 
-def _order_by_output(items: Sequence[ast.SortItem], columns: Sequence[OutputColumn]) -> tuple[SortKey, ...]:
+def _order_by_output(scope: Scope, items: Sequence[ast.SortItem], made: QueryExpr) -> tuple[SortKey, ...]:
+    columns = made.columns
     names = [column.name for column in columns]
     keys: list[SortKey] = []
     for item in items:
         index = _named(item.expr, names)
         if index is None:
-            if isinstance(item.expr, ast.ColumnRef):
-                raise SqlError(
-                    "42703",
-                    f'column "{".".join(item.expr.names)}" does not exist',
-                    span=item.expr.span,
-                )
-            raise SqlError(
-                "0A000",
-                "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
-                detail="Only result column names can be used, not expressions or functions.",
-                hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
-                span=item.expr.span,
-            )
+            raise _not_an_output(scope, item, made)
         if not any(key.target == index for key in keys):
             keys.append(sort_key(index, columns[index].type.oid, item))
     return tuple(keys)
+
+
+def _not_an_output(scope: Scope, item: ast.SortItem, made: QueryExpr) -> SqlError:
+    """Return the error for an ORDER BY item over a set operation that is no output column."""
+    over = Scope(context=scope.context, parent=scope.parent, clause="ORDER BY")
+    for number, leaf in enumerate(_leaves(made), 1):
+        columns = tuple(
+            [
+                RangeColumn(name=column.name, type=column.type, attnum=position)
+                for position, column in enumerate(leaf.columns, 1)
+            ]
+        )
+        over.add_range(SubqueryRange(alias=f"*SELECT* {number}", columns=columns, query=leaf))
+    output = over.item(0)
+    output.names = [column.name for column in made.columns]
+    output.index = index_names(output.names)
+    output.name, output.by_table = "", False
+    over.namespace.append(output)
+    try:
+        expr = bind_expr(over, item.expr)
+    except SqlError as error:
+        return error
+    return SqlError(
+        "0A000",
+        "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+        detail="Only result column names can be used, not expressions or functions.",
+        hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+        span=location(expr),
+    )
+
+
+def _leaves(query: QueryExpr) -> list[QueryExpr]:
+    if isinstance(query, SetOp):
+        return [*_leaves(query.left), *_leaves(query.right)]
+    return [query]

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.expr import bind_clause
-from planner.casts import CastContext, coerce_type
+from planner.casts import CastContext, coerce_type, location
 from planner.errors import Span, SqlError
 from planner.facts import TEXT, UNKNOWN
 from planner.query import Expr, SortKey, Target
@@ -168,12 +168,12 @@ def bind_distinct(
                 raise SqlError(
                     "42P10",
                     "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
-                    span=targets[key.target].expr.span,
+                    span=location(targets[key.target].expr),
                 )
         for index, target in enumerate(targets):
             if not target.junk:
                 settle(scope, targets, index)
-                default_equality(targets[index].expr.type.oid, target.expr.span)
+                default_equality(targets[index].expr.type.oid, location(target.expr))
         return True
     found: list[int] = []
     spans: dict[int, Span | None] = {}

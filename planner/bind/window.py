@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from planner import ast
 from planner.bind.expr import bind_clause
-from planner.casts import CastContext, can_coerce, coerce_to_specific, coerce_type
+from planner.casts import CastContext, can_coerce, coerce_to_specific, coerce_type, location
 from planner.errors import SqlError
+from planner.exprs import reads_own_columns
 from planner.facts import DATE, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, UNKNOWN
-from planner.query import Aggregate, Expr, FrameBound, SortBy, Var, Window
+from planner.query import Expr, FrameBound, SortBy, Window
 from planner.resolve import default_equality, find_less, in_range_proc
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +196,8 @@ def _offset(scope: Scope, node: ast.Expression, mode: str, order: Sequence[SortB
 
 
 def _no_variables(expr: Expr, word: str) -> None:
-    for node in walk(expr):
-        if isinstance(node, Var) and node.level == 0 and node.range >= 0:
-            raise SqlError("42P10", f"argument of {word} must not contain variables", span=node.span)
-        if isinstance(node, Aggregate):
-            raise SqlError("42803", f"aggregate functions are not allowed in window {word}", span=node.span)
+    if reads_own_columns(expr):
+        raise SqlError("42P10", f"argument of {word} must not contain variables", span=location(expr))
 
 
 _OFFSET_TYPES = {
@@ -228,7 +225,7 @@ def _range_offset(scope: Scope, expr: Expr, ordered: int) -> tuple[Expr, int]:
         raise SqlError(
             "0A000",
             f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {format_type(ordered)}",
-            span=expr.span,
+            span=location(expr),
         )
     if not fitting:
         raise SqlError(
@@ -236,7 +233,7 @@ def _range_offset(scope: Scope, expr: Expr, ordered: int) -> tuple[Expr, int]:
             "RANGE with offset PRECEDING/FOLLOWING is not supported for column type "
             f"{format_type(ordered)} and offset type {format_type(expr.type.oid)}",
             hint="Cast the offset value to an appropriate type.",
-            span=expr.span,
+            span=location(expr),
         )
     oid = fitting[0]
     return coerce_type(expr, SqlType(oid), CastContext.IMPLICIT, env), in_range_proc(ordered, oid)

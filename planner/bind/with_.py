@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, cast
 
 from planner import ast
+from planner.casts import location
 from planner.errors import Span, SqlError, not_supported
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
 from planner.scope import CteEntry, Scope
@@ -132,7 +133,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
 
 def _column_span(query: QueryExpr, position: int) -> Span | None:
     targets = getattr(query, "targets", ())
-    return targets[position].expr.span if position < len(targets) else None
+    return location(targets[position].expr) if position < len(targets) else None
 
 
 # --- references in the AST ----------------------------------------------------------------------
