@@ -236,6 +236,6 @@ async def _check_hot(view: View, definition: ShardIndex, new_parts: tuple[PartSt
             continue
         key = make.raw(values)
         for part in new_parts:
-            for position in part.file.lookup(definition.index, key):
+            for position in part.lookup(definition.index, key):
                 if part.file.row_id(position) not in own_rows:
                     raise DuplicateKey(view.shard, definition.index, key)

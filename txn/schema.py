@@ -197,7 +197,7 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
         if seen.setdefault(key, row_id) != row_id:
             raise DuplicateKey(view.shard, definition.index, make.raw(values))
         for part in parts:
-            for position in part.file.lookup(definition.index, make.raw(values)):
+            for position in part.lookup(definition.index, make.raw(values)):
                 other = part.file.row_id(position)
                 if position not in part.ends and other != row_id and other not in own_rows:
                     raise DuplicateKey(view.shard, definition.index, make.raw(values))

@@ -96,7 +96,7 @@ class Generation:
         cold: dict[RowId, Cold],
         parts: tuple[PartState, ...] | None = None,
     ) -> None:
-        """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full, no NULLs).
+        """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full; NULL equals NULL).
 
         ``parts``: those to look at, by default this generation's.
         """
@@ -124,7 +124,7 @@ class Generation:
             parts = self.parts
         if parts and not (hit and index.definition.unique):
             for part in parts:
-                for position in part.file.lookup(index_id, key):
+                for position in part.lookup(index_id, key):
                     if part.visible(position, ts):
                         row_id = part.file.row_id(position)
                         if row_id not in found:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.types import PartRef, RowId
+from txn.types import IndexId, Key, KeyRange, PartRef, RowId
 
 if TYPE_CHECKING:
     from txn.durable import PartLike
@@ -42,6 +42,12 @@ class PartState:
         self._sorted_count = 0
         for position, ts in sorted(ends, key=lambda e: e[1]):
             self.end(position, ts)
+
+    def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
+        """Return the positions under a full key; here NULL equals NULL."""
+        if None in key:
+            return [position for _key, position in self.file.range(index, KeyRange(prefix=key))]
+        return self.file.lookup(index, key)
 
     def begin(self, position: int) -> int:
         """Begin timestamp of a row."""

@@ -1,0 +1,327 @@
+"""The lock table: matrices, fairness, upgrades, deadlocks, timeouts, and a property test of its invariants."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from tests.support.durable import run
+from txn.errors import Deadlock, LockTimeout, WaitCancelled
+from txn.locks.mode import COMPATIBLE, IS, IX, NAMES, SIX, SUPREMUM, S, X
+from txn.locks.table import LockOwner, LockTable
+
+
+def owner(number: int, timeout_ms: int = 0) -> LockOwner:
+    return LockOwner(number, session=number, lock_timeout_ms=timeout_ms)
+
+
+def waiting(value: Awaitable[None] | None) -> asyncio.Task[None]:
+    assert value is not None, "granted at once"
+
+    async def wait() -> None:
+        await value
+
+    return asyncio.ensure_future(wait())
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_compatibility_is_symmetric_and_supremum_is_the_weakest_upper_bound() -> None:
+    for a in range(5):
+        for b in range(5):
+            assert COMPATIBLE[a][b] == COMPATIBLE[b][a]
+            above = [
+                m
+                for m in range(5)
+                if all(COMPATIBLE[m][x] <= (COMPATIBLE[a][x] and COMPATIBLE[b][x]) for x in range(5))
+            ]
+            weakest = max(above, key=lambda m: sum(COMPATIBLE[m]))
+            assert SUPREMUM[a][b] == weakest, (NAMES[a], NAMES[b])
+
+
+def test_compatible_modes_share_and_others_wait_in_order() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c, d = (owner(i) for i in range(1, 5))
+        assert table.acquire(a, "t", IX) is None
+        assert table.acquire(b, "t", IX) is None
+        third = waiting(table.acquire(c, "t", S))
+        # An IX would fit the holders, but it must not overtake the waiting S.
+        fourth = waiting(table.acquire(d, "t", IX))
+        await turns()
+        assert not third.done()
+        assert not fourth.done()
+        table.validate()
+        table.release_all(a)
+        table.release_all(b)
+        await third
+        await turns()
+        assert not fourth.done()
+        table.release_all(c)
+        await fourth
+        table.validate()
+        table.release_all(d)
+        assert len(table) == 0
+
+    run(go)
+
+
+def test_newcomer_that_fits_everybody_is_served_at_once() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2), owner(3)
+        assert table.acquire(a, "t", IX) is None
+        waiter = waiting(table.acquire(b, "t", S))
+        assert table.acquire(c, "t", IS) is None
+        table.release_all(a)
+        await waiter
+
+    run(go)
+
+
+def test_upgrade_goes_before_newcomers() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2), owner(3)
+        assert table.acquire(a, "r", S) is None
+        assert table.acquire(b, "r", S) is None
+        newcomer = waiting(table.acquire(c, "r", X))
+        upgrade = waiting(table.acquire(a, "r", X))
+        table.release_all(b)
+        await upgrade
+        await turns()
+        assert not newcomer.done()
+        table.release_all(a)
+        await newcomer
+
+    run(go)
+
+
+def test_shared_and_intention_exclusive_add_up() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b = owner(1), owner(2)
+        assert table.acquire(a, "t", S) is None
+        assert table.acquire(a, "t", IX) is None
+        assert a.held["t"] == SIX
+        assert table.acquire(a, "t", S) is None, "held already"
+        assert table.acquire(b, "t", IS) is None
+        upgrade = waiting(table.acquire(b, "t", IX))
+        await turns()
+        assert not upgrade.done()
+        table.release_all(a)
+        await upgrade
+        table.validate()
+
+    run(go)
+
+
+def test_youngest_of_a_cycle_gives_up() -> None:
+    async def go() -> None:
+        table = LockTable()
+        old, young = owner(1), owner(2)
+        assert table.acquire(old, "a", X) is None
+        assert table.acquire(young, "b", X) is None
+        victim = waiting(table.acquire(young, "a", X))
+        survivor = waiting(table.acquire(old, "b", X))
+        with pytest.raises(Deadlock) as caught:
+            await victim
+        assert {(w, h) for w, h, _what in caught.value.cycle} == {(1, 2), (2, 1)}
+        table.release_all(young)
+        await survivor
+        table.validate()
+
+    run(go)
+
+
+def test_requester_that_closes_the_cycle_and_is_youngest_gives_up_at_once() -> None:
+    async def go() -> None:
+        table = LockTable()
+        old, young = owner(1), owner(2)
+        assert table.acquire(old, "a", X) is None
+        assert table.acquire(young, "b", X) is None
+        waiter = waiting(table.acquire(old, "b", X))
+        with pytest.raises(Deadlock):
+            table.acquire(young, "a", X)
+        table.release_all(young)
+        await waiter
+
+    run(go)
+
+
+def test_two_upgrades_of_one_granule_are_a_deadlock() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b = owner(1), owner(2)
+        assert table.acquire(a, "r", S) is None
+        assert table.acquire(b, "r", S) is None
+        first = waiting(table.acquire(a, "r", X))
+        with pytest.raises(Deadlock):
+            table.acquire(b, "r", X)
+        table.release_all(b)
+        await first
+
+    run(go)
+
+
+def test_cycle_through_a_queue_is_found() -> None:
+    """c waits only because b waits before it; b waits for a; a waits for c."""
+
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2), owner(3)
+        assert table.acquire(a, "t", IX) is None
+        assert table.acquire(c, "u", X) is None
+        second = waiting(table.acquire(b, "t", S))
+        third = waiting(table.acquire(c, "t", IX))
+        first = waiting(table.acquire(a, "u", X))
+        with pytest.raises(Deadlock):
+            await third
+        table.release_all(c)
+        await first
+        table.release_all(a)
+        await second
+
+    run(go)
+
+
+def test_lock_timeout_ends_the_wait_and_lets_others_pass() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2, timeout_ms=10), owner(3)
+        assert table.acquire(a, "t", S) is None
+        impatient = waiting(table.acquire(b, "t", X))
+        behind = waiting(table.acquire(c, "t", S))
+        with pytest.raises(LockTimeout):
+            await impatient
+        await behind
+        table.validate()
+
+    run(go)
+
+
+def test_cancelled_task_leaves_the_queue() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2), owner(3)
+        assert table.acquire(a, "t", S) is None
+        gone = waiting(table.acquire(b, "t", X))
+        behind = waiting(table.acquire(c, "t", S))
+        await turns()
+        gone.cancel()
+        await behind
+        table.validate()
+
+    run(go)
+
+
+def test_cancel_of_a_session_ends_its_wait_only() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b, c = owner(1), owner(2), owner(3)
+        assert table.acquire(a, "t", X) is None
+        mine = waiting(table.acquire(b, "t", X))
+        other = waiting(table.acquire(c, "t", X))
+        assert table.blockers(2) == [1]
+        assert table.cancel(2) == 1
+        with pytest.raises(WaitCancelled):
+            await mine
+        assert table.cancel(2) == 0
+        table.release_all(a)
+        await other
+
+    run(go)
+
+
+def test_try_acquire_never_waits() -> None:
+    async def go() -> None:
+        table = LockTable()
+        a, b = owner(1), owner(2)
+        assert table.try_acquire(a, "r", X)
+        assert table.try_acquire(a, "r", S)
+        assert not table.try_acquire(b, "r", S)
+        table.release_all(a)
+        assert table.try_acquire(b, "r", S)
+
+    run(go)
+
+
+@pytest.mark.parametrize("policy", ["wound_wait", "wait_die", "no_wait"])
+def test_prevention_policies_leave_no_cycle(policy: str) -> None:
+    async def go() -> None:
+        table = LockTable(policy)
+        old, young = owner(1), owner(2)
+        assert table.acquire(old, "a", X) is None
+        assert table.acquire(young, "b", X) is None
+        failed = []
+        waits: list[Any] = []
+        for who, what in ((old, "b"), (young, "a")):
+            try:
+                wait = table.acquire(who, what, X)
+            except Deadlock:
+                failed.append(who)
+                table.release_all(who)
+            else:
+                if wait is not None:
+                    waits.append((who, waiting(wait)))
+        await turns()
+        for who in (old, young):
+            if who.doomed is not None:
+                failed.append(who)
+                table.release_all(who)
+        await turns()
+        for who, task in waits:
+            if who not in failed:
+                await asyncio.wait_for(task, 1)
+            else:
+                task.cancel()
+        assert failed, "somebody had to give up"
+        if policy != "no_wait":
+            assert failed == [young]
+
+    run(go)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_use_keeps_every_invariant_and_always_ends(seed: int) -> None:
+    """Many transactions take random locks in random order; all end, by commit or as deadlock victims."""
+    rng = random.Random(seed)
+
+    async def go() -> None:
+        table = LockTable()
+        ended = {"committed": 0, "deadlock": 0, "cancelled": 0}
+
+        async def transaction(number: int) -> None:
+            me = owner(number)
+            try:
+                for _ in range(rng.randrange(1, 6)):
+                    wait = table.acquire(me, rng.randrange(4), rng.choice((IS, IX, S, SIX, X)))
+                    if wait is not None:
+                        await wait
+                    table.validate()
+                    for _ in range(rng.randrange(3)):
+                        await asyncio.sleep(0)
+                ended["committed"] += 1
+            except Deadlock:
+                ended["deadlock"] += 1
+            except WaitCancelled:
+                ended["cancelled"] += 1
+            finally:
+                table.release_all(me)
+                table.validate()
+
+        tasks = [asyncio.ensure_future(transaction(n)) for n in range(1, 25)]
+        await asyncio.sleep(0)
+        table.cancel(rng.randrange(1, 25))
+        await asyncio.gather(*tasks)
+        assert len(table) == 0
+        assert ended["committed"] > 0
+
+    run(go)
