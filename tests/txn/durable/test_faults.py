@@ -183,7 +183,7 @@ def test_a_long_log_is_truncated_in_bounded_steps(tmp_path: Path, monkeypatch: p
         )
         await c.truncate(29, epoch=epoch)
         assert await c.log_bounds() == (29, 31)
-        assert len(steps) > 10
+        assert len(steps) >= 10
         await c.close()
 
     run(body)
