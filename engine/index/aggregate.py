@@ -78,6 +78,38 @@ class Call:
         if fact.variadic == ANY and not self.hypothetical and len(fact.arg_types) > 1:
             raise not_supported(f"aggregate {fact.name} with variadic arguments")
 
+    def feed(self, state: Any, rows: Rows) -> None:
+        """Step a state with the rows of one group, at once where the state takes batches."""
+        if self.filter >= 0:
+            test = self.filter
+            rows = [row for row in rows if row[test] is True]
+        if len(self.positions) == 1:
+            p = self.positions[0]
+            values = (
+                [row[p] for row in rows if row[p] is not None]
+                if self.skip_nulls
+                else [row[p] for row in rows]
+            )
+            if not values:
+                return
+            many = getattr(state, "many", None)
+            if many is not None:
+                many(values)
+                return
+            step = state.step
+            for value in values:
+                step(value)
+            return
+        if not self.positions:
+            state.many(rows)
+            return
+        positions = self.positions
+        skip = self.skip_nulls
+        for row in rows:
+            several = [row[p] for p in positions]
+            if not (skip and None in several):
+                state.step(*several)
+
 
 def _order_item(item: SortBy, position: int) -> OrderItem:
     return position, item.expr.type.oid, item.descending, item.nulls_first
@@ -150,6 +182,7 @@ class AggregateNode(Node):
             columns=columns, exprs=layout_exprs, outer=child.layout.outer, subplan=child.layout.subplan
         )
         super().__init__(layout, position, child)
+        self.whole = not self.group
         self.work = compile_map(exprs, child.layout)
         self.keys = [row_key([group[i].type for i in s], s) for s in self.sets]
 
@@ -159,7 +192,7 @@ class AggregateNode(Node):
         tables: list[dict[Any, Group]] = [{} for _ in self.sets]
         any_buffered = any(c.buffered for c in calls)
         work = self.work
-        simple = [(i, c.positions, c.filter, c.skip_nulls) for i, c in enumerate(calls) if not c.buffered]
+        simple = [(i, c) for i, c in enumerate(calls) if not c.buffered]
         buffered = [(i, c) for i, c in enumerate(calls) if c.buffered]
 
         def fresh(row: tuple[Any, ...]) -> Group:
@@ -172,29 +205,27 @@ class AggregateNode(Node):
                 continue
             rows = (yield from evaluate(work, item, e)) if work.may_suspend else work(item, e)
             for table, key in zip(tables, self.keys, strict=True):
-                for row in rows:
-                    k = key(row)
+                buckets: dict[Any, Rows] = {}
+                if self.whole:
+                    buckets[()] = rows
+                else:
+                    for row in rows:
+                        k = key(row)
+                        if k in buckets:
+                            buckets[k].append(row)
+                        else:
+                            buckets[k] = [row]
+                for k, bucket in buckets.items():
                     found = table.get(k)
                     if found is None:
-                        found = table[k] = fresh(row)
-                    states = found.states
-                    for i, positions, test, skip in simple:
-                        if test >= 0 and row[test] is not True:
-                            continue
-                        if len(positions) == 1:
-                            value = row[positions[0]]
-                            if value is None and skip:
-                                continue
-                            states[i].step(value)
-                        else:
-                            values = [row[p] for p in positions]
-                            if skip and None in values:
-                                continue
-                            states[i].step(*values)
-                    if any_buffered:
-                        for i, call in buffered:
-                            if call.filter < 0 or row[call.filter] is True:
-                                found.buffers[i].append(row)
+                        found = table[k] = fresh(bucket[0])
+                    for i, call in simple:
+                        call.feed(found.states[i], bucket)
+                    for i, call in buffered:
+                        test = call.filter
+                        found.buffers[i].extend(
+                            bucket if test < 0 else [row for row in bucket if row[test] is True]
+                        )
             yield None
         out: Rows = []
         for index, table in enumerate(tables):

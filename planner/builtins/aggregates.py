@@ -34,6 +34,10 @@ class Count:
         """Count."""
         self.n += 1
 
+    def many(self, values: list[Any]) -> None:
+        """Count a batch."""
+        self.n += len(values)
+
     def result(self) -> int:
         """Return the number of rows."""
         return self.n
@@ -50,6 +54,10 @@ class SumInt:
     def step(self, value: int) -> None:
         """Add."""
         self.total = value if self.total is None else self.total + value
+
+    def many(self, values: list[int]) -> None:
+        """Add a batch."""
+        self.total = sum(values) + (self.total or 0)
 
     def result(self) -> int | None:
         """Return the sum; 22003 past bigint."""
@@ -126,6 +134,17 @@ class ExactMoments:
         if self.want_squares:
             squares = Decimal(self.squares) if self.squares.__class__ is int else self.squares
             self.squares = context.add(squares, context.multiply(value, value))
+
+    def many(self, values: list[Any]) -> None:
+        """Take a batch: integers are summed at once."""
+        if values[0].__class__ is not int:
+            for value in values:
+                self.step(value)
+            return
+        self.n += len(values)
+        self.total += sum(values)
+        if self.want_squares:
+            self.squares += sum([v * v for v in values])
 
     def result(self) -> Decimal | None:
         """Return the statistic; NULL for too few values."""
@@ -300,6 +319,11 @@ class Extreme:
         key = value if self.key is None else self.key(value)
         if self.value is None or (key > self.best if self.larger else key < self.best):
             self.best, self.value = key, value
+
+    def many(self, values: list[Any]) -> None:
+        """Keep the extreme one of a batch."""
+        choose = max if self.larger else min
+        self.step(choose(values) if self.key is None else choose(values, key=self.key))
 
     def result(self) -> Any:
         """Return it; NULL for no values."""
