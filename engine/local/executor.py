@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from engine.arrow import rows_of
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.local.errors import to_sql_error
@@ -28,7 +29,8 @@ from engine.local.relations import Sources, relation_sql
 from engine.rows import RowBatch, RowStream
 from planner import facts as f
 from planner.catalog import Catalog
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
+from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
 from planner.lower.common import Column, LoweredQuery, lower_query
 from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
 from planner.lower.value import Fixed, kind_of
@@ -51,6 +53,7 @@ class LocalText:
     names: tuple[str, ...]
     slots: tuple[Slot, ...]
     schema: Any
+    finish: RowFunction | None
 
 
 @dataclass(slots=True)
@@ -90,8 +93,28 @@ def compile_text(query: QueryExpr, shapes: Mapping[int, Fixed]) -> LocalText:
             start = match.end()
     pieces.append(lowered.text[start:])
     return LocalText(
-        lowered, tuple(pieces), tuple(names), tuple(dialect.slots.values()), _schema(lowered.columns)
+        lowered,
+        tuple(pieces),
+        tuple(names),
+        tuple(dialect.slots.values()),
+        _schema(lowered.columns),
+        finish_function(lowered),
     )
+
+
+def finish_function(lowered: LoweredQuery) -> RowFunction | None:
+    """Return what turns the engine's rows into the result's, or None if they are the same.
+
+    Raises:
+        SqlError: 0A000 where Python cannot compute it either, or would have to wait.
+    """
+    if lowered.finish is None:
+        return None
+    layout = Layout(columns={(0, i + 1): i for i in range(len(lowered.columns))})
+    made = compile_map(lowered.finish.exprs, layout)
+    if made.may_suspend:
+        raise not_supported("pg_sleep in this executor")
+    return made
 
 
 def _schema(columns: tuple[Column, ...]) -> list[Any]:
@@ -168,7 +191,7 @@ class LocalExecutor:
             for i, piece in enumerate(text.pieces)
         )
         values = {slot.name: _bound(slot, ctx.params) for slot in text.slots}
-        query = _Running(self, text, ctx.cancelled)
+        query = _Running(self, text, ctx)
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
         first = await query.start(sql, values, sources)
@@ -207,10 +230,11 @@ def _bound(slot: Slot, params: tuple[Any, ...]) -> object:
 class _Running:
     """One query in flight. All DuckDB work is done in pool threads, one call at a time."""
 
-    def __init__(self, owner: LocalExecutor, text: LocalText, cancelled: Any) -> None:
+    def __init__(self, owner: LocalExecutor, text: LocalText, ctx: ExecContext) -> None:
         self._owner = owner
         self._text = text
-        self._cancelled = cancelled
+        self._cancelled = ctx.cancelled
+        self._env = Env(ctx.params, ctx.session, shared=Shared())
         self._cursor: Any = None
         self._reader: Any = None
         self._closed = False
@@ -247,6 +271,14 @@ class _Running:
             for column, wanted in zip(batch.columns, self._text.schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def _result(self, batch: Any) -> RowBatch:
+        """Return what the client gets of an engine batch."""
+        finish = self._text.finish
+        if finish is None:
+            return RowBatch(arrow=batch)
+        rows = rows_of(batch, [c.type for c in self._text.lowered.columns])
+        return RowBatch(rows=finish(rows, self._env))
 
     async def _in_thread(self, work: Any, *args: Any) -> Any:
         """Run ``work`` in the pool; interrupt it when the statement is cancelled or this task is."""
@@ -294,7 +326,7 @@ class _Running:
                     return
                 upcoming = asyncio.ensure_future(self._in_thread(self._next))
                 try:
-                    yield RowBatch(arrow=batch)
+                    yield self._result(batch)
                 except BaseException:
                     upcoming.add_done_callback(_forget)
                     upcoming.cancel()

@@ -97,7 +97,9 @@ def _targets(
         elif column.type.kind == "list":
             # Arrays of several dimensions have their sizes beside them; engines hold flat lists only.
             refused = dialect.text(dialect.error("0A000", "an array of several dimensions in this executor"))
-            targets.append(f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE c{attnum} END AS c{attnum}")
+            targets.append(
+                f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE c{attnum} END AS c{attnum}"
+            )
         else:
             targets.append(f"CAST(c{attnum} AS {engine_type}) AS c{attnum}")
     if use.row_id:
@@ -111,4 +113,4 @@ def _quoted(path: str) -> str:
     return "'" + path.replace("'", "''") + "'"
 
 
-__all__ = ["SqlType", "Sources", "relation_sql"]
+__all__ = ["Sources", "SqlType", "relation_sql"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from planner.builtins.registry import REGISTRY, SqlForm
@@ -180,6 +181,27 @@ def _both(signature: str, form: SqlForm) -> None:
     REGISTRY.sql(signature, duckdb=form, spark=form)
 
 
+_PLAIN_PATTERN = re.compile(r"(?:[A-Za-z0-9_ ,:;@#%&=<>/'\"~!-]|\\[.\\*+?()\[\]{}|^$]|\(\?:|[.()|^]|\$(?=$|\)|\|)|[*+?](?![*+?{])"
+                            r"|\{[0-9]+(?:,[0-9]*)?\}(?![*+?{])|\[\^?[A-Za-z0-9_ .,:;@#%-]+\])*")  # fmt: skip
+
+
+def _regex(negated: bool) -> SqlForm:
+    """A regular expression of the part that means the same in POSIX AREs, RE2 and Java: whether it matches at all."""
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        pattern = args[1].constant
+        if (
+            not isinstance(pattern, str)
+            or _PLAIN_PATTERN.fullmatch(pattern) is None
+            or "$" in pattern[:-1].replace("\\$", "")
+        ):
+            raise not_supported("this regular expression in this executor")
+        test = d.contains_match(args[0].node, pattern)
+        return b.not_(test) if negated else test
+
+    return form
+
+
 def _register_like() -> None:
     forms: tuple[tuple[str, Callable[..., object]], ...] = (
         ("textlike(text,text)", _like(False)), ("textnlike(text,text)", _like(True)),
@@ -193,6 +215,8 @@ def _register_like() -> None:
 
 
 _register_like()
+_both("textregexeq(text,text)", _regex(False))
+_both("textregexne(text,text)", _regex(True))
 for _name in ("substring", "substr"):
     _both(f"{_name}(text,int4,int4)", _substring)
     _both(f"{_name}(text,int4)", _substring)

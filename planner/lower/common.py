@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import not_supported
-from planner.lower import aggregation, functions, numeric, windows
+from planner.lower import aggregation, finishing, functions, numeric, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -107,6 +107,14 @@ class _Body:
     columns: list[Column]
     junk: list[bool]
     plain: bool  # ORDER BY may be added to the node itself
+    places: dict[int, int] | None = None  # target -> column, where they differ
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The part of the outermost select list that Python computes: Var(range=0, attnum=i) is engine column i."""
+
+    exprs: tuple[q.Expr, ...]
 
 
 class Lowering:
@@ -122,6 +130,7 @@ class Lowering:
         self.registry = builtins.load()
         self.scopes: list[Scope] = []
         self.relations: list[RelationUse] = []
+        self.finish: Finish | None = None
         self._placeholders: list[dict[int, Val]] = []
 
     # -- names -------------------------------------------------------------------------------------
@@ -253,6 +262,8 @@ class Lowering:
     def _select(self, select: q.Select, scope: Scope) -> _Body:
         if select.locking:
             raise not_supported("a locking clause in this executor")
+        if len(self.scopes) == 1:
+            select = finishing.open_averages(select)
         source: Node | None = None
         for item in select.from_:
             node = self._from_item(select, item, scope)
@@ -267,28 +278,72 @@ class Lowering:
         return self._project(select, source, where)
 
     def _project(self, select: q.Select, source: Node | None, where: Node | None) -> _Body:
+        if len(self.scopes) == 1 and select.distinct is False and select.targets and not select.with_ties:
+            return self._project_top(select, source, where)
+        return self._project_values(select, [self.expr(t.expr) for t in select.targets], source, where)
+
+    def _project_values(
+        self, select: q.Select, values: Sequence[Val], source: Node | None, where: Node | None
+    ) -> _Body:
         prefix = self.d.fresh("q")
         targets: list[Node] = []
         columns: list[Column] = []
-        for position, target in enumerate(select.targets):
-            value = self.column_value(self.expr(target.expr))
-            label = f"{prefix}_{position + 1}"
-            targets.append(b.alias(self.typed(value), label))
-            columns.append(Column(label, value.type, value.num, value.padded))
+        for value in values:
+            self._add_target(value, prefix, targets, columns)
         junk = [target.junk for target in select.targets]
         if not targets:  # SELECT FROM t: rows without columns
-            raise not_supported("a select list without columns in this executor")
+            if len(self.scopes) == 1:
+                raise not_supported("a select list without columns in this executor")
+            targets.append(b.alias(b.boolean(True), prefix))
         if select.distinct is False:
             return _Body(b.select(targets, source=source, where=where), columns, junk, True)
+        inner = Result(b.select(targets, source=source, where=where), tuple(columns))
         if select.distinct is True:
-            values = [Val(b.null(), c.type, c.num, padded=c.padded) for c in columns]
-            if all(expressions.is_plain_for_equality(v) for v in values):
+            shapes = [Val(b.null(), c.type, c.num, padded=c.padded) for c in columns]
+            if all(expressions.is_plain_for_equality(v) for v in shapes):
                 node = b.select(targets, source=source, where=where, distinct_rows=True)
                 return _Body(node, columns, junk, False)
-            inner = Result(b.select(targets, source=source, where=where), tuple(columns))
             return _Body(self._distinct(inner), columns, junk, False)
-        inner = Result(b.select(targets, source=source, where=where), tuple(columns))
         return _Body(self._distinct_on(inner, select), columns, junk, False)
+
+    def _add_target(self, value: Val, prefix: str, targets: list[Node], columns: list[Column]) -> None:
+        value = self.column_value(value)
+        label = f"{prefix}_{len(columns) + 1}"
+        targets.append(b.alias(self.typed(value), label))
+        columns.append(Column(label, value.type, value.num, value.padded))
+
+    def _project_top(self, select: q.Select, source: Node | None, where: Node | None) -> _Body:
+        """Project the outermost SELECT: what the engine cannot or should not compute is left to Python."""
+        leaves: dict[q.Expr, int] = {}
+        values: list[Val] = []
+        sorted_by = {key.target for key in select.order}
+
+        def leaf(expr: q.Expr, value: Val) -> q.Expr:
+            index = leaves.setdefault(expr, len(values))
+            if index == len(values):
+                values.append(value)
+            return q.Var(type=expr.type, range=0, attnum=index + 1)
+
+        exprs: list[q.Expr] = []
+        for position, target in enumerate(select.targets):
+            if position in sorted_by or target.junk:
+                exprs.append(leaf(target.expr, self.expr(target.expr)))
+            else:
+                exprs.append(finishing.split(self, target.expr, leaf))
+        if all(isinstance(expr, q.Var) for expr in exprs):
+            own = [values[expr.attnum - 1] for expr in exprs if isinstance(expr, q.Var)]
+            return self._project_values(select, own, source, where)
+        places = {i: e.attnum - 1 for i, e in enumerate(exprs) if isinstance(e, q.Var)}
+        self.finish = Finish(tuple(e for e, t in zip(exprs, select.targets, strict=True) if not t.junk))
+        if not values:  # constants only: one engine column counts the rows
+            values.append(Val(b.boolean(True), SqlType(f.BOOL)))
+        prefix = self.d.fresh("q")
+        targets: list[Node] = []
+        columns: list[Column] = []
+        for value in values:
+            self._add_target(value, prefix, targets, columns)
+        node = b.select(targets, source=source, where=where)
+        return _Body(node, columns, [False] * len(columns), True, places)
 
     def column_value(self, value: Val) -> Val:
         """Return the value in a form that is one column: a varying display scale becomes Floating."""
@@ -459,14 +514,17 @@ class Lowering:
             return Result(body.node, kept)
         limit, offset = self._count(query.limit), self._count(query.offset)
         values = [Val(b.bare(c.name), c.type, c.num, padded=c.padded) for c in body.columns]
-        keyed = all(expressions.is_plain(values[k.target]) for k in query.order)
+        order_keys = query.order
+        if body.places is not None:
+            order_keys = tuple(replace(k, target=body.places[k.target]) for k in order_keys)
+        keyed = all(expressions.is_plain(values[k.target]) for k in order_keys)
         if body.plain and keyed and not any(body.junk) and not query.with_ties:
-            return Result(b.bounded(body.node, self._order(query.order, values), limit, offset), kept)
+            return Result(b.bounded(body.node, self._order(order_keys, values), limit, offset), kept)
         inner = Result(body.node, tuple(body.columns))
         if query.with_ties and limit is not None:
             return self._with_ties(query, inner, kept, limit, offset)
         label = self.d.fresh("r")
-        order = self._order(query.order, inner.values(label))
+        order = self._order(order_keys, inner.values(label))
         targets = [b.col(label, c.name) for c in kept]
         node = b.select(targets, source=b.derived(inner.node, label), order=order, limit=limit, offset=offset)
         return Result(node, kept)
@@ -515,12 +573,14 @@ class LoweredQuery:
         relations: what each placeholder stands for.
         columns: the engine's output columns, in order.
         dialect: the dialect object, which knows the parameters' placeholders.
+        finish: what Python has to compute from the columns; None if they are the result.
     """
 
     text: str
     relations: tuple[RelationUse, ...]
     columns: tuple[Column, ...]
     dialect: Any
+    finish: Finish | None = None
 
 
 def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] | None = None) -> LoweredQuery:
@@ -531,7 +591,9 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
     """
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
-    return LoweredQuery(dialect.text(result.node), tuple(lowering.relations), result.columns, dialect)
+    return LoweredQuery(
+        dialect.text(result.node), tuple(lowering.relations), result.columns, dialect, lowering.finish
+    )
 
 
 __all__ = ["Column", "LoweredQuery", "Lowering", "RelationUse", "Result", "lower_query"]

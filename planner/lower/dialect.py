@@ -88,7 +88,9 @@ class Dialect(ABC):
         variable = self.fresh("x")
         return self.list_item(self.mapped(self.one(node), variable, body(b.bare(variable))), b.integer(1))
 
-    def chain(self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]) -> Node:
+    def chain(
+        self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]
+    ) -> Node:
         """Return ``last`` after steps that each compute named values from those of the step before.
 
             chain([("u", x, T)], [lambda v: [("a", abs(v("u")), T)]], lambda v: ...)
@@ -103,7 +105,9 @@ class Dialect(ABC):
         return self.list_item(self.mapped(items, variable, last(_named(variable))), b.integer(1))
 
     def _record(self, parts: Parts) -> Node:
-        return self.struct(self.struct_type([(n, t) for n, _, t in parts]), *((n, node) for n, node, _ in parts))
+        return self.struct(
+            self.struct_type([(n, t) for n, _, t in parts]), *((n, node) for n, node, _ in parts)
+        )
 
     @abstractmethod
     def struct_type(self, fields: Sequence[tuple[str, str]]) -> str:
@@ -221,6 +225,10 @@ class Dialect(ABC):
     @abstractmethod
     def matches(self, node: Node, pattern: str) -> Node:
         """Return whether all of the text matches ``pattern``, a regular expression plain in both engines."""
+
+    @abstractmethod
+    def contains_match(self, node: Node, pattern: str) -> Node:
+        """Return whether ``pattern`` matches somewhere in the text; ``.`` matches line ends too."""
 
     @abstractmethod
     def failing(self, sqlstate: str, message: Node) -> Node:

@@ -234,6 +234,10 @@ class DuckDialect(Dialect):
         """regexp_full_match (RE2)."""
         return b.fn("regexp_full_match", node, b.string(pattern))
 
+    def contains_match(self, node: Node, pattern: str) -> Node:
+        """regexp_matches with the option s."""
+        return b.fn("regexp_matches", node, b.string(pattern), b.string("s"))
+
     def failing(self, sqlstate: str, message: Node) -> Node:
         """error()."""
         return b.fn("error", b.fn("concat", b.string(f"{ERROR_MARK}{sqlstate}:"), message))

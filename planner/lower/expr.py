@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from pgwire.codecs.errors import DataError
 from planner import facts as f
 from planner import query as q
 from planner.errors import not_supported
+from planner.evaluate import evaluate_constant
 from planner.facts import facts
 from planner.lower import build as b
 from planner.lower import coercion, numeric, sublinks
@@ -46,10 +48,58 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
     known = lw.substituted(expr)
     if known is not None:
         return known
+    try:
+        folded = _folded(expr)
+    except DataError as error:
+        if error.sqlstate != "0A000":
+            # Raised only if evaluation gets there; an engine would fold the call and raise too early.
+            failing = lw.d.error(error.sqlstate, error.message)
+            return Val(failing, expr.type, Fixed(1, 0) if expr.type.oid == f.NUMERIC else None)
+        folded = None
+    if folded is not None:
+        return constant(lw.d, folded.value, folded.type)
     handler = _HANDLERS.get(type(expr))
     if handler is None:
         raise not_supported(f"{type(expr).__name__} in this executor", span=expr.span)
     return handler(lw, expr)
+
+
+_FOLDED = (q.FuncExpr, q.OpExpr, q.CoerceViaIO, q.CoerceTypmod, q.RelabelType)
+
+
+def _folded(expr: q.Expr) -> q.Const | None:
+    """Return an immutable call of constants as a constant, or None; raises what the call raises."""
+    if not isinstance(expr, _FOLDED):
+        return None
+    args = expr.args if isinstance(expr, q.FuncExpr | q.OpExpr) else (expr.arg,)
+    inner = [a if isinstance(a, q.Const) else _folded(a) for a in args]
+    if any(a is None for a in inner):
+        return None
+    if isinstance(expr, q.FuncExpr | q.OpExpr):
+        fact = facts().procs.get(expr.proc)
+        if fact is None or fact.volatility != "i" or fact.returns_set:
+            return None
+    elif isinstance(expr, q.CoerceViaIO) and not _immutable_text(expr):
+        return None
+    return q.Const(type=expr.type, value=evaluate_constant(expr))
+
+
+def _immutable_text(expr: q.CoerceViaIO) -> bool:
+    """Return whether neither side's text depends on a setting."""
+    safe = {
+        f.BOOL,
+        f.INT2,
+        f.INT4,
+        f.INT8,
+        f.NUMERIC,
+        f.TEXT,
+        f.VARCHAR,
+        f.BPCHAR,
+        f.UNKNOWN,
+        f.FLOAT8,
+        f.UUID,
+    }
+    return expr.type.oid in safe and expr.arg.type.oid in safe
 
 
 def boolean(node: Node) -> Val:

@@ -89,11 +89,15 @@ def scale_of(num: Fixed) -> Node:
 
 def pow10(d: Dialect, exponent: Node) -> Node:
     """Return 10**exponent as DECIMAL(38, 0), for 0 <= exponent <= 37."""
+
     # Powers up to 10**18 are exact as float8, and so are products of two of them as DECIMAL.
     def power(node: Node) -> Node:
         return b.cast(b.fn("pow", d.literal(10.0, "float64"), node), UNSCALED)
 
-    low, high = b.fn("least", exponent, b.integer(19)), b.fn("greatest", b.op("-", exponent, b.integer(19)), b.integer(0))
+    low, high = (
+        b.fn("least", exponent, b.integer(19)),
+        b.fn("greatest", b.op("-", exponent, b.integer(19)), b.integer(0)),
+    )
     return b.cast(b.op("*", power(low), power(high)), UNSCALED)
 
 
@@ -239,7 +243,9 @@ def _int_div(d: Dialect, value: Node, by: int) -> Node:
     )
 
 
-def _operand(d: Dialect, name: str, value: Val) -> tuple[tuple[str, Node, str], Callable[[Named], tuple[Node, Node]]]:
+def _operand(
+    d: Dialect, name: str, value: Val
+) -> tuple[tuple[str, Node, str], Callable[[Named], tuple[Node, Node]]]:
     """Return a chain's first part for a numeric, and how to get (unscaled, scale) from it."""
     if isinstance(value.num, Fixed) and value.num.dynamic is None:
         num = value.num
@@ -262,7 +268,8 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
         (lu, ls), (ru, rs) = get_left(v), get_right(v)
         special = b.or_(b.op("<", ls, zero), b.op("<", rs, zero))
         divisor = b.case(
-            [(special, d.error(*OVERFLOW)), (b.op("=", ru, zero), d.error("22012", "division by zero"))], b.fn("abs", ru)
+            [(special, d.error(*OVERFLOW)), (b.op("=", ru, zero), d.error("22012", "division by zero"))],
+            b.fn("abs", ru),
         )
         negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
         return [
@@ -320,7 +327,8 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
         rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
         signed = b.case([(v("n"), b.neg(rounded))], rounded)
         return b.case(
-            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW))], _make(d, signed, v("s"))
+            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW))],
+            _make(d, signed, v("s")),
         )
 
     steps = [parts, digits, weights, scale, places, begin, quotient]
@@ -366,7 +374,8 @@ def key(d: Dialect, value: Val) -> Node:
 
         def finite(digits: Node) -> Node:
             exponent = b.op("+", b.op("-", digits, s), b.integer(1000))
-            mantissa = shift_up(d, u, b.op("-", b.integer(38), digits))
+            # 38 digits at most by construction: no check, for window orders must not hold what may fail
+            mantissa = b.cast(b.op("*", u, pow10(d, b.op("-", b.integer(38), digits))), UNSCALED)
             rank = b.case([(b.op("<", u, b.integer(0)), b.neg(exponent))], exponent)
             return d.struct(d.types["key"], ("k", rank), ("m", mantissa))
 
@@ -434,7 +443,12 @@ def rescale_floating(d: Dialect, value: Val, scale: int) -> Node:
         u, s = b.field(v("v"), "u"), b.field(v("v"), "s")
         places = b.op("-", s, b.integer(scale))
         unit = b.case(
-            [(b.or_(b.op("<=", places, b.integer(0)), b.op(">", places, b.integer(37))), b.cast(b.integer(1), UNSCALED))],
+            [
+                (
+                    b.or_(b.op("<=", places, b.integer(0)), b.op(">", places, b.integer(37))),
+                    b.cast(b.integer(1), UNSCALED),
+                )
+            ],
             pow10(d, places),
         )
         return [("u", _finite(d, [v("v")], u), UNSCALED), ("p", places, small), ("unit", unit, UNSCALED)]
