@@ -10,6 +10,7 @@ immutable: what depends on settings is a stable value (``planner.rules.stable``)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pgwire.codecs.errors import DataError
@@ -21,6 +22,7 @@ from planner.query import (
     Const,
     Expr,
     FuncExpr,
+    FunctionRange,
     OpExpr,
     Param,
     RelabelType,
@@ -39,6 +41,10 @@ def fold(node: _T) -> _T:
 def _fold(node: Any) -> Any:
     if isinstance(node, Var | Const | Param):
         return node
+    if isinstance(node, FunctionRange):
+        # a FROM item stays a call; only its arguments are folded
+        functions = tuple([replace_children(call, _fold) for call in node.functions])
+        return node if functions == node.functions else replace(node, functions=functions)
     node = replace_children(node, _fold)
     if isinstance(node, FuncExpr | OpExpr):
         if all(isinstance(arg, Const) for arg in node.args):

@@ -10,11 +10,13 @@ those are taken that cannot fail: values without arguments. Sets and aggregates 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.facts import (
     DATE,
     INTERVAL,
+    RECORD,
     REGCLASS,
     REGNAMESPACE,
     REGOPER,
@@ -26,6 +28,8 @@ from planner.facts import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TIMETZ,
+    UNKNOWN,
+    VOID,
     facts,
 )
 from planner.query import (
@@ -39,6 +43,7 @@ from planner.query import (
     CurrentSetting,
     Expr,
     FuncExpr,
+    FunctionRange,
     GroupingFunc,
     OpExpr,
     Param,
@@ -61,6 +66,9 @@ _SESSION_TYPES = frozenset(
     )
 )  # fmt: skip
 
+# Values of these types cannot be handed over as parameters.
+_NO_PARAMETER = frozenset((RECORD, 2287, VOID, UNKNOWN))
+
 # What an expression is: without stable parts, stable as a whole, or tied to rows or to each evaluation.
 _PLAIN, _STABLE, _BOUND = 0, 1, 2
 
@@ -82,8 +90,19 @@ class _Extraction:
     def visit(self, node: Any, guarded: bool) -> Any:
         if isinstance(node, Var | Const | Param):
             return node
+        if isinstance(node, FunctionRange):
+            # a FROM item stays a call: what it returns may be a row; its arguments are values
+            functions = tuple(
+                [replace_children(call, lambda child: self.visit(child, guarded)) for call in node.functions]
+            )
+            return node if functions == node.functions else replace(node, functions=functions)
         if isinstance(node, Expr):
-            if _kind(node) == _STABLE and (not guarded or _cannot_fail(node)) and _worth(node):
+            if (
+                node.type.oid not in _NO_PARAMETER
+                and _kind(node) == _STABLE
+                and (not guarded or _cannot_fail(node))
+                and _worth(node)
+            ):
                 return self._param(node)
             if isinstance(node, CaseExpr | CoalesceExpr | BoolExpr) and not guarded:
                 return self._guard(node)

@@ -1,0 +1,1 @@
+"""Golden scripts of bound trees."""
