@@ -1,0 +1,1 @@
+"""TPC-H: schema, queries with validation parameters, runner."""
