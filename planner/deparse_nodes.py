@@ -11,7 +11,19 @@ from collections.abc import Sequence
 
 from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, quote_identifier
 from planner.errors import SqlError
-from planner.facts import ANY, REGCLASS, TEXT, facts
+from planner.facts import (
+    ANY,
+    REGCLASS,
+    REGNAMESPACE,
+    REGOPER,
+    REGOPERATOR,
+    REGPROC,
+    REGPROCEDURE,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    facts,
+)
 from planner.query import (
     Aggregate,
     ArrayCoerce,
@@ -45,7 +57,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import default_arguments
-from planner.typefacts import format_type
+from planner.typefacts import element_of, format_type
 
 
 def _operator_name(op: int) -> str:
@@ -76,10 +88,20 @@ def _op(p: Printer, e: OpExpr, implicit: bool) -> None:
     p.close()
 
 
+_CATALOG_NAMES = frozenset(
+    (REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE)
+)
+
+
+def _is_catalog_name(e: Expr, arg: Expr) -> bool:
+    """Tell whether a cast is how ``'name'::regclass`` was bound: a literal read when it is evaluated."""
+    return (element_of(e.type.oid) or e.type.oid) in _CATALOG_NAMES and isinstance(arg, Const)
+
+
 def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
-    if e.type.oid == REGCLASS and len(e.args) == 1 and isinstance(e.args[0], Const) and e.cast == "implicit":
-        p.const(e.args[0], -1)
-        p.out += "::regclass"
+    if e.cast == "implicit" and _is_catalog_name(e, e.args[0]):
+        p.const(e.args[0], -1)  # type: ignore[arg-type]
+        p.out += f"::{format_type(e.type.oid)}"
         return
     if e.cast == "implicit" and not implicit:
         p.paren(e.args[0], False, e)
@@ -184,7 +206,10 @@ def _infix(p: Printer, name: str, args: Sequence[Expr], words: Sequence[str]) ->
 
 
 def _cast_node(p: Printer, e: RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce, implicit: bool) -> None:
-    if not e.explicit and not implicit:
+    if isinstance(e, CoerceViaIO) and not e.explicit and _is_catalog_name(e, e.arg):
+        p.const(e.arg, -1)  # type: ignore[arg-type]
+        p.out += f"::{format_type(e.type.oid)}"
+    elif not e.explicit and not implicit:
         p.paren(e.arg, False, e)
     else:
         p.cast(e.arg, e.type.oid, e.type.typmod, e)
