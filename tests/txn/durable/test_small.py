@@ -161,6 +161,16 @@ def test_a_deposed_leader_stores_no_manifest() -> None:
     run(body)
 
 
+@given(st.dictionaries(st.integers(0, 999), st.integers(1, 2**62), max_size=30), st.booleans())
+def test_ends_are_sorted_by_position(pairs: dict[int, int], many: bool) -> None:
+    if many:
+        pairs |= {p: p for p in range(300, 0, -1)}
+    ends = Ends.of(pairs.items())
+    ends.validate(1000)
+    assert list(zip(ends.positions, ends.timestamps, strict=True)) == sorted(pairs.items())
+    assert len(ends) == len(pairs)
+
+
 def test_ends_are_checked() -> None:
     for bad in ([5, 4], [5, 5], [-1], [1000]):
         ends = Ends.of([])
