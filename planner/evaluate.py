@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
+from pgwire.codecs.system import RecordValue
 from planner.builtins import load
 from planner.builtins.reg import REG_TYPES
 from planner.builtins.registry import Builtin
@@ -629,8 +630,9 @@ class _Unit:
         return f"{self.name(nested_array, 'arr')}({source})" if expr.nested else source
 
     def row(self, expr: RowExpr, depth: int) -> str:
-        """ROW(...)."""
-        return self.tuple_of(expr.fields)
+        """ROW(...): a record that knows its columns' types."""
+        make = record_maker(tuple(f.type.oid for f in expr.fields), expr.names)
+        return f"{self.name(make, 'row')}({self.tuple_of(expr.fields)})"
 
     def row_compare(self, expr: RowCompare, depth: int) -> str:
         """Lexicographic row comparison: NULL decides as soon as it is met."""
@@ -815,6 +817,15 @@ def _dims(array: Any) -> tuple[int, ...]:
     if type(array) is not tuple:
         return ()
     return (len(array), *(_dims(array[0]) if array else ()))
+
+
+def record_maker(types: tuple[int, ...], names: tuple[str, ...]) -> Callable[[Row], RecordValue]:
+    """Return the function from values to a record with these column types and names."""
+
+    def make(values: Row) -> RecordValue:
+        return RecordValue(values, types, names)
+
+    return make
 
 
 def row_null(value: Any) -> bool:

@@ -19,7 +19,16 @@ from engine.index.nodes import Node, chunks, lockstep
 from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate
 from planner.catalog import RelationDef
 from planner.errors import not_supported
-from planner.evaluate import Env, Layout, RowFunction, compile_expr, compile_filter, compile_row, flat
+from planner.evaluate import (
+    Env,
+    Layout,
+    RowFunction,
+    compile_expr,
+    compile_filter,
+    compile_row,
+    flat,
+    record_maker,
+)
 from planner.query import (
     CMAX,
     CMIN,
@@ -39,6 +48,11 @@ from planner.query import (
 from txn.types import IndexId, KeyRange, ShardId
 
 Columns = dict[tuple[int, int], int]
+
+
+def whole_row(item: Range) -> Callable[[Any], Any]:
+    """Return the function from a range's values to its whole-row value."""
+    return record_maker(tuple(c.type.oid for c in item.columns), tuple(c.name for c in item.columns))
 
 
 class Source:
@@ -130,13 +144,15 @@ def extractor(
     for n in needed:
         if n == WHOLE_ROW:
             fields = "".join(f"s.values[{c.attnum - 1}], " for c in relation.live)
-            parts.append(f"({fields})")
+            parts.append(f"record(({fields}))")
         elif n > 0:
             parts.append(f"s.values[{n - 1}]")
         else:
             parts.append(_SYSTEM[n].format(oid=relation.oid))
     listed = "".join(part + ", " for part in parts)
-    function: Extract = eval(f"lambda found: [({listed}) for s in found]")
+    live = relation.live
+    record = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
+    function: Extract = eval(f"lambda found: [({listed}) for s in found]", {"record": record})
     return {(range_, n): i for i, n in enumerate(needed)}, len(needed), function
 
 
@@ -276,9 +292,12 @@ class IndexSource(Source):
 
 
 def _picker(
-    range_: int, relation_width: int, needed: Sequence[int], oid: int
+    range_: int, item: RelationRange, needed: Sequence[int]
 ) -> tuple[Columns, int, Callable[[Any], Rows] | None]:
     """Return (columns, width, function from relation rows to rows or None when they serve as they are)."""
+    relation_width = max((c.attnum for c in item.columns), default=0)
+    oid = item.oid
+    whole = whole_row(item)
     if all(n > 0 for n in needed):
         return {(range_, n): n - 1 for n in needed}, relation_width, None
     columns: Columns = {}
@@ -295,7 +314,7 @@ def _picker(
             (
                 *r,
                 *[
-                    r if n == WHOLE_ROW else oid if n == TABLEOID else (0, i + 1) if n == CTID else 0
+                    whole(r) if n == WHOLE_ROW else oid if n == TABLEOID else (0, i + 1) if n == CTID else 0
                     for n in extras
                 ],
             )
@@ -309,9 +328,7 @@ class VirtualScan(Source):
     """All rows of a catalog relation."""
 
     def __init__(self, item: RelationRange, index: int, needed: Sequence[int]) -> None:
-        columns, width, self.extend = _picker(
-            index, max((c.attnum for c in item.columns), default=0), needed, item.oid
-        )
+        columns, width, self.extend = _picker(index, item, needed)
         super().__init__(columns, width)
         self.item = item
 
@@ -336,9 +353,7 @@ class VirtualLookup(Source):
         self, item: RelationRange, index: int, needed: Sequence[int], attnum: int, value: Expr, is_list: bool,
         outer: Layout,
     ) -> None:  # fmt: skip
-        columns, width, self.extend = _picker(
-            index, max((c.attnum for c in item.columns), default=0), needed, item.oid
-        )
+        columns, width, self.extend = _picker(index, item, needed)
         super().__init__(columns, width)
         self.item = item
         self.attnum = attnum
@@ -388,10 +403,11 @@ class FunctionSource(Source):
     def __init__(self, item: FunctionRange, index: int, needed: Sequence[int], outer: Layout) -> None:
         width = sum(item.widths) + (1 if item.ordinality else 0)
         columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
-        self.whole = WHOLE_ROW in needed
-        if self.whole:
+        self.whole = whole_row(item) if WHOLE_ROW in needed else None
+        if self.whole is not None:
             columns[(index, WHOLE_ROW)] = width
-        super().__init__(columns, width + self.whole)
+            width += 1
+        super().__init__(columns, width)
         self.item = item
         self.functions = compile_row(item.functions, outer)
         self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in item.functions]
@@ -419,8 +435,8 @@ class FunctionSource(Source):
                 row = tuple(flat_row)
             if ordinality:
                 row = (*row, number)
-            if self.whole:
-                row = (*row, row)
+            if self.whole is not None:
+                row = (*row, self.whole(row))
             out.append(row)
             if len(out) >= BATCH:
                 yield out
@@ -441,10 +457,11 @@ class SubquerySource(Source):
     ) -> None:
         width = len(item.columns)
         columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
-        self.whole = WHOLE_ROW in needed
-        if self.whole:
+        self.whole = whole_row(item) if WHOLE_ROW in needed else None
+        if self.whole is not None:
             columns[(index, WHOLE_ROW)] = width
-        super().__init__(columns, width + self.whole)
+            width += 1
+        super().__init__(columns, width)
         self.plan = plan
         self.item = item
         self.dependent = lateral
@@ -453,20 +470,18 @@ class SubquerySource(Source):
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Run the sub-select."""
         pipe = self.plan.pipe(e.child(outer))
-        if not self.whole:
-            return pipe
-        return _with_whole(pipe)
+        return pipe if self.whole is None else _with_whole(pipe, self.whole)
 
     def label(self) -> str:
         """Return the line."""
         return f"Subquery {self.item.alias}"
 
 
-def _with_whole(pipe: Pipe) -> Pipe:
+def _with_whole(pipe: Pipe, whole: Callable[[Any], Any]) -> Pipe:
     try:
         for item in pipe:
             if item.__class__ is list:
-                yield [(*r, r) for r in item]
+                yield [(*r, whole(r)) for r in item]
             else:
                 yield item
     finally:
@@ -491,10 +506,11 @@ class CteSource(Source):
     def __init__(self, item: CteRange, index: int, needed: Sequence[int]) -> None:
         width = len(item.columns)
         columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
-        self.whole = WHOLE_ROW in needed
-        if self.whole:
+        self.whole = whole_row(item) if WHOLE_ROW in needed else None
+        if self.whole is not None:
             columns[(index, WHOLE_ROW)] = width
-        super().__init__(columns, width + self.whole)
+            width += 1
+        super().__init__(columns, width)
         self.item = item
 
     def rows(self, outer: Any, e: Env) -> Pipe:
@@ -514,7 +530,7 @@ class CteSource(Source):
             while given < len(state.rows):
                 batch = state.rows[given : given + BATCH]
                 given += len(batch)
-                yield [(*r, r) for r in batch] if self.whole else batch
+                yield batch if self.whole is None else [(*r, self.whole(r)) for r in batch]
             if state.done or state.plan is None:
                 return
             if state.pipe is None:

@@ -423,10 +423,7 @@ class JsonAgg:
         """Return the array; NULL for no rows."""
         if not self.items:
             return None
-        out = self.items[0]
-        if len(self.items) > 1:
-            out += "".join(("," if x.startswith("\n ") else ", ") + x for x in self.items[1:])
-        return f"[{out}]"
+        return f"[{', '.join(self.items)}]"
 
 
 class JsonObjectAgg:
