@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine.executor import ExecContext, Result
 from engine.index.nodes import Filter, Node, Project
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
-from engine.index.state import ExecState, Rows, drive, run_ready
+from engine.index.state import ExecState, Rows, abandon, drive, run_ready
 from engine.rows import ReadyRows, RowStream
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
@@ -75,7 +76,7 @@ class IndexExecutor:
         finished, waiting = run_ready(pipe, rows)
         if finished:
             return ReadyRows(plan.columns, rows)
-        return RowStream(plan.columns, drive(pipe, rows, waiting, ctx), pipe.close)
+        return RowStream(plan.columns, drive(pipe, rows, waiting, ctx), partial(abandon, pipe, waiting))
 
     async def _point_later(
         self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env

@@ -145,6 +145,13 @@ def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
     return True, None
 
 
+def abandon(pipe: Pipe, waiting: Item) -> None:
+    """Give up a pipeline that nobody drives (any more); idempotent."""
+    pipe.close()
+    if isinstance(waiting, Wait) and asyncio.iscoroutine(waiting.awaitable):
+        waiting.awaitable.close()
+
+
 async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> AsyncIterator[RowBatch]:
     """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already."""
     if ready:

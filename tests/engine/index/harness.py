@@ -15,7 +15,7 @@ from pgwire.codecs.settings import CodecSettings
 from planner import statements as st
 from planner.bind import bind_statement
 from planner.catalog import RelationDef
-from planner.evaluate import compile_expr, Env, Shared
+from planner.evaluate import Env, Shared, compile_expr
 from planner.parse import parse_one
 from tests.support.catalog import MemoryCatalog
 from txn.types import KeyRange, StoredRow
