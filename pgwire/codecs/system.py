@@ -61,14 +61,18 @@ def show_vector(value: tuple[int, ...]) -> str:
 
 
 class RecordValue(tuple[Any, ...]):
-    """A record that knows the type oids of its columns."""
+    """A record that knows the type oids (and, where there are some, the names) of its columns."""
 
     types: tuple[int, ...]
+    names: tuple[str, ...]
 
-    def __new__(cls, values: Iterable[Any], types: tuple[int, ...]) -> RecordValue:
-        """Make a record of ``values``, one per type."""
+    def __new__(
+        cls, values: Iterable[Any], types: tuple[int, ...], names: tuple[str, ...] = ()
+    ) -> RecordValue:
+        """Make a record of ``values``, one per type; without names the columns are f1, f2 ..."""
         record = super().__new__(cls, values)
         record.types = types
+        record.names = names
         return record
 
 

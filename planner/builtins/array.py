@@ -1,0 +1,339 @@
+"""Arrays: functions and operators (Python forms).
+
+An array is a nested tuple, ``()`` when empty, with lower bounds of 1. The functions are polymorphic, so most take
+``types``: how elements compare and whether a tuple is an element or a dimension depends on the element type.
+int2vector and oidvector count as arrays whose subscripts begin at 0.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pgwire.codecs.array import check_size, dimensions, flatten, nest
+from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
+from planner.builtins.casts import to_text
+from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError
+from planner.typefacts import element_of
+
+python = REGISTRY.python
+Array = tuple[Any, ...]
+Types = tuple[int, ...]
+
+_VECTORS = {INT2VECTOR: INT2, OIDVECTOR: OID}
+
+
+def element_type(array_oid: int) -> int:
+    """Return the element type of an array type."""
+    return ARRAY_ELEMENT.get(array_oid) or _VECTORS.get(array_oid) or element_of(array_oid)
+
+
+def shape(value: Array, array_oid: int) -> tuple[int, ...]:
+    """Return the length of each dimension; ``()`` when empty."""
+    return dimensions(value, element_type(array_oid) in TUPLE_TYPES)
+
+
+def flat(value: Array, array_oid: int) -> list[Any]:
+    """Return all elements in order."""
+    return flatten(value, len(shape(value, array_oid)) or 1)
+
+
+def _equality(array_oid: int) -> Callable[[Any], Any]:
+    """Return the key by which elements are equal; NULL has one of its own."""
+    key = hash_key(element_type(array_oid))
+    if key is None:
+        return lambda value: value
+    return lambda value: None if value is None else key(value)
+
+
+# -- shape ---------------------------------------------------------------------------------------
+
+
+def _length(value: Array, dimension: int, *, types: Types) -> int | None:
+    lengths = shape(value, types[0])
+    return lengths[dimension - 1] if 1 <= dimension <= len(lengths) else None
+
+
+def _lower(value: Array, dimension: int, *, types: Types) -> int | None:
+    lengths = shape(value, types[0])
+    return (0 if types[0] in _VECTORS else 1) if 1 <= dimension <= len(lengths) else None
+
+
+def _upper(value: Array, dimension: int, *, types: Types) -> int | None:
+    length = _length(value, dimension, types=types)
+    return None if length is None else length - (types[0] in _VECTORS)
+
+
+def _dims(value: Array, *, types: Types) -> str | None:
+    low = 0 if types[0] in _VECTORS else 1
+    return "".join([f"[{low}:{length - 1 + low}]" for length in shape(value, types[0])]) or None
+
+
+def _ndims(value: Array, *, types: Types) -> int | None:
+    return len(shape(value, types[0])) or None
+
+
+def _cardinality(value: Array, *, types: Types) -> int:
+    return len(flat(value, types[0]))
+
+
+def _subscripts(value: Array, dimension: int, reverse: bool = False, *, types: Types) -> Iterator[int]:
+    length = _length(value, dimension, types=types)
+    if length is None:
+        return iter(())
+    low = 0 if types[0] in _VECTORS else 1
+    numbers = range(low, low + length)
+    return iter(reversed(numbers) if reverse else numbers)
+
+
+# -- building ------------------------------------------------------------------------------------
+
+
+def _one_dimension(value: Array, oid: int) -> None:
+    if len(shape(value, oid)) > 1:
+        raise SqlError("22000", "argument must be empty or one-dimensional array")
+
+
+def array_append(value: Array | None, item: Any, *, types: Types) -> Array:
+    """Return the array with ``item`` behind it; a NULL array counts as empty."""
+    if value is None:
+        return (item,)
+    _one_dimension(value, types[0])
+    return (*value, item)
+
+
+def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
+    """Return the array with ``item`` before it."""
+    if value is None:
+        return (item,)
+    _one_dimension(value, types[1])
+    return (item, *value)
+
+
+def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array | None:
+    """Concatenate: arrays of one shape, or an array and one element of its outer dimension; 2202E."""
+    if left is None or right is None:
+        return right if left is None else left
+    a, b = shape(left, types[0]), shape(right, types[1])
+    if not a or not b:
+        return left if a else right
+    detail = "Arrays with differing element dimensions are not compatible for concatenation."
+    if len(a) == len(b):
+        fits, result = a[1:] == b[1:], (*left, *right)
+        detail = "Arrays with differing element dimensions are not compatible for concatenation."
+    elif len(a) == len(b) + 1:
+        fits, result = a[1:] == b, (*left, right)
+        detail = "Arrays with differing dimensions are not compatible for concatenation."
+    elif len(b) == len(a) + 1:
+        fits, result = b[1:] == a, (left, *right)
+        detail = "Arrays with differing dimensions are not compatible for concatenation."
+    else:
+        fits, result = False, ()
+        detail = f"Arrays of {len(a)} and {len(b)} dimensions are not compatible for concatenation."
+    if not fits:
+        raise SqlError("2202E", "cannot concatenate incompatible arrays", detail=detail)
+    return result
+
+
+def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -> Array:
+    """Return an array of ``lengths`` full of ``value``; bounds other than 1 are 0A000."""
+    if lengths is None or bounds is None:
+        raise SqlError("22004", "dimension array or low bound array cannot be null")
+    if any(isinstance(n, tuple) for n in lengths):
+        raise SqlError(
+            "2202E", "wrong number of array subscripts", detail="Dimension array must be one dimensional."
+        )
+    if None in lengths or None in bounds:
+        raise SqlError("22004", "dimension values cannot be null")
+    if len(lengths) > 6:
+        raise SqlError("54000", f"number of dimensions ({len(lengths)}) exceeds the maximum allowed (6)")
+    if bounds != (1,) and len(bounds) != len(lengths):
+        raise SqlError(
+            "2202E",
+            "wrong number of array subscripts",
+            detail="Low bound array has different size than dimensions array.",
+        )
+    if any(bound != 1 for bound in bounds):
+        raise SqlError("0A000", "arrays with lower bounds other than 1 are not supported")
+    if any(n < 0 for n in lengths):
+        raise SqlError("54000", "array size exceeds the maximum allowed (134217727)")
+    check_size(lengths)
+    if not lengths or 0 in lengths:
+        return ()
+    result: Any = value
+    for length in reversed(lengths):
+        result = (result,) * length
+    return tuple(result)
+
+
+def trim_array(value: Array, count: int) -> Array:
+    """Drop the last ``count`` elements of the outer dimension; 2202E."""
+    if not 0 <= count <= len(value):
+        raise SqlError("2202E", f"number of elements to trim must be between 0 and {len(value)}")
+    return value[: len(value) - count]
+
+
+# -- searching -----------------------------------------------------------------------------------
+
+
+def _searchable(value: Array, oid: int, what: str) -> None:
+    if len(shape(value, oid)) > 1:
+        raise SqlError("0A000", f"{what} elements {'in' if what == 'searching for' else 'from'} "
+                       "multidimensional arrays is not supported")  # fmt: skip
+
+
+def _same(wanted: Any, oid: int) -> Callable[[Any], bool]:
+    """Return the test for being the element ``wanted`` (NULL is NULL)."""
+    if wanted is None:
+        return lambda item: item is None
+    key = _equality(oid)
+    target = key(wanted)
+    return lambda item: item is not None and key(item) == target
+
+
+_ABSENT: Any = object()
+
+
+def array_position(value: Array | None, wanted: Any, start: Any = _ABSENT, *, types: Types) -> int | None:
+    """Return the first subscript (from ``start`` on) of ``wanted``, or NULL; 0A000 for several dimensions."""
+    if value is None:
+        return None
+    _searchable(value, types[0], "searching for")
+    if start is None:
+        raise SqlError("22004", "initial position must not be null")
+    low = 0 if types[0] in _VECTORS else 1
+    matches = _same(wanted, types[0])
+    for number, item in enumerate(value, low):
+        if (start is _ABSENT or number >= start) and matches(item):
+            return number
+    return None
+
+
+def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array | None:
+    """Return all subscripts of ``wanted``."""
+    if value is None:
+        return None
+    _searchable(value, types[0], "searching for")
+    matches = _same(wanted, types[0])
+    return tuple([n for n, item in enumerate(value, 0 if types[0] in _VECTORS else 1) if matches(item)])
+
+
+def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | None:
+    """Return the array without the elements equal to ``wanted``."""
+    if value is None:
+        return None
+    _searchable(value, types[0], "removing")
+    matches = _same(wanted, types[0])
+    return tuple([item for item in value if not matches(item)])
+
+
+def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) -> Array | None:
+    """Return the array with elements equal to ``wanted`` replaced, at any depth."""
+    if value is None:
+        return None
+    matches = _same(wanted, types[0])
+    lengths = shape(value, types[0])
+    return nest([by if matches(item) else item for item in flat(value, types[0])], lengths)
+
+
+def _contains(value: Array, part: Array, *, types: Types) -> bool:
+    """Whether every element of ``part`` is in ``value``; a NULL never is."""
+    key = _equality(types[0])
+    have = {key(item) for item in flat(value, types[0]) if item is not None}
+    return all(item is not None and key(item) in have for item in flat(part, types[1]))
+
+
+def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
+    key = _equality(types[0])
+    have = {key(item) for item in flat(a, types[0]) if item is not None}
+    return any(item is not None and key(item) in have for item in flat(b, types[1]))
+
+
+# -- comparison ----------------------------------------------------------------------------------
+
+
+def _compare(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def function(a: Array, b: Array, *, types: Types) -> Any:
+        key = sort_key(types[0])
+        return test(a, b) if key is None else test(key(a), key(b))
+
+    return function
+
+
+def _choose(larger: bool) -> Callable[..., Array]:
+    def function(a: Array, b: Array, *, types: Types) -> Array:
+        key = sort_key(types[0])
+        x, y = (a, b) if key is None else (key(a), key(b))
+        return a if (x > y if larger else x < y) else b
+
+    return function
+
+
+# -- text ----------------------------------------------------------------------------------------
+
+
+def array_to_string(
+    session: EvalSession, value: Any, delimiter: Any, null: str | None = None, *, types: Types
+) -> str | None:
+    """Join the elements' texts; NULLs are left out, or shown as ``null``."""
+    if value is None or delimiter is None:
+        return None
+    oid = element_type(types[0])
+    shown = [
+        null if item is None else to_text(oid, item, session)
+        for item in flat(value, types[0])
+        if item is not None or null is not None
+    ]
+    return str(delimiter).join([text for text in shown if text is not None])
+
+
+def string_to_array(text: str | None, delimiter: str | None, null: str | None = None) -> Array | None:
+    """Split a text; a NULL delimiter gives characters, an empty one the whole text."""
+    if text is None:
+        return None
+    if not text:
+        return ()
+    parts = list(text) if delimiter is None else text.split(delimiter) if delimiter else [text]
+    return tuple([None if part == null else part for part in parts] if null is not None else parts)
+
+
+def _register() -> None:
+    typed: dict[str, Any] = {"needs_types": True}
+    functions: dict[str, Callable[..., Any]] = {
+        "array_length(anyarray,int4)": _length, "array_lower(anyarray,int4)": _lower,
+        "array_upper(anyarray,int4)": _upper, "array_dims(anyarray)": _dims, "array_ndims(anyarray)": _ndims,
+        "cardinality(anyarray)": _cardinality, "generate_subscripts(anyarray,int4)": _subscripts,
+        "generate_subscripts(anyarray,int4,bool)": _subscripts,
+        "array_append(anycompatiblearray,anycompatible)": array_append,
+        "array_prepend(anycompatible,anycompatiblearray)": array_prepend,
+        "array_cat(anycompatiblearray,anycompatiblearray)": array_cat,
+        "array_position(anycompatiblearray,anycompatible)": array_position,
+        "array_position(anycompatiblearray,anycompatible,int4)": array_position,
+        "array_positions(anycompatiblearray,anycompatible)": array_positions,
+        "array_remove(anycompatiblearray,anycompatible)": array_remove,
+        "array_replace(anycompatiblearray,anycompatible,anycompatible)": array_replace,
+        "arraycontains(anyarray,anyarray)": _contains,
+        "arraycontained(anyarray,anyarray)": lambda a, b, *, types: _contains(b, a, types=types[::-1]),
+        "arrayoverlap(anyarray,anyarray)": _overlaps,
+        "btarraycmp(anyarray,anyarray)": _compare(lambda a, b: (a > b) - (a < b)),
+        "array_larger(anyarray,anyarray)": _choose(True), "array_smaller(anyarray,anyarray)": _choose(False),
+        "unnest(anyarray)": lambda value, *, types: iter(flat(value, types[0])),
+    }  # fmt: skip
+    for signature, function in functions.items():
+        python(signature, function, **typed)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        python(f"array_{name}(anyarray,anyarray)", _compare(getattr(operator, name)), **typed)
+    python("array_fill(anyelement,_int4)", array_fill)
+    python("array_fill(anyelement,_int4,_int4)", array_fill)
+    python("trim_array(anyarray,int4)", trim_array)
+    for signature in ("array_to_string(anyarray,text)", "array_to_string(anyarray,text,text)"):
+        python(signature, array_to_string, needs_session=True, **typed)
+    python("string_to_array(text,text)", string_to_array)
+    python("string_to_array(text,text,text)", string_to_array)
+
+
+_register()

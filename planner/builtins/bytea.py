@@ -1,0 +1,259 @@
+"""bytea: functions, digests, encodings, and the binary forms of all types (``*send``). Python forms."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pgwire.codecs import bytea as codec
+from pgwire.codecs.registry import binary_output, has_codec
+from pgwire.codecs.text import decode as decode_utf8
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError
+from planner.facts import BYTEA, facts
+
+python = REGISTRY.python
+
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+# -- pieces --------------------------------------------------------------------------------------
+
+
+def substring(data: bytes, start: int, length: int | None = None) -> bytes:
+    """Return bytes from ``start`` (1-based; may be before the first); 22011 for a negative length."""
+    end = len(data) + 1 if length is None else start + length
+    if length is not None and length < 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    return data[max(start, 1) - 1 : max(end, 1) - 1]
+
+
+def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> bytes:
+    """Replace ``length`` bytes (by default as many as ``new`` has) from ``start``; 22011, 22003."""
+    count = len(new) if length is None else length
+    if start <= 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    if start + count >= 2**31:
+        raise SqlError("22003", "integer out of range")
+    return substring(data, 1, start - 1) + new + substring(data, start + count)
+
+
+def _checked(index: int, size: int) -> int:
+    if not 0 <= index < size:
+        raise SqlError("2202E", f"index {index} out of valid range, 0..{size - 1}")
+    return index
+
+
+def get_byte(data: bytes, index: int) -> int:
+    """Return a byte; 2202E."""
+    return data[_checked(index, len(data))]
+
+
+def set_byte(data: bytes, index: int, value: int) -> bytes:
+    """Return the data with a byte (modulo 256) changed; 2202E."""
+    _checked(index, len(data))
+    return data[:index] + bytes([value & 0xFF]) + data[index + 1 :]
+
+
+def get_bit(data: bytes, index: int) -> int:
+    """Return a bit, the lowest of each byte first; 2202E."""
+    _checked(index, len(data) * 8)
+    return data[index // 8] >> index % 8 & 1
+
+
+def set_bit(data: bytes, index: int, value: int) -> bytes:
+    """Return the data with a bit changed; 2202E, 22023."""
+    _checked(index, len(data) * 8)
+    if value not in (0, 1):
+        raise SqlError("22023", "new bit must be 0 or 1")
+    byte = data[index // 8] & ~(1 << index % 8) | value << index % 8
+    return data[: index // 8] + bytes([byte]) + data[index // 8 + 1 :]
+
+
+def _trim(data: bytes, chars: bytes, left: bool, right: bool) -> bytes:
+    start, end, chosen = 0, len(data), frozenset(chars)
+    while left and start < end and data[start] in chosen:
+        start += 1
+    while right and end > start and data[end - 1] in chosen:
+        end -= 1
+    return data[start:end]
+
+
+# -- encodings -----------------------------------------------------------------------------------
+
+
+def encode(data: bytes, form: str) -> str:
+    """Return the text of bytes in hex, base64 (lines of 76) or escape; 22023 for another form."""
+    match form.lower():
+        case "hex":
+            return data.hex()
+        case "base64":
+            text = base64.b64encode(data).decode("ascii")
+            return "\n".join([text[i : i + 76] for i in range(0, len(text), 76)])
+        case "escape":
+            return "".join(
+                [
+                    "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
+                    for byte in data
+                ]
+            )
+        case _:
+            raise SqlError("22023", f'unrecognized encoding: "{form}"')
+
+
+def decode(text: str, form: str) -> bytes:
+    """Return the bytes of a text; 22023 for bad digits or another form."""
+    match form.lower():
+        case "hex":
+            return codec.parse_hex(text)
+        case "base64":
+            return _decode_base64(text)
+        case "escape":
+            return _decode_escape(text)
+        case _:
+            raise SqlError("22023", f'unrecognized encoding: "{form}"')
+
+
+def _decode_base64(text: str) -> bytes:
+    digits = bytearray()
+    padding = 0
+    for char in text:
+        if char in " \t\n\r":
+            continue
+        if char == "=":
+            padding += 1
+            position = (len(digits) + padding) % 4
+            if padding > 2 or (padding == 1 and position not in (3, 0)):
+                raise SqlError("22023", 'unexpected "=" while decoding base64 sequence')
+            continue
+        code = ord(char)
+        if code > 127 or code not in _BASE64 or padding:
+            raise SqlError("22023", f'invalid symbol "{char}" found while decoding base64 sequence')
+        digits.append(code)
+    if (len(digits) + padding) % 4:
+        raise SqlError(
+            "22023",
+            "invalid base64 end sequence",
+            hint="Input data is missing padding, is truncated, or is otherwise corrupted.",
+        )
+    return base64.b64decode(bytes(digits) + b"=" * padding)
+
+
+def _decode_escape(text: str) -> bytes:
+    out = bytearray()
+    at = 0
+    for match in re.finditer(r"\\(\\|[0-3][0-7][0-7])?", text):
+        out += text[at : match.start()].encode("utf-8")
+        if match[1] is None:
+            raise SqlError("22P02", "invalid input syntax for type bytea")
+        out.append(0x5C if match[1] == "\\" else int(match[1], 8))
+        at = match.end()
+    return bytes(out + text[at:].encode("utf-8"))
+
+
+def _utf8(name: str, what: str) -> None:
+    if name.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
+        raise SqlError("0A000", f'{what} encoding "{name}" is not supported')
+
+
+def convert_from(data: bytes, name: str) -> str:
+    """Return the text of UTF-8 bytes; 22021; other encodings are 0A000."""
+    _utf8(name, "conversion from")
+    return decode_utf8(data)
+
+
+def convert_to(text: str, name: str) -> bytes:
+    """Return a text's UTF-8 bytes; other encodings are 0A000."""
+    _utf8(name, "conversion to")
+    return text.encode("utf-8")
+
+
+def like(data: bytes, pattern: bytes) -> bool:
+    """LIKE on bytes: ``%`` and ``_``, backslash escapes; 22025 when it ends in one."""
+    out = [b"(?s)"]
+    at = 0
+    while at < len(pattern):
+        byte = pattern[at : at + 1]
+        if byte == b"\\":
+            at += 1
+            if at == len(pattern):
+                raise SqlError("22025", "LIKE pattern must not end with escape character")
+            out.append(re.escape(pattern[at : at + 1]))
+        else:
+            out.append(b".*" if byte == b"%" else b"." if byte == b"_" else re.escape(byte))
+        at += 1
+    return re.fullmatch(b"".join(out), data) is not None
+
+
+def _like_escape(pattern: bytes, escape: bytes) -> bytes:
+    if len(escape) > 1:
+        raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
+    if not escape:
+        return pattern.replace(b"\\", b"\\\\")
+    if escape == b"\\":
+        return pattern
+    out = bytearray()
+    escaped = False
+    for byte in pattern:
+        if byte == escape[0] and not escaped:
+            out += b"\\"
+            escaped = True
+            continue
+        if byte == 0x5C and not escaped:
+            out += b"\\"
+        out.append(byte)
+        escaped = False
+    return bytes(out)
+
+
+def _digest(name: str) -> Callable[[bytes], bytes]:
+    return lambda data: hashlib.new(name, data).digest()
+
+
+def _register() -> None:
+    for name in ("substr", "substring"):
+        python(f"{name}(bytea,int4)", substring)
+        python(f"{name}(bytea,int4,int4)", substring)
+    python("overlay(bytea,bytea,int4)", overlay)
+    python("overlay(bytea,bytea,int4,int4)", overlay)
+    python("length(bytea)", len)
+    python("octet_length(bytea)", len)
+    python("bit_length(bytea)", lambda data: len(data) * 8)
+    python("length(bytea,name)", lambda data, name: len(convert_from(data, name)))
+    python("byteacat(bytea,bytea)", lambda a, b: a + b)
+    python("position(bytea,bytea)", lambda data, part: data.find(part) + 1)
+    python("bit_count(bytea)", lambda data: int.from_bytes(data, "big").bit_count())
+    python("get_byte(bytea,int4)", get_byte)
+    python("set_byte(bytea,int4,int4)", set_byte)
+    python("get_bit(bytea,int8)", get_bit)
+    python("set_bit(bytea,int8,int4)", set_bit)
+    python("btrim(bytea,bytea)", lambda data, chars: _trim(data, chars, True, True))
+    python("ltrim(bytea,bytea)", lambda data, chars: _trim(data, chars, True, False))
+    python("rtrim(bytea,bytea)", lambda data, chars: _trim(data, chars, False, True))
+    python("encode(bytea,text)", encode)
+    python("decode(text,text)", decode)
+    python("convert_from(bytea,name)", convert_from)
+    python("convert_to(text,name)", convert_to)
+    python("md5(bytea)", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
+    for bits in ("224", "256", "384", "512"):
+        python(f"sha{bits}(bytea)", _digest(f"sha{bits}"))
+    for name in ("like", "bytealike"):
+        python(f"{name}(bytea,bytea)", like)
+    for name in ("notlike", "byteanlike"):
+        python(f"{name}(bytea,bytea)", lambda data, pattern: not like(data, pattern))
+    python("like_escape(bytea,bytea)", _like_escape)
+    for proc in facts().procs.values():
+        sends = proc.result == BYTEA and len(proc.arg_types) == 1 and proc.name.endswith("send")
+        if sends and has_codec(proc.arg_types[0]):
+            python(facts().signature(proc.oid), _sender(proc.arg_types[0]), needs_session=True)
+
+
+def _sender(oid: int) -> Callable[[EvalSession, Any], bytes]:
+    return lambda session, value: bytes(binary_output(oid, value, session.codec_settings))
+
+
+_register()

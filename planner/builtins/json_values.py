@@ -1,0 +1,227 @@
+"""JSON text cut into its parts without rebuilding it, and SQL values turned into JSON.
+
+A jsonb value is canonical text, so a piece of it is canonical too: field access is the same for json and jsonb
+and costs one scan over the pieces before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from pgwire.codecs.domain import (
+    ARRAY_ELEMENT,
+    BOOL,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    JSON,
+    JSONB,
+    NUMERIC,
+    RECORD,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TUPLE_TYPES,
+)
+from pgwire.codecs.json import dump, key_order, load, quote, read
+from pgwire.codecs.registry import text_output
+from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.system import RecordValue
+from planner.builtins.casts import to_text
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError, not_supported
+
+__all__ = ["dump", "key_order", "load", "quote", "read"]
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
+    parse_float=lambda _: None, parse_int=lambda _: None
+).raw_decode
+_NUMBERS = frozenset((INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC))
+_OFFSET = re.compile(r"([+-][0-9][0-9])( BC)?\Z")
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def kind_of(text: str) -> str:
+    """Return object, array, string, number, boolean or null."""
+    char = text[_skip(text, 0)]
+    return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(
+        char, "number"
+    )
+
+
+def members(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (key, text of the value) of an object, duplicates included."""
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "}":
+        key, at = _SCAN(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        _, end = _SCAN(text, at)
+        yield key, text[at:end]
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def elements(text: str) -> Iterator[str]:
+    """Yield the text of each element of an array."""
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "]":
+        _, end = _SCAN(text, at)
+        yield text[at:end]
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def field(text: str, key: str) -> str | None:
+    """Return the value of a key (the last, if it is there twice), or None; None for what is no object."""
+    if text[_skip(text, 0)] != "{":
+        return None
+    found = None
+    for name, value in members(text):
+        if name == key:
+            found = value
+    return found
+
+
+def element(text: str, index: int) -> str | None:
+    """Return an element (negative: from the end), or None."""
+    if text[_skip(text, 0)] != "[":
+        return None
+    if index >= 0:
+        for number, value in enumerate(elements(text)):
+            if number == index:
+                return value
+        return None
+    values = list(elements(text))
+    return values[index] if -index <= len(values) else None
+
+
+def as_text(text: str | None) -> str | None:
+    """Return what ``->>`` shows: strings without quotes, JSON null as NULL, the rest as it is."""
+    if text is None or text == "null":
+        return None
+    if text[0] == '"':
+        value: str = read(text) if "\\u" in text else load(text)
+        return value
+    return text
+
+
+def path(text: str, steps: tuple[Any, ...]) -> str | None:
+    """Follow a path of keys and indexes."""
+    current: str | None = text
+    for step in steps:
+        if current is None or step is None:
+            return None
+        first = current[_skip(current, 0)]
+        if first == "{":
+            current = field(current, step)
+        elif first == "[":
+            index = integer(step)
+            current = None if index is None else element(current, index)
+        else:
+            return None
+    return None if current is None else current.strip(" \t\n\r")
+
+
+def integer(text: str) -> int | None:
+    """Read a path step as an array index, or None."""
+    if re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII) is None:
+        return None
+    value = int(text)
+    return value if -(2**31) <= value < 2**31 else None
+
+
+# -- SQL values to JSON --------------------------------------------------------------------------
+
+
+def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False) -> str:
+    """Turn a value of type ``oid`` into JSON text as the SQL function of that name does.
+
+    ``pretty`` puts the elements of the outermost array or record on lines of their own.
+
+    Raises:
+        SqlError: 0A000 for a record whose column types are unknown.
+    """
+    if value is None:
+        return "null"
+    if oid == BOOL:
+        return "true" if value else "false"
+    if oid in _NUMBERS:
+        text = text_output(oid, value)
+        return quote(text) if text[-1] in "Ny" else text
+    if oid in (JSON, JSONB):
+        return str(value)
+    if oid in (DATE, TIMESTAMP, TIMESTAMPTZ):
+        return quote(_iso(value, oid, session.codec_settings))
+    inner = ARRAY_ELEMENT.get(oid)
+    if inner is not None:
+        return _array(value, inner, session, pretty)
+    if oid == RECORD or isinstance(value, RecordValue):
+        return record(value, session, pretty=pretty)
+    if isinstance(value, tuple) and oid not in TUPLE_TYPES:
+        raise not_supported("JSON of a composite value whose column types are unknown")
+    return quote(to_text(oid, value, session))
+
+
+def _array(value: tuple[Any, ...], inner: int, session: EvalSession, pretty: bool) -> str:
+    from pgwire.codecs.array import dimensions
+
+    depth = len(dimensions(value, inner in TUPLE_TYPES))
+
+    def level(items: tuple[Any, ...], depth: int, comma: str) -> str:
+        if depth > 1:
+            return "[" + comma.join([level(item, depth - 1, ",") for item in items]) + "]"
+        return "[" + comma.join([to_json(item, inner, session) for item in items]) + "]"
+
+    return level(value, depth, ",\n " if pretty else ",")
+
+
+def record(value: tuple[Any, ...], session: EvalSession, *, pretty: bool = False) -> str:
+    """Return a record as an object, names in order."""
+    if not isinstance(value, RecordValue):
+        raise not_supported("JSON of a record whose column types are unknown")
+    names = value.names or tuple(f"f{n}" for n in range(1, len(value) + 1))
+    comma = ",\n " if pretty else ","
+    return "{" + comma.join(
+        [
+            f"{quote(name)}:{to_json(item, oid, session)}"
+            for name, item, oid in zip(names, value, value.types, strict=True)
+        ]
+    ) + "}"  # fmt: skip
+
+
+def _iso(value: int, oid: int, settings: CodecSettings) -> str:
+    """Return the XSD form: a T before the time, the zone with minutes."""
+    text = text_output(oid, value, CodecSettings(time_zone=settings.time_zone))
+    if oid == DATE or text in ("infinity", "-infinity"):
+        return text
+    text = text.replace(" ", "T", 1)
+    return _OFFSET.sub(r"\1:00\2", text) if oid == TIMESTAMPTZ else text
+
+
+def key_text(value: Any, oid: int, session: EvalSession) -> str:
+    """Return the text of a value used as an object's key; 22023 for what is not scalar."""
+    if oid in ARRAY_ELEMENT or oid in (JSON, JSONB, RECORD):
+        raise SqlError("22023", "key value must be scalar, not array, composite, or json")
+    return to_text(oid, value, session)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two scalars of jsonb are equal; true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, (int, Decimal)) and isinstance(b, (int, Decimal)):
+        return a == b
+    return type(a) is type(b) and a == b
