@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.durable import ManualClock, run, write
+from tests.support.durable import START_MS, ManualClock, run, write
 from txn.encode import decode_batch
 from txn.errors import CommitUnknown, Fenced, OutOfSpace, TxnError, WriteConflict
 from txn.group_commit import MAX_BATCH_MEMBERS, Committer
@@ -15,7 +15,7 @@ from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus
 from txn.persist.memory import MemoryConsensus, MemoryDisk
 from txn.records import Batch, PartSwap
-from txn.time import SystemRng
+from txn.time import SystemRng, make_timestamp
 from txn.types import ShardId, Timestamp
 from txn.wal.cache import LogMap
 from txn.wal.txns import TxnsLog
@@ -322,6 +322,42 @@ def test_a_cancelled_waiter_does_not_take_its_transaction_back() -> None:
         future.cancel()
         await committer.submit(write(2, (2, (2,))))
         assert rig.logged() == [1, 2]
+        await committer.close()
+
+    run(body)
+
+
+def test_a_reservation_that_ends_within_a_batch_loses_nobody() -> None:
+    async def body() -> None:
+        rig = Rig()
+        committer = await rig.start()
+        # Three timestamps are left. The clock stands still, so the next ones need a new reservation.
+        rig.oracle._bound = Timestamp(make_timestamp(START_MS) + 3)
+        stamps = await asyncio.gather(*(committer.submit(write(i, (i, (i,)))) for i in range(8)))
+        assert stamps == sorted(set(stamps))
+        assert [len(b.writes) for _, b in rig.applied] == [3, 5]
+        assert rig.logged() == list(range(8))
+        await committer.close()
+
+    run(body)
+
+
+def test_an_entry_of_another_server_is_not_taken_for_ones_own() -> None:
+    async def body() -> None:
+        rig = Rig()
+        faulty = FaultyConsensus(MemoryConsensus(rig.disk), SystemRng(1), FaultRates())
+        committer = await rig.start(faulty)
+        faulty.rates = FaultRates(fail=1.0)
+        other = MemoryConsensus(rig.disk)
+        future = committer.submit(write(1, (1, (1,))))
+        while committer._queue:
+            await asyncio.sleep(0)
+        # Its first attempt has failed without effect; before the next one, a successor takes the place.
+        await other.append(await other.acquire_epoch(), 1, b"the successor's")
+        faulty.rates = FaultRates()
+        with pytest.raises(Fenced):
+            await future
+        assert not rig.applied
         await committer.close()
 
     run(body)
