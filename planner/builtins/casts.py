@@ -21,7 +21,9 @@ from planner.facts import (
     BPCHAR,
     CSTRING,
     DATE,
+    INT4,
     NAME,
+    OID,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -66,6 +68,17 @@ def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
     if oid in REG_TYPES:
         return reg_input(session, oid, text)
     return codecs.text_input(oid, text, -1, settings(session))
+
+
+def relabelled(value: Any, source: int, target: int) -> Any:
+    """Return a value under a binary-coercible type: integer and oid read the same four bytes differently."""
+    if value is None or source == target or INT4 not in (source, target):
+        return value
+    if target == OID or target in REG_TYPES:
+        return value & 0xFFFFFFFF
+    if source == OID or source in REG_TYPES:
+        return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    return value
 
 
 def settings(session: EvalSession | None) -> Any:

@@ -51,7 +51,10 @@ def _fold(node: Any) -> Any:
             return _call(node)
     elif isinstance(node, RelabelType):
         if isinstance(node.arg, Const):
-            return Const(type=node.type, value=node.arg.value, span=node.span)
+            from planner.builtins.casts import relabelled
+
+            value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
+            return Const(type=node.type, value=value, span=node.span)
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):
             return _typmod(node, node.arg)
