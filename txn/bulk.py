@@ -25,9 +25,10 @@ from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.schema import find_duplicate, next_duplicate
 from txn.types import KeyRange, Row, RowId, ShardIndex, ShardSpec
+from txn.view import View
 
 if TYPE_CHECKING:
-    from txn.transaction import StoreTransaction, View
+    from txn.transaction import StoreTransaction
 
 PART_ROWS: Final = 1 << 20
 PART_BYTES: Final = 256 << 20

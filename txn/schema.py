@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Awaitable, Generator, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from txn.errors import DuplicateKey
 from txn.mvcc.generation import Generation, Padding
@@ -23,12 +23,10 @@ from txn.mvcc.keys import KeyMaker
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.types import KeyRange, RowId, ShardId, ShardIndex, ShardSpec
+from txn.view import Steps, View
 
 if TYPE_CHECKING:
-    from txn.transaction import StoreTransaction, View
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
+    from txn.transaction import StoreTransaction
 
 CHUNK_ROWS: Final = 1000
 FLUSH_POLL_S: Final = 0.005

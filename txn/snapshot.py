@@ -11,8 +11,8 @@ segments are never changed in a way a held timestamp could see. Work that takes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Generator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,12 +22,10 @@ from txn.columns import int64_array, rows_to_table, table_schema
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.types import Row, RowId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
+from txn.view import Steps, View
 
 if TYPE_CHECKING:
-    from txn.transaction import StoreTransaction, View
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
+    from txn.transaction import StoreTransaction
 
 CHUNK_ROWS: Final = 2000
 """Rows converted or scanned between two turns of the event loop: two to five milliseconds."""

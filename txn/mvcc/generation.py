@@ -56,12 +56,12 @@ class Generation:
     """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
 
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
-    ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
+    ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
     """
 
     __slots__ = (
         "flush_cut", "flush_ended", "flushing", "garbage", "indexes", "key_makers", "last_change", "log",
-        "next_row_id", "number", "padding", "parts", "pinned", "resident", "rows", "shard", "spec",
+        "next_row_id", "number", "padding", "parts", "pinned", "reader_padding", "resident", "rows", "shard", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -81,7 +81,7 @@ class Generation:
         self.flush_cut = 0
         self.flush_ended: list[tuple[RowId, int]] = []
         self.spec = spec
-        self.padding = Padding(spec.columns)
+        self.padding = self.reader_padding = Padding(spec.columns)
         for index in spec.indexes:
             self.indexes[index.index] = HotIndex(KeyMaker(spec.columns, index), index)
 
@@ -443,7 +443,7 @@ class Generation:
         Indexes that the schema no longer has are kept up: older readers use them (``forget_indexes``).
         """
         self.spec = spec
-        self.padding = Padding(spec.columns)
+        self.padding = self.reader_padding = Padding(spec.columns)
         self.log.invalidate_arrow()
         for definition in spec.indexes:
             if definition.index not in self.indexes:

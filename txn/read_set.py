@@ -1,0 +1,148 @@
+"""What a transaction has read before its first write, and the proof that it is still so (DESIGN section 7, N8).
+
+Reads are remembered as coarsely as they may conflict:
+
+    by key   (shard, index, key) with the (row id, begin) pairs found, also when none were
+    range    (shard, index, range) with all pairs found
+    scan     the shard
+
+Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks all of it, in
+one order for all transactions, and then compares in one tick; the transaction's hold keeps nothing else alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from txn.errors import WriteConflict
+from txn.locks.mode import IS, SUPREMUM, S
+from txn.locks.table import Granule
+from txn.mvcc.generation import Generation
+from txn.mvcc.keys import IndexKey
+from txn.mvcc.version import INFINITY
+from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp
+
+if TYPE_CHECKING:
+    from txn.coordinator import Coordinator
+    from txn.view import View
+
+MAX_READ_KEYS: Final = 4096
+"""A transaction that has read more keys, ranges, or rows of a range remembers table scans instead."""
+
+Found: TypeAlias = list[tuple[RowId, int]]
+
+
+class ReadSet:
+    """The reads of one transaction at its read timestamp."""
+
+    __slots__ = ("_keys", "_ranges", "_scans")
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
+        self._ranges: list[tuple[ShardId, IndexId, KeyRange, Found]] = []
+        self._scans: dict[ShardId, None] = {}
+
+    def add_keys(self, view: View, index: IndexId, keys: Sequence[Key], rows: list[StoredRow]) -> None:
+        """Note keys that were looked up, with what was found."""
+        shard = view.shard
+        if shard in self._scans:
+            return
+        make = view.generation.indexes[index].make
+        noted = self._keys
+        if len(keys) == 1:
+            pairs: Found = [(row.row_id, row.begin) for row in rows]
+            noted.setdefault((shard, index, make.of_key(keys[0])), (keys[0], pairs))
+        else:
+            by_key: dict[IndexKey, Found] = {}
+            for row in rows:
+                by_key.setdefault(make.of_row(row.values), []).append((row.row_id, row.begin))
+            for key in keys:
+                ikey = make.of_key(key)
+                noted.setdefault((shard, index, ikey), (key, by_key.get(ikey, [])))
+        if len(noted) > MAX_READ_KEYS:
+            for other, _index, _key in noted:
+                self._scans[other] = None
+            noted.clear()
+
+    def add_range(self, shard: ShardId, index: IndexId, wanted: KeyRange, rows: list[StoredRow]) -> None:
+        """Note a range that was read completely."""
+        if shard in self._scans:
+            return
+        if len(rows) > MAX_READ_KEYS or len(self._ranges) >= MAX_READ_KEYS:
+            self._scans[shard] = None
+        else:
+            self._ranges.append((shard, index, wanted, sorted((r.row_id, r.begin) for r in rows)))
+
+    def add_scan(self, shard: ShardId) -> None:
+        """Note that anything in the shard may have been read."""
+        self._scans[shard] = None
+
+    def wants(self, modes: dict[ShardId, int]) -> list[tuple[Granule, int]]:
+        """Return the locks that cover the reads and the table locks ``modes``, in the one global order."""
+        tables = dict(modes)
+        for shard in [*self._scans, *(r[0] for r in self._ranges)]:
+            tables[shard] = SUPREMUM[tables.get(shard, S)][S]
+        ordered: list[tuple[Any, Granule, int]] = []
+        for (shard, index, ikey), (_key, found) in self._keys.items():
+            if tables.setdefault(shard, IS) >= S:
+                continue
+            ordered.append(((shard, 1, index, ikey), (shard, index, ikey), S))
+            ordered.extend(((shard, 2, row_id), (shard, row_id), S) for row_id, _begin in found)
+        ordered.extend(((shard, 0), shard, mode) for shard, mode in tables.items())
+        ordered.sort(key=lambda want: want[0])
+        return [(granule, mode) for _order, granule, mode in ordered]
+
+    def check(self, core: Coordinator, read_ts: int) -> None:
+        """Raise WriteConflict unless everything is still as it was at ``read_ts``. Under the locks; one tick."""
+        shards = core.shards
+        for shard in self._scans:
+            generation = shards[shard].latest.generation
+            if generation is None or generation.last_change > read_ts:
+                raise _conflict(core, read_ts, shard, generation)
+        for shard, index, wanted, found in self._ranges:
+            generation = shards[shard].latest.generation
+            if generation is None:
+                raise _conflict(core, read_ts, shard, generation)
+            if generation.last_change > read_ts:
+                hot, cold = generation.find_range(index, wanted, INFINITY, False, None, frozenset())
+                now = [(r, v.begin) for r, v in hot.items()]
+                now.extend((r, part.begin(position)) for r, (part, position) in cold.items())
+                if sorted(now) != found:
+                    raise _conflict(core, read_ts, shard, generation)
+        for (shard, index, _ikey), (key, before) in self._keys.items():
+            generation = shards[shard].latest.generation
+            if generation is None:
+                raise _conflict(core, read_ts, shard, generation)
+            if generation.last_change > read_ts:
+                current = generation.identities(index, key, INFINITY)
+                if current != sorted(before):
+                    raise _conflict(core, read_ts, shard, generation, index, key, before, current)
+
+
+def _conflict(
+    core: Coordinator,
+    read_ts: int,
+    shard: ShardId,
+    generation: Generation | None,
+    index: IndexId | None = None,
+    key: Key | None = None,
+    before: Found | None = None,
+    current: Found | None = None,
+) -> WriteConflict:
+    """Explain a conflict: where, when, and whose commit it was if that is still remembered."""
+    changed_at = 0 if generation is None else generation.last_change
+    if generation is not None and before is not None and current is not None:
+        begins = [begin for _row, begin in current if begin > read_ts]
+        for row_id, _begin in before:
+            head = generation.rows.get(row_id)
+            if head is not None and head.begin > read_ts:
+                begins.append(head.begin)
+        changed_at = max(begins, default=changed_at)
+    return WriteConflict(
+        shard,
+        key=key,
+        index=index,
+        other_session=core.session_of(changed_at),
+        changed_at=Timestamp(changed_at),
+    )

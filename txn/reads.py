@@ -1,0 +1,230 @@
+"""Reading within a transaction: by key and by range, hot rows and parts, own intents on top, under its locks.
+
+Each function that may have to wait is a generator of ``txn.view.Steps``. Which locks are taken is
+``txn.transaction``'s table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from txn.locks.mode import IS, IX, SIX, S, X
+from txn.mvcc.generation import Cold
+from txn.mvcc.index import bounds_of
+from txn.mvcc.intents import OwnWrites
+from txn.mvcc.parts import PartState
+from txn.mvcc.version import INFINITY, Version
+from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
+from txn.view import Steps, View
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction
+
+
+def one_hot(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | None:
+    """Return the row under a key if it is certain at a glance: one hot row, no own intents; else None.
+
+    None says nothing about the key. This is the path of a point read: about a microsecond.
+    """
+    if view.own is not None:
+        return None
+    generation = view.generation
+    index = generation.indexes[index_id]
+    make = index.make
+    ikey = make.of_key(key)
+    row_id = index.entries.get(ikey)
+    if type(row_id) is not int or (generation.parts and not index.definition.unique):
+        return None
+    version = generation.rows.get(row_id)
+    while version is not None and version.begin > ts:
+        version = version.older
+    if version is None:
+        return None
+    values = version.values
+    if values is None:
+        return None
+    if len(values) < view.padding.width:
+        values = view.padding.pad(values)
+    if len(values) < make.width or make.of_row(values) != ikey:
+        return None
+    return StoredRow(row_id, values, version.begin)  # type: ignore[arg-type]
+
+
+def lookup(
+    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool
+) -> Steps[list[StoredRow]]:
+    """Read by key. A writing transaction locks first: table, keys, then the rows found."""
+    if not txn.writing:
+        view = txn.view(shard)
+        rows = yield from read_keys(txn, view, index, keys)
+        if not txn.read_only:
+            txn.read_set().add_keys(view, index, keys, rows)
+        return rows
+    owner = txn.owner
+    acquire = txn.core.locks.acquire
+    if shard not in owner.held:
+        wait = acquire(owner, shard, IX if for_update else IS)
+        if wait is not None:
+            yield wait
+    held = owner.held[shard]
+    view = txn.view(shard)
+    if held == X or (not for_update and held >= S):
+        return (yield from read_keys(txn, view, index, keys))
+    mode = X if for_update else S
+    of_key = view.generation.indexes[index].make.of_key
+    for key in keys:
+        wait = acquire(owner, (shard, index, of_key(key)), mode)
+        if wait is not None:
+            yield wait
+    if len(keys) == 1:
+        row = one_hot(view, index, keys[0], INFINITY)
+        if row is not None:
+            wait = acquire(owner, (shard, row.row_id), mode)
+            if wait is None:
+                return [row]
+            yield wait
+    while True:
+        # The keys are locked, so no row enters; those that are there may change until they are locked, too.
+        waited = False
+        for key in keys:
+            for row_id, _begin in view.generation.identities(index, key, INFINITY):
+                wait = acquire(owner, (shard, row_id), mode)
+                if wait is not None:
+                    waited = True
+                    yield wait
+        if not waited:
+            break
+    return (yield from read_keys(txn, view, index, keys))
+
+
+def read_keys(
+    txn: StoreTransaction, view: View, index: IndexId, keys: Sequence[Key]
+) -> Steps[list[StoredRow]]:
+    """Read by key at the transaction's timestamp, own intents included; no locks, no read set."""
+    generation = view.generation
+    own = view.own
+    ts = txn.ts
+    statement = txn.statement
+    padding = view.padding
+    width = padding.width
+    parts = generation.parts if own is None else view.parts(statement)
+    out: list[StoredRow | None] = []
+    missing: list[tuple[int, RowId, Cold]] = []
+    if len(keys) > 1:
+        of_key = generation.indexes[index].make.of_key
+        keys = list({of_key(key): key for key in keys}.values())
+    for key in keys:
+        found: dict[RowId, Version] = {}
+        cold: dict[RowId, Cold] = {}
+        generation.find(index, key, ts, found, cold, parts)
+        mine: list[tuple[RowId, Row]] = []
+        if own is not None and own.rows:
+            for row_id in [r for r in found if own.hides(r, statement)]:
+                del found[row_id]
+            for row_id in [r for r in cold if own.hides(r, statement)]:
+                del cold[row_id]
+            ikey = generation.indexes[index].make.of_key(key)
+            mine = list(own.rows_with(index, ikey, statement))
+        if not cold and not mine:
+            ids: Iterable[RowId] = found if len(found) < 2 else sorted(found)
+            for row_id in ids:
+                version = found[row_id]
+                values = version.values
+                assert values is not None
+                if len(values) < width:
+                    values = padding.pad(values)
+                out.append(StoredRow(row_id, values, Timestamp(version.begin)))
+            continue
+        values_of = dict(mine)
+        for row_id in sorted({*found, *cold, *values_of}):
+            if row_id in values_of:
+                out.append(StoredRow(row_id, values_of[row_id], Timestamp(0)))
+            elif row_id in found:
+                out.append(stored(view, row_id, found[row_id]))
+            else:
+                missing.append((len(out), row_id, cold[row_id]))
+                out.append(None)
+    if missing:
+        yield from fetch(view, missing, out)
+    return out  # type: ignore[return-value]
+
+
+def stored(view: View, row_id: RowId, version: Version) -> StoredRow:
+    """Return a hot version as the caller gets it."""
+    values = version.values
+    assert values is not None
+    if len(values) < view.padding.width:
+        values = view.padding.pad(values)
+    return StoredRow(row_id, values, Timestamp(version.begin))
+
+
+def fetch(view: View, missing: list[tuple[int, RowId, Cold]], out: list[StoredRow | None]) -> Steps[None]:
+    """Read rows of parts into their places in ``out``."""
+    by_part: dict[str, tuple[PartState, list[tuple[int, RowId, int]]]] = {}
+    for place, row_id, (part, position) in missing:
+        by_part.setdefault(part.ref.name, (part, []))[1].append((place, row_id, position))
+    for part, wanted in by_part.values():
+        rows = part.file.rows([position for _p, _r, position in wanted], view.spec)
+        if not isinstance(rows, list):
+            rows = yield rows
+        for (place, row_id, position), values in zip(wanted, rows, strict=True):
+            out[place] = StoredRow(row_id, values, Timestamp(part.begin(position)))
+
+
+def range_(
+    txn: StoreTransaction,
+    shard: ShardId,
+    index: IndexId,
+    wanted: KeyRange,
+    reverse: bool,
+    limit: int | None,
+    for_update: bool,
+) -> Steps[list[StoredRow]]:
+    """Read a range in key order. A writing transaction locks the table (S, SIX for update)."""
+    if txn.writing:
+        yield from txn.lock(shard, SIX if for_update else S)
+    view = txn.view(shard)
+    rows = yield from read_range(txn, view, index, wanted, reverse, limit)
+    if not txn.writing and not txn.read_only:
+        if limit is None:
+            txn.read_set().add_range(shard, index, wanted, rows)
+        else:
+            txn.read_set().add_scan(shard)
+    return rows
+
+
+def read_range(
+    txn: StoreTransaction, view: View, index: IndexId, wanted: KeyRange, reverse: bool, limit: int | None
+) -> Steps[list[StoredRow]]:
+    """Read a range at the transaction's timestamp, own intents included; no locks, no read set."""
+    generation = view.generation
+    own = view.own
+    statement = txn.statement
+    hidden: frozenset[RowId] = frozenset()
+    if own is not None and own.rows:
+        hidden = own.hidden_ids(statement)
+    found, cold = generation.find_range(index, wanted, txn.ts, reverse, limit, hidden, view.parts(statement))
+    out: list[StoredRow | None] = [stored(view, r, v) for r, v in found.items()]
+    if hidden and own is not None:
+        out.extend(own_range(own, index, wanted, statement))
+    if cold:
+        missing = []
+        for row_id, place in cold.items():
+            missing.append((len(out), row_id, place))
+            out.append(None)
+        yield from fetch(view, missing, out)
+    rows: list[StoredRow] = out  # type: ignore[assignment]
+    of_row = generation.indexes[index].make.of_row
+    rows.sort(key=lambda row: (of_row(row.values), row.row_id), reverse=reverse)
+    return rows if limit is None else rows[:limit]
+
+
+def own_range(own: OwnWrites, index_id: IndexId, wanted: KeyRange, statement: int) -> list[StoredRow]:
+    """Return the transaction's own rows within a range, as a read in ``statement`` sees them."""
+    index = own.index(index_id)
+    out = []
+    for ikey in index.keys_between(bounds_of(index.make, wanted)):
+        for row_id, values in own.rows_with(index_id, ikey, statement):
+            out.append(StoredRow(row_id, values, Timestamp(0)))
+    return out

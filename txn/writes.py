@@ -1,0 +1,269 @@
+"""Writing within a transaction: lock, read what is replaced, stage intents, check unique keys, undo on failure.
+
+A statement's changes are staged together and checked together at the end, so that ``SET k = k + 1`` works where
+the final state is unique. A failed statement leaves nothing but its locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from txn.errors import DuplicateKey
+from txn.locks.mode import IX, SUPREMUM, S, X
+from txn.mvcc.generation import Cold
+from txn.mvcc.intents import OwnWrites
+from txn.mvcc.keys import IndexKey
+from txn.mvcc.version import INFINITY, Version
+from txn.reads import fetch
+from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.types import IndexId, Row, RowId, ShardId, StoredRow, Timestamp
+from txn.view import IndexView, Steps, View
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction
+
+ESCALATE_ROWS: Final = 2000
+"""An update or delete of more rows than this takes table X instead of row locks."""
+
+
+def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
+    """Stage new rows; returns their ids."""
+    yield from intend(txn, shard)
+    view = txn.write_view(shard)
+    own = txn.own_writes(view)
+    exclusive = txn.owner.held[shard] == X
+    entered: list[tuple[IndexView, IndexKey, Row]] = []
+    width = view.padding.width
+    full: list[Row] = []
+    for row in rows:
+        if len(row) < width:
+            row = view.padding.pad(row)
+        full.append(row)
+        yield from lock_keys(txn, view, row, None, exclusive, entered)
+    first = view.generation.take_row_ids(len(full))
+    ids = [RowId(first + i) for i in range(len(full))]
+    mark = len(txn.journal)
+    statement = txn.statement
+    try:
+        for row_id, row in zip(ids, full, strict=True):
+            own.put(row_id, row, statement, 0)
+            txn.journal.append((own, row_id))
+        for index, ikey, row in entered:
+            yield from check_unique(txn, view, own, index, ikey, row, exclusive)
+    except BaseException:
+        txn.undo_to(mark)
+        raise
+    return ids
+
+
+def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
+    """Hold at least IX on a shard that is about to be written."""
+    held = txn.owner.held.get(shard)
+    if txn.writing and (held is None or SUPREMUM[held][IX] != held):
+        yield from txn.lock(shard, IX)
+
+
+def lock_keys(
+    txn: StoreTransaction,
+    view: View,
+    row: Row,
+    old: Row | None,
+    exclusive: bool,
+    entered: list[tuple[IndexView, IndexKey, Row]],
+) -> Steps[None]:
+    """Lock the keys that ``row`` enters (those that ``old`` does not have); note the unique ones.
+
+    A key with NULL cannot be looked up, and is not a duplicate unless NULLs are not distinct.
+    """
+    for index in view.index_views():
+        ikey = index.of_row(row)
+        if old is not None and ikey == index.of_row(old):
+            continue
+        if index.make.has_null(ikey) and (not index.unique or index.nulls_distinct):
+            continue
+        if index.unique:
+            entered.append((index, ikey, row))
+        if not exclusive:
+            wait = txn.core.locks.acquire(txn.owner, (view.shard, index.id, ikey), X if index.unique else IX)
+            if wait is not None:
+                yield wait
+
+
+def live_with(
+    view: View, own: OwnWrites | None, index: IndexView, ikey: IndexKey, row: Row
+) -> tuple[list[RowId], list[RowId]]:
+    """Return (own rows, committed rows not overwritten) that have a key now, all statements counted."""
+    mine = [r for r, _v in own.rows_with(index.id, ikey, INFINITY)] if own is not None else []
+    generation = view.generation
+    parts = view.parts(INFINITY)
+    if not parts and ikey not in generation.indexes[index.id].entries:
+        return mine, []
+    found: dict[RowId, Version] = {}
+    cold: dict[RowId, Cold] = {}
+    generation.find(index.id, index.make.raw(row), INFINITY, found, cold, parts)
+    rows = own.rows if own is not None else {}
+    return mine, [r for r in (*found, *cold) if r not in rows]
+
+
+def check_unique(
+    txn: StoreTransaction,
+    view: View,
+    own: OwnWrites,
+    index: IndexView,
+    ikey: IndexKey,
+    row: Row,
+    exclusive: bool,
+) -> Steps[None]:
+    """Raise DuplicateKey if two rows have a key that this transaction has locked (D51)."""
+    while True:
+        mine, committed = live_with(view, own, index, ikey, row)
+        if len(mine) + len(committed) <= 1:
+            return
+        # Whoever has locked the row may be deleting it, or giving it another key.
+        waits = len(mine) <= 1 and committed and not exclusive
+        if waits and (yield from txn.lock((view.shard, committed[0]), S)):
+            continue
+        raise DuplicateKey(view.shard, index.id, index.make.raw(row))
+
+
+def find_conflicts(
+    txn: StoreTransaction, shard: ShardId, row: Row, indexes: Sequence[IndexId]
+) -> Steps[StoredRow | None]:
+    """Lock the unique keys a row would have and return a row that has one, locked X, or None."""
+    yield from intend(txn, shard)
+    view = txn.write_view(shard)
+    exclusive = txn.owner.held[shard] == X
+    if len(row) < view.padding.width:
+        row = view.padding.pad(row)
+    for index in view.index_views():
+        if index.id not in indexes:
+            continue
+        ikey = index.of_row(row)
+        if index.make.has_null(ikey) and index.nulls_distinct:
+            continue
+        if not exclusive:
+            yield from txn.lock((shard, index.id, ikey), X)
+        while True:
+            mine, committed = live_with(view, view.own, index, ikey, row)
+            if mine and view.own is not None:
+                return StoredRow(mine[0], view.own.rows[mine[0]].values or (), Timestamp(0))
+            if not committed:
+                break
+            if not exclusive and (yield from txn.lock((shard, committed[0]), X)):
+                continue
+            (base,) = yield from base_rows(view, committed[:1])
+            if base is None:
+                raise AssertionError("a locked row has vanished")
+            return StoredRow(committed[0], base[0], Timestamp(base[1]))
+    return None
+
+
+def change(
+    txn: StoreTransaction, shard: ShardId, changes: Sequence[tuple[RowId, Row | None]]
+) -> Steps[list[bool]]:
+    """Update (or delete, where the new row is None): lock, read what is replaced, stage, check."""
+    yield from intend(txn, shard)
+    view = txn.write_view(shard)
+    own = txn.own_writes(view)
+    if len(changes) > ESCALATE_ROWS:
+        yield from txn.lock(shard, X)
+    exclusive = txn.owner.held[shard] == X
+    if not exclusive:
+        acquire = txn.core.locks.acquire
+        for row_id, _row in changes:
+            wait = acquire(txn.owner, (shard, row_id), X)
+            if wait is not None:
+                yield wait
+    bases = yield from base_rows(view, [row_id for row_id, _row in changes])
+    width = view.padding.width
+    entered: list[tuple[IndexView, IndexKey, Row]] = []
+    staged: list[tuple[RowId, Row | None, int]] = []
+    for (row_id, row), base in zip(changes, bases, strict=True):
+        if base is None:
+            continue
+        if row is not None:
+            if len(row) < width:
+                row = view.padding.pad(row)
+            yield from lock_keys(txn, view, row, base[0], exclusive, entered)
+        staged.append((row_id, row, base[1]))
+    mark = len(txn.journal)
+    statement = txn.statement
+    try:
+        for row_id, row, begin in staged:
+            own.put(row_id, row, statement, begin)
+            txn.journal.append((own, row_id))
+        for index, ikey, row in entered:
+            yield from check_unique(txn, view, own, index, ikey, row, exclusive)
+    except BaseException:
+        txn.undo_to(mark)
+        raise
+    return [base is not None for base in bases]
+
+
+def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int] | None]]:
+    """Return each row's newest values and the begin of its committed version; None where it is gone."""
+    generation = view.generation
+    own_rows = view.own.rows if view.own is not None else {}
+    padding = view.padding
+    width = padding.width
+    out: list[tuple[Row, int] | None] = []
+    missing: list[tuple[int, RowId, Cold]] = []
+    parts = view.parts(INFINITY)
+    for row_id in row_ids:
+        intent = own_rows.get(row_id)
+        if intent is not None:
+            out.append(None if intent.values is None else (intent.values, intent.base))
+            continue
+        head = generation.rows.get(row_id)
+        if head is not None:
+            values = head.values
+            if values is not None and len(values) < width:
+                values = padding.pad(values)
+            out.append(None if values is None else (values, head.begin))
+            continue
+        place = generation.find_row(row_id, INFINITY, parts)
+        if isinstance(place, tuple):
+            missing.append((len(out), row_id, place))
+        out.append(None)
+    if missing:
+        stored: list[StoredRow | None] = [None] * len(out)
+        yield from fetch(view, missing, stored)
+        for place_, _row_id, _cold in missing:
+            row = stored[place_]
+            if row is not None:
+                out[place_] = (row.values, row.begin)
+    return out
+
+
+def write_set(txn: StoreTransaction) -> WriteSet | None:
+    """Return what the log must know, or None if nothing was written."""
+    changes: list[SchemaChange] = []
+    for shard, state in txn.schema_states.items():
+        if state.dropped:
+            if not state.created:
+                changes.append(SchemaChange(shard=shard, forget=True))
+        else:
+            changes.append(SchemaChange(shard=shard, spec=state.spec, truncate=state.truncated))
+    writes: list[ShardWrites] = []
+    for shard, own in txn.own.items():
+        dropped = txn.schema_states.get(shard)
+        if dropped is not None and dropped.dropped:
+            continue
+        ops = []
+        for row_id, intent in own.rows.items():
+            if intent.values is None and intent.base == 0 and not own.parts:
+                continue  # inserted and deleted here: never was
+            ops.append(RowOp(row_id, Timestamp(intent.base), intent.values))
+        if ops or own.parts:
+            writes.append(
+                ShardWrites(
+                    shard=shard,
+                    ops=tuple(ops),
+                    parts=tuple(part.ref for _statement, part in own.parts),
+                    next_row_id=own.generation.next_row_id if own.parts else 0,
+                )
+            )
+    if not changes and not writes:
+        return None
+    return WriteSet(txn=txn.id, ts=Timestamp(0), shards=tuple(writes), schema=tuple(changes))
