@@ -172,10 +172,9 @@ def test_new_unique_index_refuses_duplicates_wherever_they_are(flushed: bool, se
             await store.flush()
         ddl = await write(store)
         at_once(ddl.insert(SHARD, [(4, 4, second)]))
-        alter = ddl.alter_shard(with_index(True))
         if second == "a":
             with pytest.raises(DuplicateKey) as caught:
-                await now(alter)
+                await now(ddl.alter_shard(with_index(True)))
             assert (caught.value.index, caught.value.key) == (BY_T, ("a",))
             ddl.rollback()
             assert BY_T not in store.core.shards[SHARD].latest.generation.indexes  # type: ignore[union-attr]
@@ -183,7 +182,7 @@ def test_new_unique_index_refuses_duplicates_wherever_they_are(flushed: bool, se
             at_once(txn.insert(SHARD, [(5, 5, "a")]))
             await now(txn.commit())
         else:
-            await now(alter)
+            await now(ddl.alter_shard(with_index(True)))
             await now(ddl.commit())
         store.validate()
         await store.close()
