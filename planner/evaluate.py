@@ -22,10 +22,11 @@ not by Python's parser.
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from pgwire.codecs.system import RecordValue
 from planner.builtins import load
@@ -178,24 +179,44 @@ class RowFunction(Protocol):
         """Evaluate for a row (or, for batch functions, for a list of rows)."""
 
 
+_Compile = TypeVar("_Compile", bound=Callable[..., RowFunction])
+
+
+def _bounded(compile_: _Compile) -> _Compile:
+    """Turn Python's own limit on nesting into 54001."""
+
+    @functools.wraps(compile_)
+    def limited(*args: Any) -> RowFunction:
+        try:
+            return compile_(*args)
+        except RecursionError:
+            raise SqlError("54001", "stack depth limit exceeded") from None
+
+    return cast("_Compile", limited)
+
+
+@_bounded
 def compile_expr(expr: Expr, layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(row, env)`` giving the value of ``expr``. Raises 0A000 where no Python form exists."""
     unit = _Unit(layout, (expr,))
     return unit.function(f"    return {unit.value(expr, 0)}\n")
 
 
+@_bounded
 def compile_row(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(row, env)`` giving the tuple of the values of ``exprs``."""
     unit = _Unit(layout, exprs)
     return unit.function(f"    return {unit.tuple_of(exprs)}\n")
 
 
+@_bounded
 def compile_predicate(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(row, env)``, truthy exactly when every conjunct is TRUE."""
     unit = _Unit(layout, conjuncts)
     return unit.function(f"    return {unit.all_true(conjuncts)}\n")
 
 
+@_bounded
 def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the rows for which every conjunct is TRUE."""
     unit = _Unit(layout, conjuncts)
@@ -207,6 +228,7 @@ def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> 
     )
 
 
+@_bounded
 def compile_map(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the tuples of ``exprs`` for each row."""
     unit = _Unit(layout, exprs)
