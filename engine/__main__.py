@@ -38,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     sql = commands.add_parser("sql", help="run SQL against a server and print the rows")
     sql.add_argument("--url", default="postgresql://postgres@127.0.0.1:7432/postgres")
     sql.add_argument("statement", help="one SQL statement")
-    slt = commands.add_parser("slt", help="run sqllogictest files (see python -m sqllogictest)", add_help=False)
+    slt = commands.add_parser(
+        "slt", help="run sqllogictest files (see python -m sqllogictest)", add_help=False
+    )
     slt.add_argument("rest", nargs=argparse.REMAINDER)
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["slt"]:
@@ -99,6 +101,7 @@ async def serve_forever(config: Config) -> None:
                 authentication_timeout_s=config.authentication_timeout_s,
             ),
         )
+        database.terminate = server.terminate
         await server.start()
         # what is loaded by now lives as long as the process: keep the collector from walking it
         gc.collect()

@@ -80,9 +80,7 @@ async def _rows(session: Session, relation: RelationDef) -> list[tuple[int, Row]
     return found
 
 
-async def _add_column(
-    session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn
-) -> None:
+async def _add_column(session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn) -> None:
     spec = action.column
     if any(c.name == spec.name for c in relation.live):
         message = f'column "{spec.name}" of relation "{relation.name}" already exists'
@@ -124,9 +122,7 @@ async def _add_column(
         await _validate_checks(session, changed, changed.constraints[-len(action.checks) :])
 
 
-async def _require_no_rows_null(
-    session: Session, relation: RelationDef, column: ColumnDef
-) -> None:
+async def _require_no_rows_null(session: Session, relation: RelationDef, column: ColumnDef) -> None:
     """Raise 23502 if any row has NULL in ``column`` (absent in rows older than it)."""
     position = column.attnum - 1
     for _, row in await _rows(session, relation):
@@ -140,16 +136,12 @@ async def _require_no_rows_null(
             )
 
 
-async def _validate_checks(
-    session: Session, relation: RelationDef, constraints: Any
-) -> None:
+async def _validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:
     """Raise 23514 if any row breaks one of the new CHECK constraints."""
     env = Env((), session, shared=Shared())
     rows = await _rows(session, relation)
     for constraint in constraints:
-        expr = bind_check(
-            constraint.check_sql, relation, session.catalog, settings=session.bind_settings
-        )
+        expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
         predicate = compile_expr(expr, table_layout(relation))
         for _, row in rows:
             if predicate((*row, relation.oid), env) is False:
@@ -163,9 +155,7 @@ async def _validate_checks(
                 )
 
 
-async def _drop_column(
-    session: Session, relation: RelationDef, action: st.DropColumn
-) -> None:
+async def _drop_column(session: Session, relation: RelationDef, action: st.DropColumn) -> None:
     column = next((c for c in relation.live if c.name == action.name), None)
     if column is None:
         message = f'column "{action.name}" of relation "{relation.name}" does not exist'
@@ -177,9 +167,7 @@ async def _drop_column(
     checks = [
         c for c in relation.constraints if c.kind == "c" and attnum in _check_columns(session, relation, c)
     ]
-    indexes = tuple(
-        i for i in relation.indexes if attnum not in i.attnums and attnum not in i.include
-    )
+    indexes = tuple(i for i in relation.indexes if attnum not in i.attnums and attnum not in i.include)
     kept = {i.oid for i in indexes}
     constraints = tuple(
         c
@@ -203,8 +191,7 @@ async def _drop_column(
     if broken and not action.cascade:
         raise SqlError(
             "2BP01",
-            f"cannot drop column {action.name} of table {relation.name} because other objects "
-            "depend on it",
+            f"cannot drop column {action.name} of table {relation.name} because other objects depend on it",
             detail="\n".join(
                 f"view {v.name} depends on column {action.name} of table {relation.name}" for v in broken
             ),
@@ -220,15 +207,11 @@ async def _drop_column(
 
 
 def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> set[int]:
-    expr = bind_check(
-        constraint.check_sql, relation, session.catalog, settings=session.bind_settings
-    )
+    expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
     return {node.attnum for node in walk(expr) if isinstance(node, Var)}
 
 
-def _views_that_break(
-    session: Session, before: RelationDef, after: RelationDef
-) -> list[RelationDef]:
+def _views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
     """Return the views that can no longer be bound once ``after`` replaces ``before``."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
@@ -258,9 +241,7 @@ async def _add_check(session: Session, relation: RelationDef, action: st.AddChec
     await _store(session, changed)
 
 
-async def _drop_constraint(
-    session: Session, relation: RelationDef, action: st.DropConstraint
-) -> None:
+async def _drop_constraint(session: Session, relation: RelationDef, action: st.DropConstraint) -> None:
     constraint = next((c for c in relation.constraints if c.name == action.name), None)
     if constraint is None:
         message = f'constraint "{action.name}" of relation "{relation.name}" does not exist'
@@ -285,19 +266,13 @@ def _find_column(relation: RelationDef, name: str) -> ColumnDef:
     raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
 
 
-async def _change_column(
-    session: Session, relation: RelationDef, name: str, **changes: Any
-) -> None:
+async def _change_column(session: Session, relation: RelationDef, name: str, **changes: Any) -> None:
     column = _find_column(relation, name)
-    columns = tuple(
-        replace(c, **changes) if c.attnum == column.attnum else c for c in relation.columns
-    )
+    columns = tuple(replace(c, **changes) if c.attnum == column.attnum else c for c in relation.columns)
     await _store(session, replace(relation, columns=columns))
 
 
-async def _set_not_null(
-    session: Session, relation: RelationDef, action: st.SetNotNull
-) -> None:
+async def _set_not_null(session: Session, relation: RelationDef, action: st.SetNotNull) -> None:
     column = _find_column(relation, action.column)
     if action.not_null:
         await _require_no_rows_null(session, relation, column)

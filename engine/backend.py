@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
@@ -27,6 +28,7 @@ from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.query import context
 from engine.rows import ReadyRows
 from engine.session import Replan, Session
+from engine.templates import decode_values, extract, same_statement
 from engine.txn_block import BlockState, status_byte
 from pgwire.backend import (
     FieldDescription,
@@ -35,6 +37,7 @@ from pgwire.backend import (
     StatementDescription,
     TransactionStatus,
 )
+from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.errors import BackendError
 from planner import ast
@@ -58,9 +61,14 @@ MAX_REPLANS = 10
 AUTOCOMMIT_RETRIES = 5
 PARSE_IN_THREAD_CHARS = 16 * 1024
 
-_IN_FAILED_BLOCK = (
-    "current transaction is aborted, commands ignored until end of transaction block"
-)
+_IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedText:
+    """The text of a statement whose plan came from a cache without parsing."""
+
+    text: str
 
 
 class Connection:
@@ -281,9 +289,7 @@ class Connection:
                 text = data.decode("utf-8")
             except UnicodeDecodeError as error:
                 shown = f"0x{data[error.start]:02x}"
-                raise SqlError(
-                    "22021", f'invalid byte sequence for encoding "UTF8": {shown}'
-                ) from None
+                raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {shown}') from None
             if "\0" in text:
                 raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
             return text_decoder(oid, settings)(text)
@@ -387,7 +393,7 @@ class Connection:
         out.command_complete(outcome.completion(sent))
 
     async def _run_with_retries(
-        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | Parsed
+        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | Parsed | CachedText
     ) -> tuple[Outcome, Plan]:
         """Run a plan; bind again when the catalog moved; retry serialization failures of autocommit.
 
@@ -407,22 +413,27 @@ class Connection:
                     raise SqlError(
                         "40001", "the tables of this statement keep changing their definition"
                     ) from None
-                plan = self._plan_again(source)
+                plan, again = self._plan_again(source)
+                params = params if again is None else again
             except (WriteConflict, Deadlock):
                 if not alone or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
                     raise
                 retries += 1
                 session.restart()
                 if not plan.fresh(session.catalog):
-                    plan = self._plan_again(source)
+                    plan, again = self._plan_again(source)
+                    params = params if again is None else again
 
-    def _plan_again(self, source: Prepared | Parsed) -> Plan:
+    def _plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
+        """Bind a statement anew; the second value is its parameters where they are no longer the same."""
+        if isinstance(source, CachedText):
+            return self._bind(parse(source.text)[0]), ()
         if isinstance(source, Prepared):
             plan = self.plan_text(source.text, source.param_oids)
             assert plan is not None
             source.plan = plan
-            return plan
-        return self._bind(source)
+            return plan, None
+        return self._bind(source), None
 
     def argument_values(
         self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]
@@ -508,6 +519,15 @@ class Connection:
     async def _query(self, sql: str, out: Responder) -> None:
         session = self.session
         try:
+            cached = self._cached(sql)
+            if cached is not None:
+                plan, values = cached
+                source = CachedText(sql)
+                outcome, plan = await self._run_with_retries(plan, values, out, source)
+                await self._answer(outcome, plan, out, alone=True)
+                if session.state is BlockState.IMPLICIT:
+                    await session.commit()
+                return
             if len(sql) > PARSE_IN_THREAD_CHARS:
                 statements = await asyncio.to_thread(parse, sql)
             else:
@@ -530,16 +550,62 @@ class Connection:
 
     async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session
-        plan: Plan | None = None
-        key = (statement.text, (), session.plan_key)
-        cacheable = len(statement.text) <= PLAN_CACHE_MAX_TEXT and not session.in_own_ddl
-        if session.state is not BlockState.FAILED and cacheable:
-            plan = self.db.plans.get(key, session.catalog)
-        if plan is None:
-            plan = self._bind(statement)
-            if cacheable and plan.cacheable:
-                self.db.plans.put(key, plan)
+        plan = self._bind(statement)
+        if plan.cacheable and not session.in_own_ddl and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
+            self._remember(statement.text, plan)
         outcome, plan = await self._run_with_retries(plan, (), out, statement)
+        await self._answer(outcome, plan, out, alone=alone)
+
+    def _remember(self, text: str, plan: Plan) -> None:
+        """Cache a plan by its text; prove its template once the same one was met before."""
+        session, templates = self.session, self.db.templates
+        self.db.plans.put((text, (), session.plan_key), plan)
+        template = extract(text)
+        if template is None:
+            return
+        key = (template.text, template.oids, session.plan_key)
+        if not templates.wanted(key):
+            return
+        proved: Plan | None = None
+        try:
+            candidate = self._bind(parse(template.text)[0], template.oids)
+            params = candidate.bound.params
+            if len(params) == len(template.values):
+                values = decode_values(session, params, template.values)
+                if same_statement(plan, candidate, values):
+                    proved = candidate
+        except DataError:
+            pass  # a template that does not bind is no template
+        templates.judge(key, proved)
+
+    def _cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
+        """Return a plan for a whole Query text without parsing it, and its parameter values."""
+        session = self.session
+        if session.in_own_ddl or session.state is BlockState.FAILED:
+            return None
+        plan_key = session.plan_key
+        sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
+        plan = self.db.plans.get((sql, (), plan_key), session.catalog)
+        if plan is not None:
+            return plan, ()
+        template = extract(sql)
+        if template is None:
+            return None
+        key = (template.text, template.oids, plan_key)
+        plan = self.db.templates.find(key)
+        if plan is None:
+            return None
+        if not plan.fresh(session.catalog):
+            self.db.templates.drop(key)
+            return None
+        try:
+            return plan, decode_values(session, plan.bound.params, template.values)
+        except DataError:
+            return None  # the error is raised, with its position, when the text itself is bound
+
+    async def _answer(self, outcome: Outcome, plan: Plan, out: Responder, *, alone: bool) -> None:
+        """Send a simple statement's outcome; commit first what is a transaction by itself."""
+        session = self.session
         if isinstance(outcome, Command):
             if alone and session.state is BlockState.IMPLICIT:
                 await session.commit()
@@ -638,4 +704,3 @@ def _runs_when_failed(plan: Plan) -> bool:
 def _shape(plan: Plan) -> Any:
     columns = plan.columns
     return None if columns is None else [(c.name, c.type) for c in columns]
-

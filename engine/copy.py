@@ -53,9 +53,7 @@ async def run_copy(
     if statement.filename is not None and not conn.session.is_superuser:
         raise SqlError(
             "42501",
-            "permission denied to COPY "
-            + ("from" if statement.is_from else "to")
-            + " a file",
+            "permission denied to COPY " + ("from" if statement.is_from else "to") + " a file",
             hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
         )
     conn.session.ensure_txn().next_statement()
@@ -172,9 +170,7 @@ async def _chunks(statement: Copy, options: CopyOptions, out: Responder) -> Asyn
 
 
 def _file_error(error: OSError, name: str, what: str) -> SqlError:
-    sqlstate = {"FileNotFoundError": "58P01", "PermissionError": "42501"}.get(
-        type(error).__name__, "58030"
-    )
+    sqlstate = {"FileNotFoundError": "58P01", "PermissionError": "42501"}.get(type(error).__name__, "58030")
     return SqlError(
         sqlstate,
         f'could not open file "{name}" for {what}: {error.strerror}',
@@ -213,9 +209,7 @@ async def _copy_from(
     return Command(f"COPY {total}")
 
 
-async def _loaded(
-    loader: _Loader, decoder: Any, chunks: AsyncIterator[bytes]
-) -> AsyncIterator[list[Row]]:
+async def _loaded(loader: _Loader, decoder: Any, chunks: AsyncIterator[bytes]) -> AsyncIterator[list[Row]]:
     """Yield table rows as they arrive."""
     async for chunk in chunks:
         rows = loader.rows(decoder.feed(chunk))
@@ -261,15 +255,12 @@ def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
     return Select(
         columns=tuple(OutputColumn(name=c.name, type=c.type) for c in chosen),
         targets=tuple(
-            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name)
-            for c in chosen
+            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name) for c in chosen
         ),
         ranges=(
             RelationRange(
                 alias=relation.name,
-                columns=tuple(
-                    RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live
-                ),
+                columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live),
                 oid=relation.oid,
                 schema=relation.schema,
                 name=relation.name,

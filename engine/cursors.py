@@ -168,4 +168,3 @@ class Cursors:
                 "cursor can only scan forward",
                 hint="Declare it with SCROLL option to enable backward scan.",
             )
-

@@ -30,6 +30,7 @@ from engine.plans import PlanCache
 from engine.rows import RowTuple
 from engine.session import Session
 from engine.settings import REPORTED, Settings, definitions
+from engine.templates import TemplateCache
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.errors import BackendError, ErrorReport
 from planner.errors import SqlError
@@ -45,9 +46,7 @@ DATABASE_NAME = "postgres"
 
 
 def _fatal(sqlstate: str, message: str, *, hint: str | None = None) -> BackendError:
-    return BackendError(
-        ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint)
-    )
+    return BackendError(ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint))
 
 
 class Database:
@@ -59,11 +58,14 @@ class Database:
         self.store = store
         self.catalog = CatalogSnapshot({})
         self.plans = PlanCache()
+        self.templates = TemplateCache()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Any] = {}
         self.start_time_us = self.clock_us()
         self.stopping: Callable[[], None] | None = None
+        # ends a session by its pid (pg_terminate_backend); False if there is none
+        self.terminate: Callable[[int], bool] = lambda pid: False
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
         self._next_oid = 0
@@ -200,9 +202,7 @@ class Database:
         if self.config.auth == "trust":
             return Authentication(method="trust")
         role = self.catalog.role(user)
-        return Authentication(
-            method="scram-sha-256", verifier=None if role is None else role.verifier
-        )
+        return Authentication(method="scram-sha-256", verifier=None if role is None else role.verifier)
 
     def connect(
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
@@ -275,9 +275,7 @@ def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:
         if word == "-c" and position + 1 < len(words):
             position += 1
             name, equals, value = words[position].partition("=")
-        elif word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-        elif word.startswith("-c"):
+        elif word.startswith(("--", "-c")):
             name, equals, value = word[2:].partition("=")
         else:
             raise SqlError("42601", f"invalid command-line argument for server process: {word}")
@@ -315,4 +313,3 @@ def _split_options(text: str) -> list[str]:
     if current:
         words.append("".join(current))
     return words
-

@@ -71,9 +71,7 @@ def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bo
 # --- CREATE -------------------------------------------------------------------------------------
 
 
-async def create_table(
-    conn: Connection, plan: Plan, statement: st.CreateTable, params: Params
-) -> Outcome:
+async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
     """CREATE TABLE [AS]."""
     session = conn.session
     if statement.on_commit not in ("", "preserve"):
@@ -120,9 +118,7 @@ async def create_table(
     return Command(f"SELECT {len(rows)}")
 
 
-async def create_schema(
-    conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params
-) -> Outcome:
+async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
     """CREATE SCHEMA."""
     session = conn.session
     if statement.elements:
@@ -150,9 +146,7 @@ async def create_schema(
     return Command("CREATE SCHEMA")
 
 
-async def create_view(
-    conn: Connection, plan: Plan, statement: st.CreateView, params: Params
-) -> Outcome:
+async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
     """CREATE [OR REPLACE] VIEW."""
     session = conn.session
     schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
@@ -199,9 +193,7 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
             raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
 
 
-async def create_index(
-    conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params
-) -> Outcome:
+async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:
     """CREATE [UNIQUE] INDEX, built under a table lock."""
     session = conn.session
     table = _table(session, statement.table)
@@ -251,9 +243,7 @@ async def replace_table(session: Session, relation: RelationDef) -> None:
 # --- ALTER, RENAME ------------------------------------------------------------------------------
 
 
-async def alter_table(
-    conn: Connection, plan: Plan, statement: st.AlterTable, params: Params
-) -> Outcome:
+async def alter_table(conn: Connection, plan: Plan, statement: st.AlterTable, params: Params) -> Outcome:
     """ALTER TABLE: all actions, in order."""
     await apply_actions(conn, plan, statement)
     return Command(plan.bound.tag)
@@ -291,12 +281,9 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         if not any(c.name == statement.old for c in relation.live):
             raise SqlError("42703", f'column "{statement.old}" does not exist')
         if any(c.name == new for c in relation.live):
-            raise SqlError(
-                "42701", f'column "{new}" of relation "{relation.name}" already exists'
-            )
+            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
         columns = tuple(
-            replace(c, name=new) if c.name == statement.old and not c.dropped else c
-            for c in relation.columns
+            replace(c, name=new) if c.name == statement.old and not c.dropped else c for c in relation.columns
         )
         changed = replace(relation, columns=columns, version=version)
         changed = _rename_in_checks(session, relation, changed)
@@ -315,9 +302,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
 async def _rename_index(session: Session, table: RelationDef, old: str, new: str) -> None:
     """Rename an index and the constraint it serves (or a constraint and its index)."""
     if any(c.name == new for c in table.constraints):
-        raise SqlError(
-            "42710", f'constraint "{new}" for relation "{table.name}" already exists'
-        )
+        raise SqlError("42710", f'constraint "{new}" for relation "{table.name}" already exists')
     if any(i.name == old for i in table.indexes) and session.catalog.relation(table.schema, new):
         raise SqlError("42P07", f'relation "{new}" already exists')
     await session.change_catalog(
@@ -325,25 +310,19 @@ async def _rename_index(session: Session, table: RelationDef, old: str, new: str
             replace(
                 table,
                 indexes=tuple(replace(i, name=new) if i.name == old else i for i in table.indexes),
-                constraints=tuple(
-                    replace(c, name=new) if c.name == old else c for c in table.constraints
-                ),
+                constraints=tuple(replace(c, name=new) if c.name == old else c for c in table.constraints),
                 version=session.db.next_catalog_version(),
             )
         ]
     )
 
 
-def _rename_in_checks(
-    session: Session, before: RelationDef, after: RelationDef
-) -> RelationDef:
+def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef) -> RelationDef:
     """Return ``after`` with its CHECK texts naming the new column names."""
     constraints = []
     for constraint in after.constraints:
         if constraint.kind == "c":
-            expr = bind_check(
-                constraint.check_sql, before, session.catalog, settings=session.bind_settings
-            )
+            expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
             constraint = replace(constraint, check_sql=deparse_check(expr, after))
         constraints.append(constraint)
     return replace(after, constraints=tuple(constraints))
@@ -359,9 +338,7 @@ async def _rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> 
     changed: list[Stored] = []
     for view in session.catalog.user_relations():
         if view.kind == "v" and oid in view.depends_on:
-            text = rebase_view(
-                view, before, session.catalog, settings=session.bind_settings
-            )
+            text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
             changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.change_catalog(changed)
@@ -431,9 +408,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 hint=f"Use DROP {kind.upper()} to remove {'an' if kind == 'index' else 'a'} {kind}.",
             )
         if relation.virtual:
-            raise SqlError(
-                "42501", f'permission denied: "{relation.name}" is a system catalog'
-            )
+            raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
         if relation.oid not in [t.oid for t in targets]:
             targets.append(relation)
     if statement.what == "index":
@@ -443,9 +418,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
     return Command(plan.bound.tag)
 
 
-async def _drop_indexes(
-    session: Session, targets: Iterable[RelationDef], *, cascade: bool
-) -> None:
+async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cascade: bool) -> None:
     for target in targets:
         table = _table(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
@@ -502,9 +475,7 @@ async def drop_relations(
         first = targets[0]
         lines = []
         for view in dependents:
-            on = next(
-                (r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first
-            )
+            on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
             lines.append(
                 f"view {_shown_name(session, view)} depends on "
                 f"{_KIND_NAMES[on.kind]} {_shown_name(session, on)}"
@@ -535,9 +506,7 @@ async def drop_relations(
         if relation.kind == "r":
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
-        deletes += [
-            key_of(c) for c in session.catalog.comments() if c.object_oid == relation.oid
-        ]
+        deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid == relation.oid]
     await session.change_catalog([], deletes)
 
 
@@ -588,9 +557,7 @@ async def drop_temporary(session: Session) -> None:
         await drop_relations(session, mine, cascade=True, quiet=True)
 
 
-async def truncate(
-    conn: Connection, plan: Plan, statement: st.Truncate, params: Params
-) -> Outcome:
+async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
     """TRUNCATE: each table starts a new, empty generation."""
     session = conn.session
     for oid in statement.tables:
@@ -598,9 +565,7 @@ async def truncate(
     return Command("TRUNCATE TABLE")
 
 
-async def comment(
-    conn: Connection, plan: Plan, statement: st.Comment, params: Params
-) -> Outcome:
+async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
     """COMMENT ON; an empty text or NULL removes the comment."""
     session = conn.session
     item = CommentDef(
@@ -614,4 +579,3 @@ async def comment(
     else:
         await session.change_catalog([], [key_of(item)])
     return Command("COMMENT")
-

@@ -146,9 +146,7 @@ class Returning:
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
 
-    def rows(
-        self, stored: Sequence[tuple[RowId, Row, Row]], env: Env
-    ) -> list[Row]:
+    def rows(self, stored: Sequence[tuple[RowId, Row, Row]], env: Env) -> list[Row]:
         """Project (row id, row, extras) triples."""
         project, oid = self.project, self.relation.oid
         live = [c.attnum - 1 for c in self.relation.live]
@@ -189,9 +187,7 @@ def _scanned(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
     return list(compiled.tables)
 
 
-def outcome(
-    command: str, count: int, returning: Returning | None, rows: list[Row] | None
-) -> Outcome:
+def outcome(command: str, count: int, returning: Returning | None, rows: list[Row] | None) -> Outcome:
     """Return the statement's outcome: a tag, or RETURNING's rows with that tag."""
     tag = f"INSERT 0 {count}" if command == "INSERT" else f"{command} {count}"
     if returning is None or rows is None:
@@ -274,9 +270,7 @@ class ConflictPlan:
         )
 
 
-async def run_insert(
-    session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]
-) -> Outcome:
+async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
     """Run an INSERT."""
     if plan.dml is None:
         plan.dml = InsertPlan(session, statement)
@@ -308,9 +302,7 @@ async def run_insert(
     return outcome("INSERT", len(rows), insert.returning, returned)
 
 
-async def _insert_on_conflict(
-    session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env
-) -> Outcome:
+async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env) -> Outcome:
     """Insert row by row: each looks for a live row that holds one of its arbiter keys."""
     assert insert.conflict is not None
     shape, conflict = insert.shape, insert.conflict
@@ -414,9 +406,7 @@ async def _changed_rows(
     return rows, ctx
 
 
-async def run_update(
-    session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]
-) -> Outcome:
+async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
@@ -431,16 +421,12 @@ async def run_update(
     returned = None
     if change.returning is not None:
         extra = change.extra_from
-        stored = [
-            (row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)
-        ]
+        stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
         returned = change.returning.rows(stored, env)
     return outcome("UPDATE", len(changes), change.returning, returned)
 
 
-async def run_delete(
-    session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]
-) -> Outcome:
+async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
@@ -454,4 +440,3 @@ async def run_delete(
         stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
         returned = change.returning.rows(stored, make_env(ctx))
     return outcome("DELETE", len(rows), change.returning, returned)
-

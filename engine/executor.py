@@ -34,7 +34,7 @@ class Session(Protocol):
         """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
     def random(self) -> float:
-        """Return what random() does: uniform in [0, 1)."""
+        """Return a number uniform in [0, 1), as SQL's random() yields."""
 
     def set_seed(self, seed: float) -> None:
         """setseed(): -1 .. 1."""

@@ -47,9 +47,7 @@ def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -
 
 def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationDef:
     if key.primary and any(c.kind == "p" for c in relation.constraints):
-        raise SqlError(
-            "42P16", f'multiple primary keys for table "{relation.name}" are not allowed'
-        )
+        raise SqlError("42P16", f'multiple primary keys for table "{relation.name}" are not allowed')
     if key.using_index is not None:
         return _key_from_index(session, relation, key)
     attnums = tuple(_column(relation, name, key) for name in key.columns)
@@ -61,9 +59,7 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     if name is None:
         label = "pkey" if key.primary else "key"
         columns = [] if key.primary else list(key.columns)
-        name = unused_name(
-            session, relation.schema, relation.name, columns, label, [*taken, relation.name]
-        )
+        name = unused_name(session, relation.schema, relation.name, columns, label, [*taken, relation.name])
     elif name in taken or session.catalog.relation(relation.schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
     oid = session.db.allocate_oids(2)
@@ -83,14 +79,10 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     return _with_key(relation, index, constraint)
 
 
-def _with_key(
-    relation: RelationDef, index: IndexDef, constraint: ConstraintDef
-) -> RelationDef:
+def _with_key(relation: RelationDef, index: IndexDef, constraint: ConstraintDef) -> RelationDef:
     columns = relation.columns
     if index.primary:
-        columns = tuple(
-            replace(c, not_null=True) if c.attnum in index.attnums else c for c in columns
-        )
+        columns = tuple(replace(c, not_null=True) if c.attnum in index.attnums else c for c in columns)
     return replace(
         relation,
         columns=columns,
@@ -136,9 +128,7 @@ def _column(relation: RelationDef, name: str, key: KeySpec) -> int:
     raise SqlError("42703", f'column "{name}" named in key does not exist')
 
 
-def add_checks(
-    session: Session, relation: RelationDef, checks: Sequence[CheckSpec]
-) -> RelationDef:
+def add_checks(session: Session, relation: RelationDef, checks: Sequence[CheckSpec]) -> RelationDef:
     """Return ``relation`` with CHECK constraints added; 42710 when a name is taken."""
     for check in checks:
         taken = {c.name for c in relation.constraints}
@@ -147,16 +137,12 @@ def add_checks(
             columns = list(check.columns) if len(check.columns) == 1 else []
             name = choose_name(relation.name, columns, "check", taken.__contains__)
         elif name in taken:
-            raise SqlError(
-                "42710", f'constraint "{name}" for relation "{relation.name}" already exists'
-            )
+            raise SqlError("42710", f'constraint "{name}" for relation "{relation.name}" already exists')
         constraint = ConstraintDef(
             oid=session.db.allocate_oids(1),
             name=name,
             kind="c",
-            attnums=tuple(
-                c.attnum for c in relation.live if c.name in check.columns
-            ),
+            attnums=tuple(c.attnum for c in relation.live if c.name in check.columns),
             check_sql=check.sql,
         )
         relation = replace(relation, constraints=(*relation.constraints, constraint))

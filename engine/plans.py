@@ -11,23 +11,21 @@ from collections import OrderedDict
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
-from planner.query import OutputColumn
 from planner.evaluate import Env, Shared, compile_expr
+from planner.query import OutputColumn
 from planner.statements import BoundStatement, StatementClass
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
 
 
-_CACHED = frozenset(
-    (StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE)
-)
+_CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
 
 
 class Plan:
     """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
 
-    __slots__ = ("bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version", "_stable")
+    __slots__ = ("_stable", "bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version")
 
     def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
         """Make a plan bound against ``catalog``."""

@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 _PLAIN = frozenset(
-    "superuser inherit create_role create_db can_login replication bypass_rls connection_limit "
-    "valid_until".split()
+    [
+        "superuser",
+        "inherit",
+        "create_role",
+        "create_db",
+        "can_login",
+        "replication",
+        "bypass_rls",
+        "connection_limit",
+        "valid_until",
+    ]
 )
 
 
@@ -105,17 +114,13 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             which = "current" if name == session.user else "session"
             raise SqlError("55006", f"{which} user cannot be dropped")
         if role.oid == SUPERUSER_OID:
-            raise SqlError(
-                "2BP01", f"cannot drop role {name} because it is required by the database system"
-            )
+            raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
         owned = [r for r in session.catalog.user_relations() if r.owner == role.oid]
         if owned:
             raise SqlError(
                 "2BP01",
                 f'role "{name}" cannot be dropped because some objects depend on it',
-                detail="\n".join(
-                    f"owner of {'table' if r.kind == 'r' else 'view'} {r.name}" for r in owned
-                ),
+                detail="\n".join(f"owner of {'table' if r.kind == 'r' else 'view'} {r.name}" for r in owned),
             )
         await session.change_catalog([], [key_of(role)])
 

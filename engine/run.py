@@ -44,9 +44,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
 }
 
 
-async def run(
-    conn: Connection, plan: Plan, params: tuple[Any, ...], out: Responder
-) -> Outcome:
+async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Responder) -> Outcome:
     """Run a planned statement in the session's transaction.
 
     Raises SqlError and txn's errors; Replan when the catalog moved under the plan.
@@ -158,9 +156,7 @@ async def _transaction(
     if action in ("commit", "rollback"):
         return await _end_block(conn, statement)
     if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
-        name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(
-            action, "ROLLBACK TO SAVEPOINT"
-        )
+        name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{name} can only be used in transaction blocks")
     if action == "rollback_to":
         depth = session.rollback_to(statement.name)
@@ -216,13 +212,9 @@ async def _set_transaction(
         if statement.isolation is not None:
             session.settings.set("default_transaction_isolation", statement.isolation)
         if statement.read_only is not None:
-            session.settings.set(
-                "default_transaction_read_only", "on" if statement.read_only else "off"
-            )
+            session.settings.set("default_transaction_read_only", "on" if statement.read_only else "off")
         if statement.deferrable is not None:
-            session.settings.set(
-                "default_transaction_deferrable", "on" if statement.deferrable else "off"
-            )
+            session.settings.set("default_transaction_deferrable", "on" if statement.deferrable else "off")
         return Command("SET")
     if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")

@@ -18,6 +18,7 @@ from engine.catalog.store import write_changes
 from engine.eager import settle
 from engine.plans import Plan
 from engine.settings import Settings
+from engine.system import SystemView
 from engine.txn_block import BlockEvent, BlockState, next_state
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
@@ -40,7 +41,7 @@ _NOTICE_RANK = {
 }  # fmt: skip
 
 
-class Replan(Exception):  # noqa: N818 - a signal, not a failure
+class Replan(Exception):
     """The statement's plan no longer fits the catalog: bind it again and run that."""
 
 
@@ -121,6 +122,7 @@ class Session:
         self._path_key: tuple[int, int] = (-1, -1)
         self.on_block_end: list[Callable[[bool], None]] = []
         self._random: Callable[[], float] = database.random
+        self.system = SystemView(self)
 
     # -- what functions see ------------------------------------------------------------------------
 
@@ -200,7 +202,7 @@ class Session:
         return self.db.clock_us()
 
     def random(self) -> float:
-        """random(): uniform in [0, 1), from the server's injected source or setseed()'s sequence."""
+        """Return a number uniform in [0, 1): from the server's source, or the sequence setseed() began."""
         return self._random()
 
     def set_seed(self, seed: float) -> None:
@@ -264,9 +266,7 @@ class Session:
         rank = _NOTICE_RANK.get(severity.lower(), 6)
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
             self.out.notice(
-                ErrorReport(
-                    severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint
-                )
+                ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
             )
 
     def warning(self, message: str, sqlstate: str = "01000") -> None:
@@ -303,9 +303,7 @@ class Session:
 
     def _start(self, *, read_only: bool) -> None:
         timeout_ms = self.settings.integer("transaction_timeout")
-        self.txn = self.db.store.begin(
-            read_only=read_only, session=self.pid, deadline_ms=timeout_ms or None
-        )
+        self.txn = self.db.store.begin(read_only=read_only, session=self.pid, deadline_ms=timeout_ms or None)
         self._catalog = self._base_catalog = self.db.catalog
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
         self._codec = None
@@ -445,15 +443,11 @@ class Session:
         for oid, version in plan.bound.versions:
             self._used[oid] = version
 
-    async def start_write(
-        self, plan: Plan, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()
-    ) -> None:
+    async def start_write(self, plan: Plan, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()) -> None:
         """Promote and lock for a writing statement. Raises Replan when its plan went stale."""
         txn = self.ensure_txn()
         if txn.read_only:
-            raise SqlError(
-                "25006", f"cannot execute {plan.bound.tag} in a read-only transaction"
-            )
+            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
         await settle(txn.begin_write(writes, scans))
         self._adopt_catalog()
         if not plan.fresh(self._catalog):
@@ -507,9 +501,7 @@ class Session:
             raise
         await self.commit()
 
-    async def change_catalog(
-        self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()
-    ) -> None:
+    async def change_catalog(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
         txn = self.ensure_txn()
         await write_changes(txn, self._catalog, puts, deletes)

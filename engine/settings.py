@@ -36,45 +36,156 @@ REPORTED = (
 )  # fmt: skip
 
 HONOURED = frozenset(
-    """
-    datestyle intervalstyle timezone application_name bytea_output client_encoding client_min_messages
-    default_transaction_deferrable default_transaction_isolation default_transaction_read_only
-    extra_float_digits idle_in_transaction_session_timeout idle_session_timeout lock_timeout search_path
-    statement_timeout transaction_deferrable transaction_isolation transaction_read_only
-    array_nulls role session_authorization
-    """.split()
+    [
+        "datestyle",
+        "intervalstyle",
+        "timezone",
+        "application_name",
+        "bytea_output",
+        "client_encoding",
+        "client_min_messages",
+        "default_transaction_deferrable",
+        "default_transaction_isolation",
+        "default_transaction_read_only",
+        "extra_float_digits",
+        "idle_in_transaction_session_timeout",
+        "idle_session_timeout",
+        "lock_timeout",
+        "search_path",
+        "statement_timeout",
+        "transaction_deferrable",
+        "transaction_isolation",
+        "transaction_read_only",
+        "array_nulls",
+        "role",
+        "session_authorization",
+    ]
 )
 
 # P4's closed table of settings without effect: they tune PostgreSQL's planner, storage or logging.
 HARMLESS = frozenset(
-    """
-    backend_flush_after check_function_bodies client_connection_check_interval commit_siblings
-    constraint_exclusion cpu_index_tuple_cost cpu_operator_cost cpu_tuple_cost cursor_tuple_fraction
-    default_statistics_target default_toast_compression effective_cache_size effective_io_concurrency
-    enable_async_append enable_bitmapscan enable_gathermerge enable_hashagg enable_hashjoin
-    enable_incremental_sort enable_indexonlyscan enable_indexscan enable_material enable_memoize
-    enable_mergejoin enable_nestloop enable_parallel_append enable_parallel_hash enable_partition_pruning
-    enable_partitionwise_aggregate enable_partitionwise_join enable_seqscan enable_sort enable_tidscan
-    escape_string_warning force_parallel_mode from_collapse_limit geqo geqo_effort geqo_generations
-    geqo_pool_size geqo_seed geqo_selection_bias geqo_threshold gin_fuzzy_search_limit
-    gin_pending_list_limit hash_mem_multiplier jit jit_above_cost jit_expressions jit_inline_above_cost
-    jit_optimize_above_cost jit_tuple_deforming join_collapse_limit logical_decoding_work_mem
-    maintenance_io_concurrency maintenance_work_mem max_parallel_maintenance_workers max_parallel_workers
-    max_parallel_workers_per_gather min_parallel_index_scan_size min_parallel_table_scan_size
-    parallel_leader_participation parallel_setup_cost parallel_tuple_cost plan_cache_mode random_page_cost
-    recursive_worktable_factor seq_page_cost stats_fetch_consistency synchronize_seqscans
-    tcp_keepalives_count tcp_keepalives_idle tcp_keepalives_interval tcp_user_timeout temp_buffers
-    trace_sort vacuum_cost_delay vacuum_cost_limit vacuum_cost_page_dirty vacuum_cost_page_hit
-    vacuum_cost_page_miss vacuum_failsafe_age vacuum_freeze_min_age vacuum_freeze_table_age
-    vacuum_multixact_failsafe_age vacuum_multixact_freeze_min_age vacuum_multixact_freeze_table_age
-    wal_skip_threshold work_mem row_security lc_messages log_duration log_error_verbosity
-    log_executor_stats log_lock_waits log_min_duration_sample log_min_duration_statement
-    log_min_error_statement log_min_messages log_parameter_max_length log_parameter_max_length_on_error
-    log_parser_stats log_planner_stats log_statement log_statement_sample_rate log_statement_stats
-    log_transaction_sample_rate track_activities track_counts track_functions track_io_timing
-    update_process_title debug_pretty_print debug_print_parse debug_print_plan debug_print_rewritten
-    compute_query_id max_stack_depth quote_all_identifiers debug_discard_caches
-    """.split()
+    [
+        "backend_flush_after",
+        "check_function_bodies",
+        "client_connection_check_interval",
+        "commit_siblings",
+        "constraint_exclusion",
+        "cpu_index_tuple_cost",
+        "cpu_operator_cost",
+        "cpu_tuple_cost",
+        "cursor_tuple_fraction",
+        "default_statistics_target",
+        "default_toast_compression",
+        "effective_cache_size",
+        "effective_io_concurrency",
+        "enable_async_append",
+        "enable_bitmapscan",
+        "enable_gathermerge",
+        "enable_hashagg",
+        "enable_hashjoin",
+        "enable_incremental_sort",
+        "enable_indexonlyscan",
+        "enable_indexscan",
+        "enable_material",
+        "enable_memoize",
+        "enable_mergejoin",
+        "enable_nestloop",
+        "enable_parallel_append",
+        "enable_parallel_hash",
+        "enable_partition_pruning",
+        "enable_partitionwise_aggregate",
+        "enable_partitionwise_join",
+        "enable_seqscan",
+        "enable_sort",
+        "enable_tidscan",
+        "escape_string_warning",
+        "force_parallel_mode",
+        "from_collapse_limit",
+        "geqo",
+        "geqo_effort",
+        "geqo_generations",
+        "geqo_pool_size",
+        "geqo_seed",
+        "geqo_selection_bias",
+        "geqo_threshold",
+        "gin_fuzzy_search_limit",
+        "gin_pending_list_limit",
+        "hash_mem_multiplier",
+        "jit",
+        "jit_above_cost",
+        "jit_expressions",
+        "jit_inline_above_cost",
+        "jit_optimize_above_cost",
+        "jit_tuple_deforming",
+        "join_collapse_limit",
+        "logical_decoding_work_mem",
+        "maintenance_io_concurrency",
+        "maintenance_work_mem",
+        "max_parallel_maintenance_workers",
+        "max_parallel_workers",
+        "max_parallel_workers_per_gather",
+        "min_parallel_index_scan_size",
+        "min_parallel_table_scan_size",
+        "parallel_leader_participation",
+        "parallel_setup_cost",
+        "parallel_tuple_cost",
+        "plan_cache_mode",
+        "random_page_cost",
+        "recursive_worktable_factor",
+        "seq_page_cost",
+        "stats_fetch_consistency",
+        "synchronize_seqscans",
+        "tcp_keepalives_count",
+        "tcp_keepalives_idle",
+        "tcp_keepalives_interval",
+        "tcp_user_timeout",
+        "temp_buffers",
+        "trace_sort",
+        "vacuum_cost_delay",
+        "vacuum_cost_limit",
+        "vacuum_cost_page_dirty",
+        "vacuum_cost_page_hit",
+        "vacuum_cost_page_miss",
+        "vacuum_failsafe_age",
+        "vacuum_freeze_min_age",
+        "vacuum_freeze_table_age",
+        "vacuum_multixact_failsafe_age",
+        "vacuum_multixact_freeze_min_age",
+        "vacuum_multixact_freeze_table_age",
+        "wal_skip_threshold",
+        "work_mem",
+        "row_security",
+        "lc_messages",
+        "log_duration",
+        "log_error_verbosity",
+        "log_executor_stats",
+        "log_lock_waits",
+        "log_min_duration_sample",
+        "log_min_duration_statement",
+        "log_min_error_statement",
+        "log_min_messages",
+        "log_parameter_max_length",
+        "log_parameter_max_length_on_error",
+        "log_parser_stats",
+        "log_planner_stats",
+        "log_statement",
+        "log_statement_sample_rate",
+        "log_statement_stats",
+        "log_transaction_sample_rate",
+        "track_activities",
+        "track_counts",
+        "track_functions",
+        "track_io_timing",
+        "update_process_title",
+        "debug_pretty_print",
+        "debug_print_parse",
+        "debug_print_plan",
+        "debug_print_rewritten",
+        "compute_query_id",
+        "max_stack_depth",
+        "quote_all_identifiers",
+        "debug_discard_caches",
+    ]
 )
 
 _BOOLS = {"on": "on", "true": "on", "yes": "on", "1": "on", "off": "off", "false": "off", "no": "off",
@@ -385,9 +496,7 @@ class Settings:
         if definition.context == "sighup":
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
         if definition.context in ("backend", "superuser-backend"):
-            raise SqlError(
-                "55P02", f'parameter "{definition.name}" cannot be set after connection start'
-            )
+            raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
         canonical = normalise(definition, value, self.get(key))
         if key in HONOURED or key in HARMLESS or any(key == ours.name for ours in OURS):
             return canonical

@@ -1,0 +1,131 @@
+"""Transcripts with several clients: what the guarantees look like from outside.
+
+A command is ``name> SQL``; each name is a connection. Output lines are ``name: ...`` in the order in which answers
+came. A statement that gets no answer within WAIT_S prints ``name: (waits)`` and its answer where it arrives.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqllogictest.client import Client, ServerError
+from tests.golden.harness import check
+from tests.support.server import ServerProcess
+
+WAIT_S = 0.4
+ANSWER_S = 30.0
+SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(tmp_path_factory.mktemp("golden"))
+    yield running
+    assert running.stop() == 0
+
+
+class Speaker:
+    """One connection with a thread that runs its statements in order."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        self.name = name
+        self.client = client
+        self.pending = 0
+        self._work: queue.Queue[str | None] = queue.Queue()
+        self.answers: queue.Queue[list[str]] = queue.Queue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while (sql := self._work.get()) is not None:
+            self.answers.put(self._answer(sql))
+
+    def _answer(self, sql: str) -> list[str]:
+        try:
+            result = self.client.run(sql)
+        except ServerError as error:
+            return [f"ERROR {error.sqlstate} {error.message}"]
+        if result.oids:
+            rows = ["|".join("NULL" if c is None else c for c in row) for row in result.rows]
+            return rows or ["(no rows)"]
+        return [result.tag]
+
+    def say(self, sql: str) -> None:
+        self.pending += 1
+        self._work.put(sql)
+
+    def take(self, timeout: float) -> list[str] | None:
+        try:
+            answer = self.answers.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        self.pending -= 1
+        return [f"{self.name}: {line}" for line in answer]
+
+    def close(self) -> None:
+        self._work.put(None)
+        self._thread.join(ANSWER_S)
+        self.client.close()
+
+
+class Stage:
+    """Runs the commands of a script's blocks."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._server = server
+        self._speakers: dict[str, Speaker] = {}
+
+    def run(self, commands: list[str]) -> list[str]:
+        output: list[str] = []
+        for command in commands:
+            name, sql = command.split("> ", 1)
+            speaker = self._speakers.get(name)
+            if speaker is None:
+                speaker = self._speakers[name] = Speaker(name, self._server.connect())
+            assert not speaker.pending, f"{name} is still waiting"
+            speaker.say(sql)
+            answer = speaker.take(WAIT_S)
+            output += answer if answer is not None else [f"{name}: (waits)"]
+            # whoever this statement set free answers now
+            for other in self._speakers.values():
+                if other is not speaker and other.pending and answer is not None:
+                    late = other.take(WAIT_S)
+                    output += late or []
+        for speaker in self._speakers.values():
+            while speaker.pending:
+                late = speaker.take(ANSWER_S)
+                assert late is not None, f"{speaker.name} never got an answer"
+                output += late
+        return output
+
+    def close(self) -> None:
+        for speaker in self._speakers.values():
+            speaker.close()
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
+def test_transcript(path: Path, server: ServerProcess, rewrite: bool) -> None:
+    schema = path.stem
+    admin = server.connect()
+    admin.run(f"CREATE SCHEMA {schema}")
+    stage = Stage(server)
+    original = server.connect
+
+    def connect(timeout_s: float = 60.0) -> Client:
+        client = original(timeout_s)
+        client.run(f"SET search_path = {schema}")
+        return client
+
+    server.connect = connect  # type: ignore[method-assign]
+    try:
+        check(path, stage.run, rewrite=rewrite)
+    finally:
+        server.connect = original  # type: ignore[method-assign]
+        stage.close()
+        admin.run(f"DROP SCHEMA {schema} CASCADE")
+        admin.close()

@@ -1,0 +1,93 @@
+"""A Holdfast server as a child process, for tests that talk to it as clients do."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from sqllogictest.client import Client, Target
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+READY = re.compile(r"ready on 127\.0\.0\.1:(\d+)")
+
+
+class ServerProcess:
+    """A running server; ``stop`` ends it with SIGTERM, ``kill`` with SIGKILL."""
+
+    def __init__(self, data_dir: Path, *options: str) -> None:
+        self.data_dir = data_dir
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+        command = [
+            sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(data_dir),
+            "--spark-start", "off", *options,
+        ]  # fmt: skip
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        started = time.perf_counter()
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self._log, env=environment, text=True
+        )
+        self.port = self._wait_ready()
+        self.start_seconds = time.perf_counter() - started
+
+    def _wait_ready(self) -> int:
+        output = self.process.stdout
+        assert output is not None
+        timer = threading.Timer(START_TIMEOUT_S, self.process.kill)
+        timer.start()
+        try:
+            for line in output:
+                match = READY.search(line)
+                if match:
+                    return int(match.group(1))
+        finally:
+            timer.cancel()
+        self.process.wait()
+        output.close()
+        raise RuntimeError(f"the server did not start:\n{self.log()}")
+
+    def log(self) -> str:
+        self._log.seek(0)
+        return self._log.read().decode("utf-8", "replace")
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def connect(self, timeout_s: float = 60.0) -> Client:
+        return Client(Target.from_url(self.url), timeout_s=timeout_s)
+
+    def sql(self, text: str) -> list[tuple[str | None, ...]]:
+        client = self.connect()
+        try:
+            return client.run(text).rows
+        finally:
+            client.close()
+
+    def _end(self) -> None:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._log.close()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        self._end()
+        return code
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._end()
