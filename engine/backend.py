@@ -61,6 +61,7 @@ MAX_REPLANS = 10
 AUTOCOMMIT_RETRIES = 5
 PARSE_IN_THREAD_CHARS = 16 * 1024
 
+_ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
 _IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
 
 
@@ -660,7 +661,10 @@ class Connection:
         session.cancel_requested = ""
 
     def _idle(self) -> None:
+        """A Query or Sync is done: outside a block, settings changed by it are there to stay."""
         session = self.session
+        if session.state is BlockState.IDLE:
+            session.settings.commit()
         session.activity = {
             BlockState.IDLE: "idle",
             BlockState.IMPLICIT: "idle",
@@ -691,7 +695,7 @@ def _close(portal: Portal) -> None:
 
 
 def _allowed_when_failed(node: ast.Node) -> bool:
-    return isinstance(node, ast.Transaction) and node.action in ("commit", "rollback", "rollback_to")
+    return isinstance(node, ast.Transaction) and node.action in _ENDS_FAILURE
 
 
 def _runs_when_failed(plan: Plan) -> bool:
