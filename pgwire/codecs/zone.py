@@ -36,6 +36,8 @@ _CACHE_DAYS: Final = 20_000
 _FIRST_DAY: Final = days_from_civil(2, 1, 1)
 _END_DAY: Final = days_from_civil(9999, 1, 1)
 _CYCLE_DAYS: Final = 146097
+# Years outside which no zone begins or ends to use an abbreviation.
+_FIRST_ABBREVIATION, _LAST_ABBREVIATION = 1850, 2100
 
 
 class Zone:
@@ -176,7 +178,8 @@ def abbreviation_offset(word: str, local_us: int) -> int | None:
 def _abbreviation_in_zone(name: str, word: str, year: int) -> int | None:
     """Look back (then ahead) half a year at a time for when the zone used the abbreviation."""
     place = zone(name)
-    for step in (*range(0, -200, -1), *range(1, 200)):
+    year = min(max(year, _FIRST_ABBREVIATION), _LAST_ABBREVIATION)
+    for step in (*range(0, -500, -1), *range(1, 500)):
         us = (days_from_civil(year, 7, 1) + step * 182) * US_PER_DAY
         if place.abbreviation_at(us).lower() == word:
             return place.offset_at(us)

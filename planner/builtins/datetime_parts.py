@@ -48,7 +48,7 @@ from planner.builtins.datetime_values import (
     zone_offset_at,
     zone_offset_for_local,
 )
-from planner.builtins.numeric import div
+from planner.builtins.numeric import add, div
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
@@ -160,17 +160,16 @@ _REPEATING = frozenset({
 def _infinite(text: str, unit: str, positive: bool, type_name: str) -> Decimal | None:
     if unit in _GROWING:
         return Decimal("Infinity" if positive else "-Infinity")
-    zoned = unit.startswith("timezone") and type_name == "timestamp"
     time_of_date = type_name == "date" and unit in (
         "microsecond", "millisecond", "second", "minute", "hour", "timezone", "timezone_hour", "timezone_minute",
     )  # fmt: skip
-    if unit in _REPEATING and not zoned and not time_of_date:
+    if unit in _REPEATING and not time_of_date:
         return None
     raise _refuse(text, unit, type_name)
 
 
 def _julian(days: int, rest: int) -> Decimal:
-    return Decimal(days + EPOCH_1970_JDATE) + div(Decimal(rest), Decimal(US_PER_DAY))
+    return add(Decimal(days + EPOCH_1970_JDATE), div(Decimal(rest), Decimal(US_PER_DAY)))
 
 
 def extract_timestamp(text: str, us: int) -> Decimal | int | None:

@@ -71,6 +71,11 @@ def _number(value: int, width: int, pattern: Pattern) -> str:
     return f"{value:0{width if value >= 0 else width + 1}d}"
 
 
+def _plain(value: int, width: int, pattern: Pattern) -> str:
+    """Print with leading zeros (the sign counts) unless FM."""
+    return str(value) if pattern.fill else f"{value:0{width}d}"
+
+
 def _name(full: str, pattern: Pattern, width: int) -> str:
     """Print a name in the case of its pattern, padded unless FM or TM."""
     text = pattern.text
@@ -140,19 +145,19 @@ def _show_date(f: _Fields, p: Pattern) -> str:
         case "MM":
             return _number(f.month, 2, p)
         case "DDD":
-            return _number(f.day_of_year, 3, p)
+            return _plain(f.day_of_year, 3, p)
         case "IDDD":
-            return _number(f.days - iso_week_start(iso_week(f.days)[0], 1) + 1, 3, p)
+            return _plain(f.days - iso_week_start(iso_week(f.days)[0], 1) + 1, 3, p)
         case "DD":
-            return _number(f.day, 2, p)
+            return _plain(f.day, 2, p)
         case "D":
             return str(weekday(f.days) + 1)
         case "ID":
             return str(weekday(f.days) or 7)
         case "WW":
-            return _number(truncated(f.day_of_year - 1, 7) + 1, 2, p)
+            return _plain(truncated(f.day_of_year - 1, 7) + 1, 2, p)
         case "IW":
-            return _number(iso_week(f.days)[1], 2, p)
+            return _plain(iso_week(f.days)[1], 2, p)
         case "W":
             return str(truncated(f.day - 1, 7) + 1)
         case "Q":

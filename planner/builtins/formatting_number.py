@@ -379,7 +379,9 @@ def numeric_to_char(value: Decimal, text: str) -> str:
     template = parse_template(text)
     if "RN" in template.flags:
         rounded = codec.round_to(value, 0)
-        return _print_roman(template, int(rounded) if rounded.is_finite() else 0)
+        if not rounded.is_finite():
+            raise SqlError("0A000", f"cannot convert {'NaN' if value.is_nan() else 'infinity'} to integer")
+        return _print_roman(template, int(rounded))
     if "EEEE" in template.flags:
         if not value.is_finite():
             return _hashes(template)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+from planner.errors import SqlError
+
 _UPPER = [
     "A.D.",
     "A.M.",
@@ -169,8 +171,10 @@ def is_separator(char: str) -> bool:
 
 
 def ordinal_suffix(number: str, *, upper: bool) -> str:
-    """Return st, nd, rd or th for a number's text."""
+    """Return st, nd, rd or th for a number's text; 22P02 for NaN and infinity."""
     last = number[-1:]
+    if not last.isdigit():
+        raise SqlError("22P02", f'"{number}" is not a number')
     if len(number) > 1 and number[-2] == "1":
         last = "0"
     suffix = {"1": "st", "2": "nd", "3": "rd"}.get(last, "th")

@@ -95,13 +95,25 @@ def _array_elements(name: str, binary: bool, show: Callable[[str], Any]) -> Call
     return expand
 
 
+def _jsonb_element(text: str, index: int) -> str | None:
+    """Return an element; a scalar jsonb counts as an array of one."""
+    if text[0] not in "{[":
+        return text if index in (0, -1) else None
+    return element(text, index)
+
+
+def _element_text(item: Callable[[str, int], str | None]) -> Callable[[str, int], str | None]:
+    return lambda text, index: as_text(item(text, index))
+
+
 def _register_access() -> None:
     for t in ("json", "jsonb"):
         binary = t == "jsonb"
         python(f"{t}_object_field({t},text)", field)
         python(f"{t}_object_field_text({t},text)", lambda text, key: as_text(field(text, key)))
-        python(f"{t}_array_element({t},int4)", element)
-        python(f"{t}_array_element_text({t},int4)", lambda text, index: as_text(element(text, index)))
+        item = _jsonb_element if binary else element
+        python(f"{t}_array_element({t},int4)", item)
+        python(f"{t}_array_element_text({t},int4)", _element_text(item))
         python(f"{t}_extract_path({t},_text)", path)
         python(f"{t}_extract_path_text({t},_text)", lambda text, steps: as_text(path(text, steps)))
         python(f"{t}_typeof({t})", kind_of)
@@ -306,17 +318,13 @@ def _index(step: str, position: int) -> int:
     return index
 
 
-def _check_path(steps: tuple[Any, ...]) -> None:
-    for position, step in enumerate(steps, 1):
-        if isinstance(step, tuple):
-            raise SqlError("2202E", "wrong number of array subscripts")
-        if step is None:
-            raise SqlError("22004", f"path element at position {position} is null")
-
-
 def _change(value: Any, steps: tuple[str, ...], position: int, at_end: Callable[[Any, Any], None]) -> None:
     """Walk to the container that the last step names and let ``at_end`` change it in place."""
     step, last = steps[position], position == len(steps) - 1
+    if isinstance(step, tuple):
+        raise SqlError("2202E", "wrong number of array subscripts")
+    if step is None and isinstance(value, (dict, list)):
+        raise SqlError("22004", f"path element at position {position + 1} is null")
     if isinstance(value, dict):
         if last:
             at_end(value, step)
@@ -336,7 +344,6 @@ def _set(text: str, steps: tuple[Any, ...], new: str, create: bool) -> str:
         raise _invalid("cannot set path in scalar")
     if not steps or (not value and not create):
         return text
-    _check_path(steps)
     item = load(new)
 
     def replace(container: Any, step: Any) -> None:
@@ -358,7 +365,6 @@ def _insert(text: str, steps: tuple[Any, ...], new: str, after: bool) -> str:
         raise _invalid("cannot set path in scalar")
     if not steps:
         return text
-    _check_path(steps)
     item = load(new)
 
     def put(container: Any, step: Any) -> None:
@@ -382,9 +388,8 @@ def _delete_path(text: str, steps: tuple[Any, ...]) -> str:
     value = load(text)
     if not isinstance(value, (dict, list)):
         raise _invalid("cannot delete path in scalar")
-    if not steps:
+    if not steps or not value:
         return text
-    _check_path(steps)
 
     def remove(container: Any, step: Any) -> None:
         if isinstance(container, dict):
