@@ -13,20 +13,30 @@ from pgwire.backend import FieldDescription, Responder
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.registry import type_size
 from pgwire.codecs.rows import row_encoder
+from planner.builtins.reg import REG_TYPES, reg_output
+from planner.facts import TEXT
 from planner.query import OutputColumn
 
 
 class Encoder:
-    """Encodes batches of one result shape in one set of formats."""
+    """Encodes batches of one result shape in one set of formats.
+
+    Columns of reg* types (oids that print as names, by the session's catalog and search path) become texts first.
+    """
 
     __slots__ = ("_columnar", "_shape", "rows")
 
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
         settings = session.codec_settings
+        named = [(i, oid) for i, oid in enumerate(oids) if oid in REG_TYPES and not formats[i]]
+        if named:
+            oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
             oids, formats, settings
         )
+        if named:
+            self.rows = _naming(self.rows, named, session)
         self._columnar: Callable[[Any], tuple[bytes, int]] | None = None
         self._shape = (oids, formats, settings)
 
@@ -37,6 +47,24 @@ class Encoder:
         if self._columnar is None:
             self._columnar = batch_encoder(*self._shape)
         return self._columnar(batch.arrow)
+
+
+def _naming(
+    encode: Callable[[Sequence[RowTuple]], tuple[bytearray, int]],
+    named: list[tuple[int, int]],
+    session: Session,
+) -> Callable[[Sequence[RowTuple]], tuple[bytearray, int]]:
+    def rows(batch: Sequence[RowTuple]) -> tuple[bytearray, int]:
+        out = []
+        for row in batch:
+            cells = list(row)
+            for i, oid in named:
+                if cells[i] is not None:
+                    cells[i] = reg_output(session, oid, cells[i])
+            out.append(tuple(cells))
+        return encode(out)
+
+    return rows
 
 
 def expand_formats(formats: tuple[int, ...], width: int) -> tuple[int, ...]:
@@ -71,10 +99,12 @@ def encoder_of(
     plan: Plan, columns: tuple[OutputColumn, ...], formats: tuple[int, ...], session: Session
 ) -> Encoder:
     """Return the encoder of a plan's result, cached with the plan per formats and settings."""
-    key = (columns, formats, session.codec_settings)
+    oids = tuple(column.type.oid for column in columns)
+    key: tuple[Any, ...] = (columns, formats, session.codec_settings)
+    if not REG_TYPES.isdisjoint(oids):
+        key = (*key, session)  # names depend on the session's search path
     encoder = plan.encoders.get(key)
     if encoder is None:
-        oids = tuple(column.type.oid for column in columns)
         encoder = Encoder(oids, expand_formats(formats, len(oids)), session)
         if len(plan.encoders) > 8:
             plan.encoders.clear()
