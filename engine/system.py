@@ -58,6 +58,15 @@ class SystemView:
         """Return the bytes of all stored tables."""
         return sum(self._stats(r.oid)[1] for r in self._session.catalog.user_relations())
 
+    @property
+    def query_text(self) -> str:
+        """Text of the statement as the client sent it."""
+        return self._session.query_text
+
+    def warn(self, message: str) -> None:
+        """Send a WARNING to the client."""
+        self._session.warning(message)
+
     def cancel_backend(self, pid: int) -> bool:
         """Cancel what a session runs; False if there is no such session."""
         connection = self._session.db.sessions.get(pid)

@@ -139,3 +139,25 @@ class Catalog(Protocol):
 
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
+
+
+class SystemCatalog(Catalog, Protocol):
+    """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid."""
+
+    def schemas(self) -> Iterable[SchemaDef]:
+        """Yield all schemas."""
+
+    def schema_by_oid(self, oid: int) -> SchemaDef | None:
+        """Return the schema with this oid."""
+
+    def role_by_oid(self, oid: int) -> RoleDef | None:
+        """Return the role with this oid."""
+
+    def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
+        """Return the constraint with this oid and its table."""
+
+    def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
+        """Return the relation whose row type has this oid; True with it for the array type over that."""
+
+    def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
+        """Return the comment on an object of the catalog ``class_oid``, or None."""

@@ -45,11 +45,11 @@ def _shared(name: str) -> bool:
 @relation("pg_class", "catalog")
 def pg_class(session: Session) -> Iterator[RowDict]:
     """Yield pg_class."""
-    store = session.db.store
+    estimate = session.system.row_estimate
     for item in all_relations(session):
         is_index = item.kind == "i"
         is_table = item.kind == "r"
-        rows = float(store.row_estimate(item.oid)) if is_table and not item.virtual else -1.0
+        rows = float(estimate(item.oid)) if is_table and not item.virtual else -1.0
         table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
         method = None
         if table is not None:
@@ -375,7 +375,9 @@ def pg_amproc(session: Session) -> Iterator[RowDict]:
 @relation("pg_language", "static")
 def pg_language(session: Session) -> Iterator[RowDict]:
     """Yield pg_language."""
-    for row in _typed("language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"):
+    for row in _typed(
+        "language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"
+    ):
         yield {**row, "lanacl": None}
 
 
@@ -526,4 +528,3 @@ def pg_rewrite(session: Session) -> Iterator[RowDict]:
                 "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
                 "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",
             }  # fmt: skip
-

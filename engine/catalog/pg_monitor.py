@@ -133,7 +133,7 @@ def pg_cursors(session: Session) -> Iterator[RowDict]:
 def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
         if item.kind == "r" and ((item.virtual and system) or (not item.virtual and user)):
-            rows = 0 if item.virtual else session.db.store.row_estimate(item.oid)
+            rows = 0 if item.virtual else session.system.row_estimate(item.oid)
             yield {
                 "relid": item.oid, "schemaname": item.schema, "relname": item.name, "n_live_tup": rows,
                 "n_dead_tup": 0,

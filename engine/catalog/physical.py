@@ -54,7 +54,19 @@ _KINDS: dict[int, Kind] = {
 # unsigned 32-bit identifiers need 64 bits
 _KINDS.update(
     dict.fromkeys(
-        (OID, XID, CID, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR),
+        (
+            OID,
+            XID,
+            CID,
+            REGCLASS,
+            REGTYPE,
+            REGNAMESPACE,
+            REGROLE,
+            REGPROC,
+            REGPROCEDURE,
+            REGOPER,
+            REGOPERATOR,
+        ),
         "int64",
     )
 )

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from planner.catalog import ColumnDef, IndexDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, RoleDef, SchemaDef
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
 from planner.types import SqlType
 
@@ -130,7 +130,10 @@ class CatalogSnapshot:
     resolve differently (create, drop, rename).
     """
 
-    __slots__ = ("_by_name", "_by_oid", "_schemas", "items", "namespace_version", "roles", "version")
+    __slots__ = (
+        "_by_name", "_by_oid", "_constraints", "_schemas", "_schemas_by_oid", "items", "namespace_version", "roles",
+        "version",
+    )  # fmt: skip
 
     def __init__(
         self, items: Mapping[StoredKey, Stored], version: int = 0, namespace_version: int = 0
@@ -160,6 +163,8 @@ class CatalogSnapshot:
                     self.roles[item.name] = item
                 case CommentDef():
                     pass
+        self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
+        self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
 
     def _add(self, relation: RelationDef) -> None:
         self._by_name[relation.schema, relation.name] = relation
@@ -200,6 +205,24 @@ class CatalogSnapshot:
     def user_relations(self) -> Iterable[RelationDef]:
         """Yield stored tables and views (not indexes)."""
         return (item for item in self.items.values() if isinstance(item, RelationDef))
+
+    def schema_by_oid(self, oid: int) -> SchemaDef | None:
+        """Return the schema with this oid."""
+        return self._schemas_by_oid.get(oid)
+
+    def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
+        """Return the constraint with this oid and its table."""
+        if self._constraints is None:
+            self._constraints = {c.oid: (item, c) for item in self.user_relations() for c in item.constraints}
+        return self._constraints.get(oid)
+
+    def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
+        """Return the relation whose row type has this oid; True with it for the array type over that."""
+        for distance, array in ((1, False), (2, True)):
+            relation = self._by_oid.get(oid - distance)
+            if relation is not None and relation.kind in "rv" and not relation.virtual:
+                return relation, array
+        return None
 
     def role_by_oid(self, oid: int) -> RoleDef | None:
         """Return the role with this oid."""
@@ -252,9 +275,9 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
     """Tell whether replacing ``old`` by ``new`` leaves every name resolving as before."""
     match old, new:
         case RelationDef(), RelationDef():
-            return (old.schema, old.name) == (new.schema, new.name) and {
-                i.name for i in old.indexes
-            } == {i.name for i in new.indexes}
+            return (old.schema, old.name) == (new.schema, new.name) and {i.name for i in old.indexes} == {
+                i.name for i in new.indexes
+            }
         case SchemaDef(), SchemaDef():
             return old.name == new.name
         case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):

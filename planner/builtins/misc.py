@@ -16,7 +16,6 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.facts import BOOL, facts
-from planner.typefacts import format_type
 
 
 def _text(session: EvalSession, oid: int, value: Any) -> str:
@@ -249,10 +248,6 @@ def size_bytes(text: str) -> int:
     return check8(int(rounded(mul(Decimal(m.group(1)), Decimal(1024 ** powers[unit])), 0)))
 
 
-def _privilege(*args: Any) -> bool:
-    return True
-
-
 def setseed(session: EvalSession, seed: float) -> str:
     """SQL's ``setseed``; 22023 outside -1 .. 1."""
     if seed != seed or not -1 <= seed <= 1:
@@ -293,7 +288,6 @@ def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -
 def _register() -> None:
     python = REGISTRY.python
     python("width_bucket(anycompatible,anycompatiblearray)", bucket_of, needs_types=True)
-    python("pg_blocking_pids(int4)", lambda pid: ())
     python("oidvectortypes(oidvector)", lambda oids: ", ".join(format_type(oid) for oid in oids))
     typed: dict[str, Any] = {"needs_session": True, "needs_types": True}
     python("concat(any)", concat, **typed)
@@ -348,23 +342,13 @@ def _register() -> None:
     python("pg_sleep_for(interval)", pg_sleep_for, needs_session=True)
     python("pg_sleep_until(timestamptz)", pg_sleep_until, needs_session=True)
     python("getdatabaseencoding()", lambda: "UTF8")
-    python("pg_encoding_to_char(int4)", lambda n: {6: "UTF8", 0: "SQL_ASCII", 8: "LATIN1"}.get(n, ""))
-    python("pg_char_to_encoding(name)", lambda s: {"utf8": 6, "sql_ascii": 0}.get(s.lower(), -1))
     python("pg_encoding_max_length(int4)", lambda n: {6: 4, 0: 1, 8: 1}.get(n))
-    python("format_type(oid,int4)", lambda oid, typmod: None if oid is None else format_type(oid, typmod))
     python("pg_size_pretty(int8)", size_pretty)
     python("pg_size_pretty(numeric)", size_pretty)
     python("pg_size_bytes(text)", size_bytes)
     python("pg_is_in_recovery()", lambda: False)
     python("pg_jit_available()", lambda: False)
     python("pg_trigger_depth()", lambda: 0)
-    python("pg_my_temp_schema()", lambda: 0)
-    python("pg_is_other_temp_schema(oid)", lambda oid: False)
-    for proc in facts().procs.values():
-        if (proc.name.startswith("has_") and proc.name.endswith("_privilege")) or proc.name == "pg_has_role":
-            signature = facts().signature(proc.oid)
-            if facts().proc_by_signature.get(signature) == proc.oid:
-                python(signature, _privilege)
 
 
 _register()

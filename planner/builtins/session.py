@@ -6,20 +6,74 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.catalog import Catalog
+from planner.catalog import SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
+
+
+class EvalSystem(Protocol):
+    """The server as system functions see it: sizes, other sessions, the running transaction."""
+
+    @property
+    def start_time_us(self) -> int:
+        """When the server started: microseconds since 1970."""
+
+    @property
+    def database_oid(self) -> int:
+        """Oid of the one database."""
+
+    def relation_size(self, oid: int) -> int:
+        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""
+
+    def database_size(self) -> int:
+        """Return the bytes of all stored tables."""
+
+    def row_estimate(self, oid: int) -> int:
+        """Return about how many rows a stored table has; 0 for other relations."""
+
+    @property
+    def query_text(self) -> str:
+        """Text of the statement as the client sent it."""
+
+    def warn(self, message: str) -> None:
+        """Send a WARNING to the client."""
+
+    def cancel_backend(self, pid: int) -> bool:
+        """Cancel what a session runs; False if there is no such session."""
+
+    def terminate_backend(self, pid: int) -> bool:
+        """End a session; False if there is no such session."""
+
+    def backend_user(self, pid: int) -> str | None:
+        """Return the session user of a connection, None if there is no such session."""
+
+    def backends(self) -> Sequence[int]:
+        """Return the process ids of all sessions, in ascending order."""
+
+    def blocking_pids(self, pid: int) -> Sequence[int]:
+        """Return the sessions whose locks a session waits for."""
+
+    def transaction_id(self) -> int:
+        """Return the id of the running transaction."""
+
+    def catalog_rows(self, name: str) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a relation of pg_catalog, in attnum order."""
 
 
 class EvalSession(Protocol):
     """The session as functions see it; ``engine.executor.Session`` documents each member."""
 
     @property
-    def catalog(self) -> Catalog:
+    def catalog(self) -> SystemCatalog:
         """Return the catalog the statement sees."""
+
+    @property
+    def system(self) -> EvalSystem:
+        """Return the server as system functions see it."""
 
     @property
     def codec_settings(self) -> CodecSettings:

@@ -1,0 +1,291 @@
+"""System functions about names: who owns it, is it visible, what is it called, what was said about it.
+
+    \\d  ──>  pg_table_is_visible(oid)   pg_get_userbyid(owner)   obj_description(oid, 'pg_class')
+
+They answer from the catalog the statement sees. Built-in functions, operators and the like are facts, live in
+pg_catalog and are visible wherever pg_catalog is searched first, which is always unless search_path lists it later.
+An oid that names nothing gives NULL, as PostgreSQL does. Definitions are in ``system_definitions``, privileges in
+``system_privileges``, sizes and sessions in ``system_monitor``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container
+from typing import Any
+
+from planner.builtins.reg import find_relation, quote_ident
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.facts import facts, rows
+from planner.typefacts import format_type
+
+PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF = (
+    1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604,
+)  # fmt: skip
+INFORMATION_DOMAINS = frozenset(
+    ("cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no")
+)
+
+# PostgreSQL's encodings by number (pg_wchar.h lists them; clients show the name).
+ENCODINGS = (
+    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL", "LATIN1", "LATIN2",
+    "LATIN3", "LATIN4", "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9", "LATIN10", "WIN1256", "WIN1258", "WIN866",
+    "WIN874", "KOI8R", "WIN1251", "WIN1252", "ISO_8859_5", "ISO_8859_6", "ISO_8859_7", "ISO_8859_8", "WIN1250",
+    "WIN1253", "WIN1254", "WIN1255", "WIN1257", "KOI8U", "SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB",
+    "SHIFT_JIS_2004",
+)  # fmt: skip
+_ENCODING_NUMBERS = {name.replace("_", "").lower(): n for n, name in enumerate(ENCODINGS)} | {
+    "unicode": 6, "iso88591": 8, "win": 23,
+}  # fmt: skip
+
+
+# --- visibility -----------------------------------------------------------------------------------
+
+
+def table_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_table_is_visible``: would the bare name find this relation?"""
+    relation = session.catalog.relation_by_oid(oid)
+    return None if relation is None else relation_visible(session, relation)
+
+
+def relation_visible(session: EvalSession, relation: RelationDef) -> bool:
+    """Tell whether the first relation of that name along the search path is this one."""
+    find = session.catalog.relation
+    for schema in session.search_path:
+        found = find(schema, relation.name)
+        if found is not None:
+            return found.oid == relation.oid
+    return False
+
+
+def qualifier(session: EvalSession) -> Callable[[str, str], bool]:
+    """Return the function that says whether ``schema.name`` must be written with its schema."""
+
+    def qualify(schema: str, name: str) -> bool:
+        for searched in session.search_path:
+            if session.catalog.relation(searched, name) is not None:
+                return searched != schema
+        return True
+
+    return qualify
+
+
+def type_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_type_is_visible``."""
+    fact = facts().types.get(oid)
+    if fact is not None:
+        schema = "information_schema" if fact.name.lstrip("_") in INFORMATION_DOMAINS else "pg_catalog"
+        name = fact.name
+    else:
+        found = session.catalog.row_type_relation(oid)
+        if found is None:
+            return None
+        schema, name = found[0].schema, ("_" if found[1] else "") + found[0].name
+    for searched in session.search_path:
+        if searched == schema:
+            return True
+        if _has_type(session, searched, name):
+            return False
+    return False
+
+
+def _has_type(session: EvalSession, schema: str, name: str) -> bool:
+    if schema == "pg_catalog":
+        return name in facts().types_by_name and name.lstrip("_") not in INFORMATION_DOMAINS
+    for candidate in (name, name[1:]) if name.startswith("_") else (name,):
+        relation = session.catalog.relation(schema, candidate)
+        if relation is not None and relation.kind in "rv" and not relation.virtual:
+            return True
+    return False
+
+
+@functools.cache
+def _fact_oids(file: str) -> frozenset[int]:
+    return frozenset(int(row["oid"]) for row in rows(file))
+
+
+def _builtin_is_visible(known: Callable[[], Container[int]]) -> Callable[[EvalSession, int], bool | None]:
+    """Return pg_*_is_visible for a kind of object that exists in pg_catalog alone."""
+
+    def is_visible(session: EvalSession, oid: int) -> bool | None:
+        return ("pg_catalog" in session.search_path) if oid in known() else None
+
+    return is_visible
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def user_by_id(session: EvalSession, oid: int) -> str:
+    """SQL's ``pg_get_userbyid``."""
+    role = session.catalog.role_by_oid(oid)
+    return role.name if role is not None else f"unknown (OID={oid})"
+
+
+def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str | None:
+    """SQL's ``format_type``: built-in types, and the row types of tables and views."""
+    if oid is None:
+        return None
+    if oid not in facts().types:
+        shown = row_type_name(session, oid)
+        if shown is not None:
+            return shown
+    return format_type(oid, typmod)
+
+
+def row_type_name(session: EvalSession, oid: int) -> str | None:
+    """Return how a relation's row type (or the array type over it) prints; None if ``oid`` is not one."""
+    found = session.catalog.row_type_relation(oid)
+    if found is None:
+        return None
+    relation, array = found
+    name = quote_ident(relation.name)
+    if not type_is_visible(session, relation.oid + 1):
+        name = f"{quote_ident(relation.schema)}.{name}"
+    return name + ("[]" if array else "")
+
+
+def encoding_name(number: int) -> str:
+    """SQL's ``pg_encoding_to_char``: empty for an unknown number."""
+    return ENCODINGS[number] if 0 <= number < len(ENCODINGS) else ""
+
+
+def encoding_number(name: str) -> int:
+    """SQL's ``pg_char_to_encoding``: -1 for an unknown name; case and punctuation do not matter."""
+    return _ENCODING_NUMBERS.get("".join(c for c in name.lower() if c.isalnum()), -1)
+
+
+# --- comments -------------------------------------------------------------------------------------
+
+
+def _class_oid(session: EvalSession, catalog: str) -> int | None:
+    relation = session.catalog.relation("pg_catalog", catalog)
+    return relation.oid if relation is not None else None
+
+
+def obj_description(session: EvalSession, oid: int, catalog: str) -> str | None:
+    """SQL's ``obj_description(oid, catalog)`` and ``shobj_description``."""
+    class_oid = _class_oid(session, catalog)
+    return None if class_oid is None else session.catalog.comment(class_oid, oid)
+
+
+def any_description(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``obj_description(oid)``: whichever kind of object has that oid."""
+    for class_oid in (PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT):
+        text = session.catalog.comment(class_oid, oid)
+        if text is not None:
+            return text
+    return None
+
+
+def col_description(session: EvalSession, oid: int, attnum: int) -> str | None:
+    """SQL's ``col_description``."""
+    return session.catalog.comment(PG_CLASS, oid, attnum) if attnum else None
+
+
+def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
+    """SQL's ``pg_describe_object`` for relations, columns, constraints, schemas, functions, types and roles."""
+    catalog = session.catalog
+    if class_oid == PG_CLASS:
+        relation = catalog.relation_by_oid(oid)
+        if relation is None:
+            return None
+        shown = _relation_words(session, relation)
+        if sub_id:
+            column = next((c for c in relation.columns if c.attnum == sub_id), None)
+            return None if column is None else f"column {column.name} of {shown}"
+        return shown
+    if class_oid == PG_CONSTRAINT:
+        found = catalog.constraint_by_oid(oid)
+        return None if found is None else f"constraint {found[1].name} on {_relation_words(session, found[0])}"
+    if class_oid == PG_NAMESPACE:
+        schema = catalog.schema_by_oid(oid)
+        return None if schema is None else f"schema {schema.name}"
+    if class_oid == PG_AUTHID:
+        role = catalog.role_by_oid(oid)
+        return None if role is None else f"role {role.name}"
+    if class_oid == PG_TYPE:
+        name = type_name(session, oid, None)
+        return None if name in (None, "???") else f"type {name}"
+    if class_oid == PG_PROC:
+        proc = facts().procs.get(oid)
+        if proc is None:
+            return None
+        return f"function {quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+    if class_oid == PG_DATABASE:
+        return f"database {session.database}" if oid == session.system.database_oid else None
+    return None
+
+
+_RELATION_WORDS = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+
+
+def _relation_words(session: EvalSession, relation: RelationDef) -> str:
+    name = quote_ident(relation.name)
+    if not relation_visible(session, relation):
+        name = f"{quote_ident(relation.schema)}.{name}"
+    return f"{_RELATION_WORDS[relation.kind]} {name}"
+
+
+def serial_sequence(session: EvalSession, table: str, column: str) -> str | None:
+    """SQL's ``pg_get_serial_sequence``: the sequence a column's default draws from; 42P01, 42703."""
+    relation = find_relation(session, table)
+    if relation is None:
+        raise SqlError("42P01", f'relation "{table}" does not exist')
+    found = next((c for c in relation.live if c.name == column), None)
+    if found is None:
+        raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
+    default = found.default_sql or ""
+    head, quote, rest = default.partition("nextval('")
+    if not quote or head:
+        return None
+    sequence = find_relation(session, rest.partition("'::regclass")[0].replace("''", "'"))
+    if sequence is None or sequence.kind != "S":
+        return None
+    return f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}"
+
+
+def temp_schema(session: EvalSession) -> int:
+    """SQL's ``pg_my_temp_schema``: 0 until the session has temporary tables."""
+    schema = session.catalog.schema(f"pg_temp_{session.pid}")
+    return schema.oid if schema is not None else 0
+
+
+def is_other_temp_schema(session: EvalSession, oid: int) -> bool:
+    """SQL's ``pg_is_other_temp_schema``."""
+    schema = session.catalog.schema_by_oid(oid)
+    return schema is not None and schema.name.startswith("pg_temp_") and oid != temp_schema(session)
+
+
+def _register() -> None:
+    def session_form(signature: str, form: Callable[..., Any]) -> None:
+        REGISTRY.python(signature, form, needs_session=True)
+
+    session_form("pg_table_is_visible(oid)", table_is_visible)
+    session_form("pg_type_is_visible(oid)", type_is_visible)
+    fact = _builtin_is_visible
+    session_form("pg_function_is_visible(oid)", fact(lambda: facts().procs))
+    session_form("pg_operator_is_visible(oid)", fact(lambda: facts().operators))
+    session_form("pg_opclass_is_visible(oid)", fact(lambda: _fact_oids("opclass")))
+    session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))
+    session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
+    for kind in ("conversion", "statistics_obj", "ts_parser", "ts_dict", "ts_config", "ts_template"):
+        session_form(f"pg_{kind}_is_visible(oid)", fact(frozenset))
+    session_form("pg_get_userbyid(oid)", user_by_id)
+    session_form("format_type(oid,int4)", type_name)
+    session_form("obj_description(oid,name)", obj_description)
+    session_form("shobj_description(oid,name)", obj_description)
+    session_form("obj_description(oid)", any_description)
+    session_form("col_description(oid,int4)", col_description)
+    session_form("pg_describe_object(oid,oid,int4)", describe_object)
+    session_form("pg_get_serial_sequence(text,text)", serial_sequence)
+    session_form("pg_my_temp_schema()", temp_schema)
+    session_form("pg_is_other_temp_schema(oid)", is_other_temp_schema)
+    REGISTRY.python("pg_encoding_to_char(int4)", encoding_name)
+    REGISTRY.python("pg_char_to_encoding(name)", encoding_number)
+
+
+_register()

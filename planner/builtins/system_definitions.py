@@ -1,0 +1,383 @@
+"""pg_get_*def: the SQL text of views, constraints, indexes, defaults and functions.
+
+What the catalog stores is canonical text with every relation qualified; these functions bind it anew and print it
+for the reader: names that the search path finds go unqualified, and with ``pretty`` only the parentheses and casts
+that are needed remain.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.builtins.reg import find_relation, quote_ident
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.system import qualifier, relation_visible
+from planner.catalog import ConstraintDef, IndexDef, RelationDef
+from planner.errors import SqlError, not_supported
+from planner.facts import ProcFact, facts, rows
+from planner.typefacts import format_type
+
+if TYPE_CHECKING:
+    from planner.query import Expr
+
+MAX_CACHED_TEXTS = 4096
+# Texts that read the same in plain and in pretty form: literals with a cast, calls without arguments.
+_ATOM = re.compile(r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)")
+_REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+class _Texts:
+    """Printed expressions by what they depend on; the oldest go first."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[object, ...], str] = OrderedDict()
+
+    def get(self, key: tuple[object, ...]) -> str | None:
+        text = self._texts.get(key)
+        if text is not None:
+            self._texts.move_to_end(key)
+        return text
+
+    def put(self, key: tuple[object, ...], text: str) -> None:
+        self._texts[key] = text
+        if len(self._texts) > MAX_CACHED_TEXTS:
+            self._texts.popitem(last=False)
+
+
+_TEXTS = _Texts()
+
+
+def _pretty(session: EvalSession, sql: str, relation: RelationDef) -> str:
+    """Return a stored expression over ``relation``'s columns in pretty form."""
+    from planner.deparse import deparse_expr
+
+    if _ATOM.fullmatch(sql):
+        return sql
+    key = (sql, relation.oid, relation.version)
+    text = _TEXTS.get(key)
+    if text is None:
+        expr = _bind(session, sql, relation)
+        text = deparse_expr(expr, relation, pretty=True)
+        _TEXTS.put(key, text)
+    return text
+
+
+def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
+    from planner.bind.context import make_context
+    from planner.bind.expr import bind_clause
+    from planner.bind.stored import table_scope
+    from planner.parse import parse_expression
+
+    context = make_context(session.catalog, ("pg_catalog",), text=sql, variable_params=False)
+    return bind_clause(table_scope(context, relation), parse_expression(sql), "CHECK")
+
+
+def _for_reader(session: EvalSession, text: str) -> str:
+    """Write relations named by regclass literals as the reader's search path shows them."""
+
+    def shown(match: re.Match[str]) -> str:
+        relation = find_relation(session, match.group(1).replace("''", "'"))
+        if relation is None:
+            return match.group()
+        name = quote_ident(relation.name)
+        if not relation_visible(session, relation):
+            name = f"{quote_ident(relation.schema)}.{name}"
+        return "'" + name.replace("'", "''") + "'::regclass"
+
+    return _REGCLASS.sub(shown, text) if "::regclass" in text else text
+
+
+def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = False) -> str | None:
+    """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone."""
+    relation = session.catalog.relation_by_oid(relation_oid)
+    if relation is None:
+        return None
+    return _for_reader(session, _pretty(session, tree, relation) if pretty else tree)
+
+
+# --- constraints and indexes ----------------------------------------------------------------------
+
+
+def constraint_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
+    """SQL's ``pg_get_constraintdef``; NULL for an unknown oid."""
+    found = session.catalog.constraint_by_oid(oid)
+    return None if found is None else constraint_text(session, *found, pretty=pretty)
+
+
+def constraint_text(
+    session: EvalSession, table: RelationDef, constraint: ConstraintDef, *, pretty: bool
+) -> str:
+    """Return the definition of a table's constraint."""
+    from planner.deparse import check_definition, key_definition
+
+    if constraint.kind == "c":
+        sql = constraint.check_sql
+        return check_definition(_for_reader(session, _pretty(session, sql, table) if pretty else sql))
+    names = {c.attnum: c.name for c in table.columns}
+    index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
+    return key_definition(
+        constraint.kind == "p",
+        [names[a] for a in constraint.attnums],
+        include=[names[a] for a in index.include] if index is not None else (),
+        nulls_not_distinct=index is not None and index.nulls_not_distinct,
+    )
+
+
+def find_index(session: EvalSession, oid: int) -> tuple[RelationDef, IndexDef] | None:
+    """Return the table and the index with this oid."""
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None or relation.kind != "i":
+        return None
+    table = session.catalog.relation_by_oid(relation.table_oid)
+    if table is None:
+        return None
+    return table, next(i for i in table.indexes if i.oid == oid)
+
+
+def whole_index_definition(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_indexdef(oid)``: the table always with its schema; NULL for an unknown oid."""
+    from planner.deparse import index_definition
+
+    found = find_index(session, oid)
+    return None if found is None else index_definition(found[1], found[0])
+
+
+def index_definition_part(session: EvalSession, oid: int, position: int, pretty: bool) -> str | None:
+    """SQL's ``pg_get_indexdef(oid, column, pretty)``: one column's definition, or all when ``column`` is 0."""
+    from planner.deparse import index_definition
+
+    found = find_index(session, oid)
+    if found is None:
+        return None
+    table, index = found
+    if position == 0:
+        return index_definition(index, table, pretty=pretty, qualify=qualifier(session))
+    attnums = index.attnums + index.include
+    if not 1 <= position <= len(attnums):
+        return ""
+    return quote_ident(next(c.name for c in table.columns if c.attnum == attnums[position - 1]))
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str | None:
+    """Return a view's query as the reader's search path shows it; NULL for what is no stored view."""
+    from planner.bind.context import make_context
+    from planner.bind.query import bind_view
+    from planner.deparse import deparse_query
+
+    if view.kind != "v" or not view.view_sql:
+        return None
+    context = make_context(session.catalog, view.view_path, text=view.view_sql, variable_params=False)
+    query = bind_view(context, view)
+    names = [column.name for column in view.columns]
+    return deparse_query(query, pretty=pretty, qualify=qualifier(session), names=names) + ";"
+
+
+def view_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
+    """SQL's ``pg_get_viewdef(oid, pretty)``."""
+    view = session.catalog.relation_by_oid(oid)
+    return None if view is None else view_text(session, view, pretty=pretty)
+
+
+def wrapped_view_definition(session: EvalSession, oid: int, column: int) -> str | None:
+    """SQL's ``pg_get_viewdef(oid, wrap_column)``: pretty; only column 0 (a line for each item) is supported."""
+    if column != 0:
+        raise not_supported("pg_get_viewdef with a wrap column other than 0")
+    return view_definition(session, oid, True)
+
+
+def named_view_definition(session: EvalSession, name: str, pretty: bool = False) -> str | None:
+    """SQL's ``pg_get_viewdef(name, pretty)``; 42P01."""
+    view = find_relation(session, name)
+    if view is None:
+        raise SqlError("42P01", f'relation "{name}" does not exist')
+    return view_text(session, view, pretty=pretty)
+
+
+RULE_OID_BASE = 0xC000_0000
+
+
+def rule_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
+    """SQL's ``pg_get_ruledef``: the _RETURN rule of a view (``engine.catalog.pg_catalog.rewrite_oid``)."""
+    view = session.catalog.relation_by_oid(oid & ~RULE_OID_BASE) if oid >= RULE_OID_BASE else None
+    text = view_text(session, view, pretty=pretty) if view is not None else None
+    if view is None or text is None:
+        return None
+    name = quote_ident(view.name)
+    if not pretty or not relation_visible(session, view):
+        name = f"{quote_ident(view.schema)}.{name}"
+    return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {name} DO INSTEAD {text}'
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+_MODES = {"i": "", "o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
+
+
+def _arguments(proc: ProcFact, *, defaults: bool) -> str:
+    from planner.deparse import deparse_expr
+    from planner.resolve import default_arguments
+
+    types = proc.all_arg_types or proc.arg_types
+    modes = proc.arg_modes or ("i",) * len(types)
+    names = proc.arg_names or ("",) * len(types)
+    values = default_arguments(proc) if defaults else ()
+    aggregate = facts().aggregates.get(proc.oid)
+    order_at = aggregate.direct_args if aggregate is not None and aggregate.kind != "n" else -1
+    parts: list[str] = []
+    inputs = 0
+    for oid, mode, name in zip(types, modes, names, strict=True):
+        if mode == "t":
+            continue
+        text = _MODES[mode] + (quote_ident(name) + " " if name else "") + format_type(oid)
+        if mode in "ibv":
+            inputs += 1
+            left = len(proc.arg_types) - inputs
+            if left < len(values):
+                text += " DEFAULT " + deparse_expr(values[len(values) - 1 - left])
+        parts.append(text)
+    if order_at < 0:
+        return ", ".join(parts)
+    ordered = parts[order_at:] or parts[-1:]
+    return f"{', '.join(parts[:order_at])} ORDER BY {', '.join(ordered)}".lstrip()
+
+
+def function_arguments(oid: int) -> str | None:
+    """SQL's ``pg_get_function_arguments``: with names, modes and defaults."""
+    proc = facts().procs.get(oid)
+    return None if proc is None else _arguments(proc, defaults=True)
+
+
+def function_identity_arguments(oid: int) -> str | None:
+    """SQL's ``pg_get_function_identity_arguments``: without defaults."""
+    proc = facts().procs.get(oid)
+    return None if proc is None else _arguments(proc, defaults=False)
+
+
+def function_result(oid: int) -> str | None:
+    """SQL's ``pg_get_function_result``; NULL for procedures."""
+    proc = facts().procs.get(oid)
+    if proc is None or proc.kind == "p":
+        return None
+    if proc.arg_modes is not None and "t" in proc.arg_modes:
+        types, names = proc.all_arg_types or (), proc.arg_names or ()
+        columns = [
+            f"{quote_ident(name)} {format_type(t)}"
+            for t, mode, name in zip(types, proc.arg_modes, names, strict=True)
+            if mode == "t"
+        ]
+        return f"TABLE({', '.join(columns)})"
+    return ("SETOF " if proc.returns_set else "") + format_type(proc.result)
+
+
+def function_argument_default(oid: int, position: int) -> str | None:
+    """SQL's ``pg_get_function_arg_default``: the default of an input argument counted from 1, or NULL."""
+    from planner.deparse import deparse_expr
+    from planner.resolve import default_arguments
+
+    proc = facts().procs.get(oid)
+    if proc is None:
+        return None
+    values = default_arguments(proc)
+    index = position - 1 - (len(proc.arg_types) - len(values))
+    return deparse_expr(values[index]) if 0 <= index < len(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a function's definition shows besides its signature."""
+
+    language: int
+    parallel: str
+    leakproof: bool
+    security_definer: bool
+    cost: float
+    rows: float
+
+
+@functools.cache
+def _sources() -> dict[int, _Source]:
+    return {
+        int(row["oid"]): _Source(
+            int(row["prolang"]), row["proparallel"], row["proleakproof"] == "t", row["prosecdef"] == "t",
+            float(row["procost"]), float(row["prorows"]),
+        )
+        for row in rows("functions")
+    }  # fmt: skip
+
+
+@functools.cache
+def entry_points() -> dict[int, str]:
+    """Return pg_proc.prosrc of the functions where it is not the name."""
+    return {int(row["oid"]): row["prosrc"] for row in rows("prosrc")}
+
+
+INTERNAL_LANGUAGE = 12
+_LANGUAGES = {12: "internal", 13: "c", 14: "sql"}
+_VOLATILITY = {"i": "IMMUTABLE", "s": "STABLE", "v": ""}
+_PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
+
+
+def function_definition(oid: int) -> str | None:
+    """SQL's ``pg_get_functiondef``; 42809 for aggregates, 0A000 for the few whose body is SQL."""
+    proc = facts().procs.get(oid)
+    if proc is None:
+        return None
+    if proc.kind == "a":
+        raise SqlError("42809", f'"{proc.name}" is an aggregate function')
+    source = _sources()[oid]
+    if source.language != INTERNAL_LANGUAGE:
+        raise not_supported(f"the definition of function {proc.name}, whose language is not internal")
+    text = f"CREATE OR REPLACE FUNCTION pg_catalog.{quote_ident(proc.name)}({_arguments(proc, defaults=True)})\n"
+    text += f" RETURNS {function_result(oid)}\n LANGUAGE {_LANGUAGES[source.language]}\n"
+    words = ["WINDOW"] if proc.kind == "w" else []
+    words += [_VOLATILITY[proc.volatility], _PARALLEL[source.parallel], "STRICT" if proc.strict else ""]
+    words += ["SECURITY DEFINER" if source.security_definer else "", "LEAKPROOF" if source.leakproof else ""]
+    words.append(f"COST {source.cost:g}" if source.cost != 1 else "")
+    words.append(f"ROWS {source.rows:g}" if source.rows not in (0, 1000) else "")
+    line = " ".join(word for word in words if word)
+    text += f" {line}\n" if line else ""
+    return text + f"AS $function${entry_points().get(oid, proc.name)}$function$\n"
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    for signature in ("pg_get_expr(pg_node_tree,oid)", "pg_get_expr(pg_node_tree,oid,bool)"):
+        python(signature, get_expr, needs_session=True)
+    for signature in ("pg_get_constraintdef(oid)", "pg_get_constraintdef(oid,bool)"):
+        python(signature, constraint_definition, needs_session=True)
+    python("pg_get_indexdef(oid)", whole_index_definition, needs_session=True)
+    python("pg_get_indexdef(oid,int4,bool)", index_definition_part, needs_session=True)
+    for signature in ("pg_get_viewdef(oid)", "pg_get_viewdef(oid,bool)"):
+        python(signature, view_definition, needs_session=True)
+    for signature in ("pg_get_viewdef(text)", "pg_get_viewdef(text,bool)"):
+        python(signature, named_view_definition, needs_session=True)
+    python("pg_get_viewdef(oid,int4)", wrapped_view_definition, needs_session=True)
+    for signature in ("pg_get_ruledef(oid)", "pg_get_ruledef(oid,bool)"):
+        python(signature, rule_definition, needs_session=True)
+    python("pg_get_functiondef(oid)", function_definition)
+    python("pg_get_function_arguments(oid)", function_arguments)
+    python("pg_get_function_identity_arguments(oid)", function_identity_arguments)
+    python("pg_get_function_result(oid)", function_result)
+    python("pg_get_function_arg_default(oid,int4)", function_argument_default)
+    # Triggers, partitions, extended statistics and SQL-bodied functions do not exist here.
+    for signature in (
+        "pg_get_triggerdef(oid)", "pg_get_partkeydef(oid)", "pg_get_partition_constraintdef(oid)",
+        "pg_get_statisticsobjdef(oid)", "pg_get_statisticsobjdef_columns(oid)",
+        "pg_get_statisticsobjdef_expressions(oid)", "pg_get_function_sqlbody(oid)",
+    ):  # fmt: skip
+        python(signature, lambda oid: None)
+    python("pg_get_triggerdef(oid,bool)", lambda oid, pretty: None)
+
+
+_register()

@@ -1,0 +1,341 @@
+"""Sizes, sessions, transactions, settings and properties: what monitoring tools and drivers ask a server.
+
+Figures come from the store where it keeps them (bytes and rows of tables, the lock table, sessions). PostgreSQL's
+counters of its own storage (blocks fetched, tuples inserted since a reset ...) have nothing to count here: they answer
+0, times of last maintenance answer NULL, and ``docs/catalog.md`` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.system_definitions import find_index
+from planner.catalog import RelationDef
+from planner.errors import SqlError, not_supported
+from planner.facts import FLOAT8, INT4, INT8, OID, TIMESTAMPTZ, facts, rows
+
+_TABLESPACES = {"pg_default": 1663, "pg_global": 1664}
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def relation_size(session: EvalSession, oid: int, fork: str = "main") -> int | None:
+    """SQL's ``pg_relation_size``: a table's bytes in memory and parts; NULL for an unknown oid."""
+    if fork not in ("main", "fsm", "vm", "init"):
+        raise SqlError(
+            "22023", "invalid fork name", hint='Valid fork names are "main", "fsm", "vm", and "init".'
+        )
+    if session.catalog.relation_by_oid(oid) is None:
+        return None
+    return session.system.relation_size(oid) if fork == "main" else 0
+
+
+def indexes_size(session: EvalSession, oid: int) -> int | None:
+    """SQL's ``pg_indexes_size``: indexes are counted with their table."""
+    return None if session.catalog.relation_by_oid(oid) is None else 0
+
+
+def database_size(session: EvalSession, wanted: Any) -> int | None:
+    """SQL's ``pg_database_size``, by name or oid."""
+    if isinstance(wanted, str):
+        if wanted != session.database:
+            raise SqlError("3D000", f'database "{wanted}" does not exist')
+    elif wanted != session.system.database_oid:
+        return None
+    return session.system.database_size()
+
+
+def tablespace_size(session: EvalSession, wanted: Any) -> int | None:
+    """SQL's ``pg_tablespace_size``, by name or oid: all tables are in pg_default."""
+    if isinstance(wanted, str):
+        if wanted not in _TABLESPACES:
+            raise SqlError("42704", f'tablespace "{wanted}" does not exist')
+        wanted = _TABLESPACES[wanted]
+    elif wanted not in _TABLESPACES.values():
+        return None
+    return session.system.database_size() if wanted == _TABLESPACES["pg_default"] else 0
+
+
+# --- sessions and transactions --------------------------------------------------------------------
+
+
+def _may_signal(session: EvalSession, pid: int, what: str) -> bool:
+    """Tell whether the session exists; 42501 unless it is the user's own or the user is a superuser."""
+    owner = session.system.backend_user(pid)
+    if owner is None:
+        session.system.warn(f"PID {pid} is not a PostgreSQL backend process")
+        return False
+    mine = session.catalog.role(session.user)
+    theirs = session.catalog.role(owner)
+    if mine is not None and mine.superuser:
+        return True
+    if theirs is not None and theirs.superuser:
+        raise SqlError("42501", f"must be a superuser to {what} superuser {_NOUN[what]}")
+    if owner != session.user:
+        raise SqlError(
+            "42501", f"must be a member of the role whose {_OBJECT[what]} or member of pg_signal_backend"
+        )
+    return True
+
+
+_NOUN = {"cancel": "query", "terminate": "process"}
+_OBJECT = {
+    "cancel": "query is being canceled",
+    "terminate": "process is being terminated",
+}
+
+
+def cancel_backend(session: EvalSession, pid: int) -> bool:
+    """SQL's ``pg_cancel_backend``; false with a warning where there is no such session; 42501."""
+    return _may_signal(session, pid, "cancel") and session.system.cancel_backend(pid)
+
+
+def terminate_backend(session: EvalSession, pid: int, timeout: int = 0) -> bool:
+    """SQL's ``pg_terminate_backend``; it never waits, so a timeout other than 0 is 0A000."""
+    if timeout:
+        if timeout < 0:
+            raise SqlError("22003", '"timeout" must not be negative')
+        raise not_supported("pg_terminate_backend with a timeout")
+    return _may_signal(session, pid, "terminate") and session.system.terminate_backend(pid)
+
+
+def xid_age(session: EvalSession, xid: int) -> int:
+    """SQL's ``age(xid)``: how many transactions ago; special xids are as old as can be."""
+    if xid < 3:
+        return 2**31 - 1
+    return min(max(session.system.transaction_id() - xid, 0), 2**31 - 1)
+
+
+# --- properties -----------------------------------------------------------------------------------
+
+
+def filenode(session: EvalSession, oid: int) -> int | None:
+    """SQL's ``pg_relation_filenode``: the oid itself where something is stored, else NULL."""
+    relation = session.catalog.relation_by_oid(oid)
+    return oid if relation is not None and relation.kind != "v" else None
+
+
+def filepath(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_relation_filepath``: tables have parts, not files of their own name, so NULL."""
+    return None
+
+
+def is_publishable(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_relation_is_publishable``: permanent tables of users."""
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        return None
+    return relation.kind == "r" and not relation.virtual and relation.persistence == "p"
+
+
+INSERT_UPDATE_DELETE = (1 << 3) | (1 << 2) | (1 << 4)
+
+
+def _updatable(relation: RelationDef | None) -> bool:
+    return relation is not None and relation.kind == "r" and not relation.virtual
+
+
+def is_updatable(session: EvalSession, oid: int, triggers: bool) -> int:
+    """SQL's ``pg_relation_is_updatable``: a bit mask of INSERT, UPDATE, DELETE; 0 for views (they are read-only)."""
+    return INSERT_UPDATE_DELETE if _updatable(session.catalog.relation_by_oid(oid)) else 0
+
+
+def column_is_updatable(session: EvalSession, oid: int, attnum: int, triggers: bool) -> bool:
+    """SQL's ``pg_column_is_updatable``."""
+    return attnum > 0 and _updatable(session.catalog.relation_by_oid(oid))
+
+
+def index_column_property(session: EvalSession, oid: int, position: int, name: str) -> bool | None:
+    """SQL's ``pg_index_column_has_property``; NULL for what is unknown or does not apply."""
+    found = find_index(session, oid)
+    if found is None:
+        return None
+    index = found[1]
+    if not 1 <= position <= len(index.attnums) + len(index.include):
+        return None
+    property_ = name.lower()
+    if position > len(index.attnums):  # an INCLUDE column
+        return {"returnable": True, "distance_orderable": False}.get(property_)
+    btree = index.method == "btree"
+    descending = bool(index.descending) and index.descending[position - 1]
+    nulls_first = index.nulls_first[position - 1] if index.nulls_first else descending
+    return {
+        "asc": btree and not descending,
+        "desc": btree and descending,
+        "nulls_first": btree and nulls_first,
+        "nulls_last": btree and not nulls_first,
+        "orderable": btree,
+        "distance_orderable": False,
+        "returnable": btree,
+        "search_array": btree,
+        "search_nulls": btree,
+    }.get(property_)
+
+
+def index_property(session: EvalSession, oid: int, name: str) -> bool | None:
+    """SQL's ``pg_index_has_property``."""
+    found = find_index(session, oid)
+    if found is None:
+        return None
+    return {
+        "clusterable": found[1].method == "btree", "index_scan": True, "bitmap_scan": True, "backward_scan": True,
+    }.get(name.lower())  # fmt: skip
+
+
+_AM_PROPERTIES = {
+    403: {"can_order": True, "can_unique": True, "can_multi_col": True, "can_exclude": True, "can_include": True},
+    405: {"can_order": False, "can_unique": False, "can_multi_col": False, "can_exclude": True, "can_include": False},
+}  # fmt: skip
+
+
+def index_method_property(oid: int, name: str) -> bool | None:
+    """SQL's ``pg_indexam_has_property`` for btree and hash; NULL for other methods, which have no indexes here."""
+    return _AM_PROPERTIES.get(oid, {}).get(name.lower())
+
+
+# --- sets -----------------------------------------------------------------------------------------
+
+_KEYWORD_CLASSES = {
+    "U": "unreserved", "C": "unreserved (cannot be function or type name)",
+    "T": "reserved (can be function or type name)", "R": "reserved",
+}  # fmt: skip
+
+
+def keywords() -> Iterator[tuple[str, str, bool, str, str]]:
+    """SQL's ``pg_get_keywords``."""
+    for row in rows("keywords"):
+        bare = row["barelabel"] == "t"
+        yield (
+            row["word"], row["catcode"], bare, _KEYWORD_CLASSES[row["catcode"]],
+            "can be bare label" if bare else "requires AS",
+        )  # fmt: skip
+
+
+def options_to_table(options: Sequence[str | None]) -> Iterator[tuple[str, str | None]]:
+    """SQL's ``pg_options_to_table``: ``name=value`` texts as rows."""
+    for option in options:
+        if option is not None:
+            name, equals, value = option.partition("=")
+            yield name, value if equals else None
+
+
+def tablespace_location(oid: int) -> str | None:
+    """SQL's ``pg_tablespace_location``: empty for the two tablespaces there are."""
+    return "" if oid == 0 or oid in _TABLESPACES.values() else None
+
+
+def _same_as(relation: str) -> Callable[[EvalSession], Iterable[tuple[Any, ...]]]:
+    """Return the function under a view of pg_catalog that has the same columns."""
+    return lambda session: session.system.catalog_rows(relation)
+
+
+def _nth_backend(session: EvalSession, number: int) -> int | None:
+    pids = session.system.backends()
+    return pids[number - 1] if 1 <= number <= len(pids) else None
+
+
+def _backend_user_oid(session: EvalSession, number: int) -> int | None:
+    pid = _nth_backend(session, number)
+    name = session.system.backend_user(pid) if pid is not None else None
+    role = session.catalog.role(name) if name is not None else None
+    return role.oid if role is not None else None
+
+
+def _export_snapshot() -> str:
+    raise not_supported("pg_export_snapshot()")
+
+
+def _register_statistics() -> None:
+    """Give every counter of PostgreSQL's statistics that nothing else answers its neutral value."""
+    known = facts()
+    python = REGISTRY.python
+    python("pg_stat_get_live_tuples(oid)", lambda s, oid: s.system.row_estimate(oid), needs_session=True)
+    python("pg_stat_get_db_numbackends(oid)", lambda s, oid: len(s.system.backends()), needs_session=True)
+    python("pg_stat_get_backend_idset()", lambda s: range(1, len(s.system.backends()) + 1), needs_session=True)
+    python("pg_stat_get_backend_pid(int4)", _nth_backend, needs_session=True)
+    python("pg_stat_get_backend_userid(int4)", _backend_user_oid, needs_session=True)
+    python(
+        "pg_stat_get_backend_dbid(int4)",
+        lambda s, n: s.system.database_oid if _nth_backend(s, n) is not None else None,
+        needs_session=True,
+    )
+    neutral: dict[int, Any] = {INT4: 0, INT8: 0, FLOAT8: 0.0, TIMESTAMPTZ: None}
+    for proc in known.procs.values():
+        counts = proc.name.startswith("pg_stat_get_") and proc.arg_types in ((OID,), ())
+        if not counts or proc.returns_set or proc.result not in neutral:
+            continue
+        signature = known.signature(proc.oid)
+        if (row := REGISTRY.functions.get(proc.oid)) is None or row.python is None:
+            value = neutral[proc.result]
+            python(signature, lambda *_, value=value: value)
+
+
+def _register() -> None:
+    python = REGISTRY.python
+
+    def session_form(signature: str, form: Callable[..., Any]) -> None:
+        python(signature, form, needs_session=True)
+
+    for signature in ("pg_relation_size(regclass)", "pg_relation_size(regclass,text)"):
+        session_form(signature, relation_size)
+    session_form("pg_table_size(regclass)", relation_size)
+    session_form("pg_total_relation_size(regclass)", relation_size)
+    session_form("pg_indexes_size(regclass)", indexes_size)
+    for kind in ("name", "oid"):
+        session_form(f"pg_database_size({kind})", database_size)
+        session_form(f"pg_tablespace_size({kind})", tablespace_size)
+    session_form("pg_postmaster_start_time()", lambda session: session.system.start_time_us)
+    session_form("pg_conf_load_time()", lambda session: session.system.start_time_us)
+    session_form("pg_cancel_backend(int4)", cancel_backend)
+    session_form("pg_terminate_backend(int4,int8)", terminate_backend)
+    session_form("pg_blocking_pids(int4)", lambda session, pid: tuple(session.system.blocking_pids(pid)))
+    session_form("pg_safe_snapshot_blocking_pids(int4)", lambda session, pid: ())
+    for signature in (
+        "txid_current()", "txid_current_if_assigned()", "pg_current_xact_id()", "pg_current_xact_id_if_assigned()",
+    ):  # fmt: skip
+        session_form(signature, lambda session: session.system.transaction_id())
+    session_form("age(xid)", xid_age)
+    session_form("current_query()", lambda session: session.system.query_text)
+    python("pg_export_snapshot()", _export_snapshot)
+    for signature in ("inet_client_addr()", "inet_client_port()", "inet_server_addr()", "inet_server_port()"):
+        python(signature, lambda: None)
+    session_form("pg_relation_filenode(regclass)", filenode)
+    session_form("pg_relation_filepath(regclass)", filepath)
+    session_form("pg_relation_is_publishable(regclass)", is_publishable)
+    session_form("pg_relation_is_updatable(regclass,bool)", is_updatable)
+    session_form("pg_column_is_updatable(regclass,int2,bool)", column_is_updatable)
+    session_form("pg_index_column_has_property(regclass,int4,text)", index_column_property)
+    session_form("pg_index_has_property(regclass,text)", index_property)
+    python("pg_indexam_has_property(oid,text)", index_method_property)
+    python("row_security_active(oid)", lambda oid: False)
+    python("row_security_active(text)", lambda name: False)
+    python("pg_tablespace_location(oid)", tablespace_location)
+    python("pg_tablespace_databases(oid)", lambda oid: iter(()))
+    python("pg_get_keywords()", keywords)
+    python("pg_options_to_table(_text)", options_to_table)
+    for function, view in (
+        ("pg_show_all_settings()", "pg_settings"), ("pg_cursor()", "pg_cursors"), ("pg_lock_status()", "pg_locks"),
+        ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_timezone_names()", "pg_timezone_names"),
+    ):  # fmt: skip
+        session_form(function, _same_as(view))
+    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions.
+    for signature in (
+        "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
+        "pg_available_extensions()", "pg_available_extension_versions()", "pg_prepared_xact()",
+        "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
+        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
+    ):  # fmt: skip
+        python(signature, lambda *_: iter(()))
+    python("pg_partition_root(regclass)", lambda oid: None)
+    python("pg_get_replica_identity_index(regclass)", lambda oid: None)
+    python("pg_collation_actual_version(oid)", lambda oid: None)
+    python("pg_database_collation_actual_version(oid)", lambda oid: None)
+    python("pg_last_xact_replay_timestamp()", lambda: None)
+    _register_statistics()
+
+
+_register()

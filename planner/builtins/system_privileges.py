@@ -1,0 +1,318 @@
+"""Privilege inquiry: has_table_privilege and its family, pg_has_role, access control lists.
+
+There is no GRANT yet, so what anyone may do follows from three rules, the ones PostgreSQL starts from:
+
+    superusers              everything
+    owners                  everything on what they own
+    everybody               SELECT on catalog relations, USAGE on public, pg_catalog, information_schema, types and
+                            languages, EXECUTE on functions, CONNECT and TEMPORARY on the database
+
+A privilege word that does not belong to the kind of object is 22023, an unknown name the SQLSTATE of its kind, an
+unknown oid gives NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.builtins.reg import find_relation, find_type, reg_input, split_identifier
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.catalog import RelationDef, RoleDef
+from planner.errors import SqlError
+from planner.facts import REGPROCEDURE, facts, rows
+
+SUPERUSER_OID = 10
+PUBLIC_SCHEMAS = ("public", "pg_catalog", "information_schema")
+
+# Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
+_SECRET = frozenset(
+    "pg_statistic pg_authid pg_shadow pg_statistic_ext_data pg_file_settings pg_hba_file_rules pg_ident_file_mappings "
+    "pg_config pg_shmem_allocations pg_backend_memory_contexts pg_user_mapping pg_replication_origin_status "
+    "pg_subscription pg_largeobject sql_parts transforms _pg_foreign_table_columns _pg_foreign_data_wrappers "
+    "_pg_foreign_servers _pg_foreign_tables _pg_user_mappings".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An object asked about: who owns it, and what everybody may do with it."""
+
+    owner: int
+    public: frozenset[str] = frozenset()
+
+
+Resolve = Callable[[EvalSession, Any], "Target | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object: its privilege words, and how a name or oid is resolved."""
+
+    words: tuple[str, ...]
+    resolve: Resolve
+
+
+def _relation_target(relation: RelationDef) -> Target:
+    readable = relation.virtual and relation.name not in _SECRET
+    return Target(relation.owner, frozenset(("SELECT",)) if readable else frozenset())
+
+
+def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:
+    if isinstance(wanted, int):
+        return session.catalog.relation_by_oid(wanted)
+    relation = find_relation(session, wanted)
+    if relation is None:
+        raise SqlError("42P01", f'relation "{wanted}" does not exist')
+    return relation
+
+
+def _table(session: EvalSession, wanted: Any) -> Target | None:
+    relation = _relation(session, wanted)
+    return None if relation is None else _relation_target(relation)
+
+
+def _sequence(session: EvalSession, wanted: Any) -> Target | None:
+    relation = _relation(session, wanted)
+    if relation is not None and relation.kind != "S":
+        if isinstance(wanted, str):
+            raise SqlError("42809", f'"{wanted}" is not a sequence')
+        return None
+    return None if relation is None else _relation_target(relation)
+
+
+def _schema(session: EvalSession, wanted: Any) -> Target | None:
+    if isinstance(wanted, int):
+        schema = session.catalog.schema_by_oid(wanted)
+        if schema is None:
+            return None
+    else:
+        schema = session.catalog.schema(wanted)
+        if schema is None:
+            raise SqlError("3F000", f'schema "{wanted}" does not exist')
+    return Target(schema.owner, frozenset(("USAGE",)) if schema.name in PUBLIC_SCHEMAS else frozenset())
+
+
+def _database(session: EvalSession, wanted: Any) -> Target | None:
+    if isinstance(wanted, int):
+        if wanted != session.system.database_oid:
+            return None
+    elif wanted != session.database:
+        raise SqlError("3D000", f'database "{wanted}" does not exist')
+    return Target(SUPERUSER_OID, frozenset(("CONNECT", "TEMPORARY", "TEMP")))
+
+
+def _function(session: EvalSession, wanted: Any) -> Target | None:
+    oid = wanted if isinstance(wanted, int) else reg_input(session, REGPROCEDURE, wanted)
+    return Target(SUPERUSER_OID, frozenset(("EXECUTE",))) if oid in facts().procs else None
+
+
+def _type(session: EvalSession, wanted: Any) -> Target | None:
+    if isinstance(wanted, int):
+        row_type = session.catalog.row_type_relation(wanted)
+        if wanted not in facts().types and row_type is None:
+            return None
+    elif find_type(wanted) is None:
+        raise SqlError("42704", f'type "{wanted}" does not exist')
+    return Target(SUPERUSER_OID, frozenset(("USAGE",)))
+
+
+def _named(file: str, column: str, what: str, public: bool) -> Resolve:
+    """Return the resolver for built-in objects listed in a fact file."""
+
+    def resolve(session: EvalSession, wanted: Any) -> Target | None:
+        key = "oid" if isinstance(wanted, int) else column
+        if any(row[key] == str(wanted) for row in rows(file)):
+            return Target(SUPERUSER_OID, frozenset(("USAGE",)) if public else frozenset())
+        if isinstance(wanted, int):
+            return None
+        raise SqlError("42704", f'{what} "{wanted}" does not exist')
+
+    return resolve
+
+
+def _tablespace(session: EvalSession, wanted: Any) -> Target | None:
+    if wanted in (1663, 1664, "pg_default", "pg_global"):
+        return Target(SUPERUSER_OID)
+    if isinstance(wanted, int):
+        return None
+    raise SqlError("42704", f'tablespace "{wanted}" does not exist')
+
+
+def _nothing(what: str) -> Resolve:
+    """Return the resolver for a kind of object of which there are none."""
+
+    def resolve(session: EvalSession, wanted: Any) -> Target | None:
+        if isinstance(wanted, int):
+            return None
+        raise SqlError("42704", f'{what} "{wanted}" does not exist')
+
+    return resolve
+
+
+def _parameter(session: EvalSession, wanted: Any) -> Target | None:
+    return Target(SUPERUSER_OID)
+
+
+_TABLE_WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE")
+_COLUMN_WORDS = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
+KINDS: dict[str, Kind] = {
+    "has_table_privilege": Kind(_TABLE_WORDS, _table),
+    "has_any_column_privilege": Kind(_COLUMN_WORDS, _table),
+    "has_sequence_privilege": Kind(("USAGE", "SELECT", "UPDATE"), _sequence),
+    "has_schema_privilege": Kind(("CREATE", "USAGE"), _schema),
+    "has_database_privilege": Kind(("CREATE", "TEMPORARY", "TEMP", "CONNECT"), _database),
+    "has_function_privilege": Kind(("EXECUTE",), _function),
+    "has_type_privilege": Kind(("USAGE",), _type),
+    "has_language_privilege": Kind(("USAGE",), _named("language", "lanname", "language", True)),
+    "has_tablespace_privilege": Kind(("CREATE",), _tablespace),
+    "has_foreign_data_wrapper_privilege": Kind(("USAGE",), _nothing("foreign-data wrapper")),
+    "has_server_privilege": Kind(("USAGE",), _nothing("server")),
+    "has_parameter_privilege": Kind(("SET", "ALTER SYSTEM"), _parameter),
+}
+
+
+def _words(text: str, allowed: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return (privilege, with grant option) for each word of a list; 22023 for one that is not allowed."""
+    found: list[tuple[str, bool]] = []
+    for part in text.split(","):
+        word = " ".join(part.upper().split())
+        grant = word.endswith(" WITH GRANT OPTION")
+        word = word.removesuffix(" WITH GRANT OPTION")
+        if word not in allowed:
+            raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
+        found.append((word, grant))
+    return found
+
+
+def _role(session: EvalSession, wanted: Any) -> RoleDef | None:
+    """Return the role asked about; None for the pseudo-role public and for an unknown oid."""
+    if isinstance(wanted, int):
+        return session.catalog.role_by_oid(wanted) if wanted else None
+    if wanted == "public":
+        return None
+    role = session.catalog.role(wanted)
+    if role is None:
+        raise SqlError("42704", f'role "{wanted}" does not exist')
+    return role
+
+
+def _held(role: RoleDef | None, target: Target, words: list[tuple[str, bool]]) -> bool:
+    """Tell whether the role holds any of the privileges."""
+    if role is not None and (role.superuser or role.oid == target.owner):
+        return any(word != "RULE" for word, _ in words)
+    return any(word in target.public and not grant for word, grant in words)
+
+
+def _inquiry(kind: Kind, with_user: bool) -> Callable[..., bool | None]:
+    def has_privilege(session: EvalSession, *args: Any) -> bool | None:
+        role = _role(session, args[0] if with_user else session.user)
+        wanted, text = args[-2:]
+        target = kind.resolve(session, wanted)
+        words = _words(text, kind.words)
+        return None if target is None else _held(role, target, words)
+
+    return has_privilege
+
+
+def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
+    def has_column_privilege(session: EvalSession, *args: Any) -> bool | None:
+        role = _role(session, args[0] if with_user else session.user)
+        wanted, column, text = args[-3:]
+        words = _words(text, _COLUMN_WORDS)
+        relation = _relation(session, wanted)
+        if relation is None:
+            return None
+        if isinstance(column, str):
+            if all(c.name != column for c in relation.live):
+                raise SqlError(
+                    "42703", f'column "{column}" of relation "{relation.name}" does not exist'
+                )
+        elif all(c.attnum != column for c in relation.live):
+            return None
+        return _held(role, _relation_target(relation), words)
+
+    return has_column_privilege
+
+
+def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
+    def pg_has_role(session: EvalSession, *args: Any) -> bool | None:
+        role = _role(session, args[0] if with_user else session.user)
+        wanted, text = args[-2:]
+        other = _role(session, wanted)
+        for part in text.split(","):
+            word = " ".join(part.upper().split())
+            base = word.removesuffix(" WITH GRANT OPTION").removesuffix(" WITH ADMIN OPTION")
+            if base not in ("MEMBER", "USAGE"):
+                raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
+        return role is not None and (role.superuser or (other is not None and role.oid == other.oid))
+
+    return pg_has_role
+
+
+# --- access control lists -------------------------------------------------------------------------
+
+# What an owner and everybody may do before any GRANT, by the letter acldefault() takes.
+_DEFAULT_ACL = {
+    "c": ("", ""), "r": ("arwdDxt", ""), "s": ("rwU", ""), "d": ("CTc", "Tc"), "f": ("X", "X"), "l": ("U", "U"),
+    "L": ("rw", ""), "n": ("UC", ""), "p": ("sA", ""), "t": ("C", ""), "F": ("U", ""), "S": ("U", ""), "T": ("U", "U"),
+}  # fmt: skip
+ACL_WORDS = {
+    "a": "INSERT", "r": "SELECT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES", "t": "TRIGGER",
+    "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT", "s": "SET", "A": "ALTER SYSTEM",
+}  # fmt: skip
+
+
+def acl_default(session: EvalSession, kind: str, owner: int) -> tuple[str, ...]:
+    """SQL's ``acldefault``: the privileges an object has before any GRANT, as aclitem texts."""
+    if kind not in _DEFAULT_ACL:
+        raise SqlError("22023", f"unrecognized object type abbreviation: {kind}")
+    role = session.catalog.role_by_oid(owner)
+    name = role.name if role is not None else str(owner)
+    own, everybody = _DEFAULT_ACL[kind]
+    items = [f"={everybody}/{name}"] if everybody else []
+    if own:
+        items.append(f"{name}={own}/{name}")
+    return tuple(items)
+
+
+def acl_explode(session: EvalSession, acl: Sequence[str | None]) -> Iterator[tuple[int, int, str, bool]]:
+    """SQL's ``aclexplode``: (grantor, grantee, privilege, grantable) for each letter of each item."""
+
+    def oid_of(name: str) -> int:
+        names = split_identifier(name) if name else []
+        role = session.catalog.role(names[0]) if names else None
+        return role.oid if role is not None else 0
+
+    out: list[tuple[int, int, str, bool]] = []
+    for item in acl:
+        if item is None:
+            raise SqlError("22004", "ACL arrays must not contain null values")
+        grants, _, grantor = item.rpartition("/")
+        grantee, _, letters = grants.rpartition("=")
+        for position, letter in enumerate(letters):
+            if letter in ACL_WORDS:
+                grantable = letters[position + 1 : position + 2] == "*"
+                out.append((oid_of(grantor), oid_of(grantee), ACL_WORDS[letter], grantable))
+    return iter(out)
+
+
+def _register() -> None:
+    known = facts()
+    for name, kind in KINDS.items():
+        for proc in known.procs_by_name.get(name, ()):
+            form = _inquiry(kind, with_user=len(proc.arg_types) == 3)
+            REGISTRY.python(known.signature(proc.oid), form, needs_session=True)
+    for proc in known.procs_by_name["has_column_privilege"]:
+        form = _column_inquiry(with_user=len(proc.arg_types) == 4)
+        REGISTRY.python(known.signature(proc.oid), form, needs_session=True)
+    for proc in known.procs_by_name["pg_has_role"]:
+        form = _role_inquiry(with_user=len(proc.arg_types) == 3)
+        REGISTRY.python(known.signature(proc.oid), form, needs_session=True)
+    REGISTRY.python("acldefault(char,oid)", acl_default, needs_session=True)
+    REGISTRY.python("aclexplode(_aclitem)", acl_explode, needs_session=True)
+
+
+_register()
