@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from engine.rows import ReadyRows, RowStream
-from planner.catalog import Catalog
+from planner.builtins.session import EvalSystem
+from planner.catalog import Catalog, SystemCatalog
 from planner.query import QueryExpr
 from txn.api import Transaction
 
@@ -26,8 +27,12 @@ class Session(Protocol):
     """What functions may ask of the session (registry rows with ``needs_session``)."""
 
     @property
-    def catalog(self) -> Catalog:
+    def catalog(self) -> SystemCatalog:
         """The catalog the statement sees."""
+
+    @property
+    def system(self) -> EvalSystem:
+        """The server as system functions see it."""
 
     @property
     def codec_settings(self) -> CodecSettings:
