@@ -219,6 +219,23 @@ class SetNotNull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterColumnType:
+    """ALTER COLUMN TYPE. ``using`` computes the new value over Var(range=0) of the row as it was.
+
+    ``default`` and ``default_sql`` are the column's default under the new type. ``rewrites`` False: stored
+    values are already right (varchar(5) to text), only the definition changes.
+    """
+
+    column: str
+    type: SqlType
+    using: Expr
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+    rewrites: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterOwner:
     """OWNER TO."""
 
@@ -233,6 +250,7 @@ AlterAction: TypeAlias = (
     | DropConstraint
     | SetDefault
     | SetNotNull
+    | AlterColumnType
     | AlterOwner
 )
 
@@ -281,9 +299,7 @@ class RoleStatement:
 class Transaction:
     """BEGIN, COMMIT, ROLLBACK and the savepoint statements."""
 
-    action: Literal[
-        "begin", "commit", "rollback", "savepoint", "release", "rollback_to"
-    ]
+    action: Literal["begin", "commit", "rollback", "savepoint", "release", "rollback_to"]
     name: str = ""
     chain: bool = False
     isolation: str | None = None

@@ -15,6 +15,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.options import boolean_option, check_storage_options
+from planner.bind.retype import alter_type
 from planner.bind.table import (
     PLURALS,
     Default,
@@ -291,7 +292,8 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
         try:
             bound, current = _action(context, current, action)
         except SqlError as error:
-            if error.sqlstate not in _PLACED:
+            retyped = action.kind == "alter column type"
+            if error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED:
                 error.span = None  # as PostgreSQL, which binds these without the statement's text
             raise
         if bound is not None:
@@ -360,7 +362,8 @@ def _action(
         if action.definition is not None:
             expression = cast(ast.Expression, action.definition)
             value = bound_default(context, expression, column.name, column.type)
-        return st.SetDefault(column=column.name, default=value[0], default_sql=value[1]), relation
+        changed = st.SetDefault(column=column.name, default=value[0], default_sql=value[1])
+        return changed, _with_column(relation, replace(column, default_sql=value[1]))
     if kind in ("set not null", "drop not null"):
         column = _column(relation, action.name)
         if kind == "drop not null" and any(
@@ -368,12 +371,20 @@ def _action(
         ):
             raise SqlError("42P16", f'column "{column.name}" is in a primary key')
         return st.SetNotNull(column=column.name, not_null=kind == "set not null"), relation
+    if kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
+        return alter_type(context, relation, action.name, action.definition)
     if kind == "change owner" and action.role is not None:
         return st.AlterOwner(role=owner_name(action.role)), relation
     if kind in _HARMLESS_ACTIONS:
         _harmless(relation, action)
         return None, relation
     raise not_supported(f"ALTER TABLE ... {_ACTION_WORDS.get(kind, kind.upper())}", span=action.span)
+
+
+def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
+    """Return the table with one column replaced."""
+    columns = tuple(column if c.attnum == column.attnum else c for c in relation.columns)
+    return replace(relation, columns=columns)
 
 
 def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:

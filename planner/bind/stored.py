@@ -25,6 +25,7 @@ from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError
 from planner.parse import parse_expression
 from planner.query import (
+    TABLEOID,
     Expr,
     QueryBase,
     QueryExpr,
@@ -38,7 +39,7 @@ from planner.rules.fold import fold
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import children
+from planner.walk import children, walk
 
 
 class _NoCatalog:
@@ -133,6 +134,13 @@ def bind_check_expr(context: BindContext, node: ast.Expression, relation: Relati
     """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries, 42804 unless boolean."""
     scope = table_scope(context, relation)
     expr = bind_clause(scope, node, "CHECK")
+    for item in walk(expr):
+        if isinstance(item, Var) and item.attnum < 0 and item.attnum != TABLEOID:
+            raise SqlError(
+                "42P10",
+                f'system column "{item.name}" reference in check constraint is invalid',
+                span=item.span,
+            )
     return coerce_to_boolean(expr, "CHECK", context.env)
 
 

@@ -138,7 +138,6 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("CREATE INDEX ON t (a) WHERE a > 1", "partial index"),
         ("CREATE INDEX ON t USING gin (j)", "gin"),
         ("CREATE VIEW n AS SELECT 1 AS a WITH CHECK OPTION", "CHECK OPTION"),
-        ("ALTER TABLE t ALTER a TYPE int8", "SET DATA TYPE"),
         ("ALTER TABLE t SET SCHEMA public", "SET SCHEMA"),
         ("CREATE SEQUENCE q", "SEQUENCE"),
         ("DROP SEQUENCE q", "SEQUENCE"),
@@ -210,6 +209,25 @@ def test_later_actions_see_what_earlier_ones_added() -> None:
     assert isinstance(dropped, st.DropColumn)
     with pytest.raises(SqlError, match='column "b"'):
         alter("ALTER TABLE t DROP COLUMN b, ALTER b SET DEFAULT 'x'")
+
+
+def test_a_new_type_says_how_values_change_and_whether_they_do() -> None:
+    actions = alter(
+        "ALTER TABLE t ALTER c TYPE numeric(12,2), ALTER f TYPE text, ALTER a TYPE int8, "
+        "ALTER b DROP DEFAULT, ALTER b TYPE int USING length(b), ADD CHECK (b > a)"
+    )
+    retyped = [action for action in actions if isinstance(action, st.AlterColumnType)]
+    assert [(r.column, r.rewrites, format_type(r.type.oid)) for r in retyped] == [
+        ("c", False, "numeric"), ("f", False, "text"), ("a", True, "bigint"), ("b", True, "integer")
+    ]  # fmt: skip
+    assert isinstance(actions[-1], st.AddCheck)  # bound over the new types
+
+
+def test_a_default_follows_its_column_to_the_new_type() -> None:
+    [made] = alter("ALTER TABLE t ALTER b TYPE varchar(5)")
+    assert isinstance(made, st.AlterColumnType)
+    assert made.default_sql == "'x'::text"
+    assert stored_default(made.default_sql, made.type) == Const(type=made.type, value="x")
 
 
 def test_storage_actions_are_checked_and_do_nothing() -> None:

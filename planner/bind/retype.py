@@ -1,0 +1,119 @@
+"""ALTER COLUMN TYPE: the new value as an expression over the old row, and whether rows must change at all.
+
+ALTER a TYPE bigint                    using = int8(a)                 rows are rewritten
+ALTER f TYPE varchar(20), was (10)     using = f, relabelled           rows stay
+ALTER b TYPE int USING b::int          using = CoerceViaIO(b)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause
+from planner.bind.stored import stored_default, table_scope
+from planner.bind.table import column_collation, column_type
+from planner.casts import CastContext, try_coerce
+from planner.catalog import ColumnDef, RelationDef
+from planner.deparse_expr import quote_identifier
+from planner.errors import SqlError
+from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
+from planner.query import CoerceTypmod, Expr, RelabelType, Var
+from planner.scope import SYSTEM_COLUMNS
+from planner.typefacts import format_type
+from planner.types import SqlType
+
+
+def alter_type(
+    context: BindContext, relation: RelationDef, name: str, node: ast.ColumnDef
+) -> tuple[st.AlterColumnType, RelationDef]:
+    """Bind the action; returns it and the table with the column's new type.
+
+    Raises SqlError 42703, 42804 (no automatic cast, of values or of the default) and what the type and USING raise.
+    """
+    column = next((c for c in relation.live if c.name == name), None)
+    if column is None:
+        if name in SYSTEM_COLUMNS:
+            raise SqlError("0A000", f'cannot alter system column "{name}"')
+        raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+    assert node.type is not None
+    type_ = column_type(replace(node, name=name))
+    using = _using(context, relation, column, type_, node.using)
+    default = _default(column, type_)
+    changed = replace(column, type=type_, missing_value=None)
+    action = st.AlterColumnType(
+        column=name,
+        type=type_,
+        using=using,
+        default=default,
+        default_sql=column.default_sql,
+        collation=column_collation(node.collation, type_, node.span),
+        rewrites=not keeps_values(using, column.attnum),
+    )
+    columns = tuple(changed if c.attnum == column.attnum else c for c in relation.columns)
+    return action, replace(relation, columns=columns)
+
+
+def _using(
+    context: BindContext,
+    relation: RelationDef,
+    column: ColumnDef,
+    type_: SqlType,
+    written: ast.Expression | None,
+) -> Expr:
+    expr: Expr
+    if written is None:
+        expr = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+        message = f'column "{column.name}" cannot be cast automatically to type {format_type(type_.oid)}'
+        hint = (
+            f'You might need to specify "USING {quote_identifier(column.name)}::'
+            f'{format_type(type_.oid, type_.typmod)}".'
+        )
+    else:
+        expr = bind_clause(table_scope(context, relation), written, "TRANSFORM")
+        message = (
+            f'result of USING clause for column "{column.name}" cannot be cast automatically to type '
+            f"{format_type(type_.oid)}"
+        )
+        hint = "You might need to add an explicit cast."
+    coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, context.env)
+    if coerced is None:
+        raise SqlError("42804", message, hint=hint)
+    return coerced
+
+
+def _default(column: ColumnDef, type_: SqlType) -> Expr | None:
+    """Return the column's default under the new type: its text, whose own casts alone are written, bound anew."""
+    if column.default_sql is None:
+        return None
+    try:
+        return stored_default(column.default_sql, type_)
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
+        raise SqlError(
+            "42804",
+            f'default for column "{column.name}" cannot be cast automatically to type '
+            f"{format_type(type_.oid)}",
+        ) from None
+
+
+def keeps_values(expr: Expr, attnum: int) -> bool:
+    """Tell whether ``expr`` always is the stored value of column ``attnum`` as it stands."""
+    if isinstance(expr, RelabelType):
+        return keeps_values(expr.arg, attnum)
+    if isinstance(expr, CoerceTypmod):
+        return _is_wider(expr.arg.type, expr.type) and keeps_values(expr.arg, attnum)
+    return isinstance(expr, Var) and expr.level == 0 and expr.attnum == attnum
+
+
+def _is_wider(old: SqlType, new: SqlType) -> bool:
+    """Tell whether every value of ``old`` passes a cast to ``new`` unchanged."""
+    if old.oid != new.oid or old.typmod < 0 or new.oid == BPCHAR:
+        return False
+    if new.oid == NUMERIC:
+        old_scale, new_scale = ((old.typmod - 4) & 0x7FF), ((new.typmod - 4) & 0x7FF)
+        return old_scale == new_scale and new.typmod >= old.typmod
+    return new.oid in (VARCHAR, VARBIT) and new.typmod >= old.typmod
