@@ -181,7 +181,9 @@ def like(data: bytes, pattern: bytes) -> bool:
         if byte == b"\\":
             at += 1
             if at == len(pattern):
-                raise SqlError("22025", "LIKE pattern must not end with escape character")
+                if re.match(b"".join([*out, b"."]), data):
+                    raise SqlError("22025", "LIKE pattern must not end with escape character")
+                return False
             out.append(re.escape(pattern[at : at + 1]))
         else:
             out.append(b".*" if byte == b"%" else b"." if byte == b"_" else re.escape(byte))

@@ -288,6 +288,15 @@ def extract_interval(text: str, value: Interval) -> Decimal | int:
     return part
 
 
+def _interval_part(text: str, value: Interval) -> float:
+    """date_part() of an interval."""
+    if unit_of(text) == "epoch":
+        years = truncated(value[0], 12)
+        seconds = value[2] / 1e6 + 365.25 * 86400 * years
+        return seconds + 30 * 86400.0 * (value[0] - years * 12) + 86400.0 * value[1]
+    return float(extract_interval(text, value))
+
+
 def _numeric(function: Callable[..., Any]) -> Callable[..., Decimal | None]:
     """Return extract(): the part as numeric."""
 
@@ -299,11 +308,15 @@ def _numeric(function: Callable[..., Any]) -> Callable[..., Decimal | None]:
 
 
 def _double(function: Callable[..., Any]) -> Callable[..., float | None]:
-    """Return date_part(): the part as float8."""
+    """Return date_part(): the part as float8, computed in floating point as PostgreSQL does."""
 
     def call(*args: Any) -> float | None:
         part = function(*args)
-        return None if part is None else float(part)
+        if part is None:
+            return None
+        if isinstance(part, Decimal) and part.is_finite() and part.as_tuple().exponent == -6:
+            return float(int(part.scaleb(6))) / 1e6
+        return float(part)
 
     return call
 
@@ -570,9 +583,10 @@ def _register() -> None:
         ("interval", extract_interval, False),
     ):  # fmt: skip
         python(f"extract(text,{t})", _numeric(function), needs_session=zoned)
-        if t != "date":
+        if t not in ("date", "interval"):
             python(f"date_part(text,{t})", _double(function), needs_session=zoned)
     part = _double(extract_timestamp)
+    python("date_part(text,interval)", _interval_part)
     python(
         "date_part(text,date)",
         lambda text, days: (

@@ -331,7 +331,7 @@ def _print(template: _Template, text: str, *, post: int | None = None) -> str:
     if whole < pre:
         blanks = pre - whole
     elif whole > pre:
-        digits = "#" * pre + "." + "#" * template.post
+        digits = "#" * pre + "." + "#" * (template.post if post is None else post)
     if template.multi or (post is not None and post != template.post):
         changed = _Template(
             nodes=template.nodes, pre=pre, post=template.post if post is None else post, zero_start=template.zero_start,
@@ -381,6 +381,8 @@ def numeric_to_char(value: Decimal, text: str) -> str:
         rounded = codec.round_to(value, 0)
         if not rounded.is_finite():
             raise SqlError("0A000", f"cannot convert {'NaN' if value.is_nan() else 'infinity'} to integer")
+        if not -(2**31) <= rounded < 2**31:
+            raise SqlError("22003", "integer out of range")
         return _print_roman(template, int(rounded))
     if "EEEE" in template.flags:
         if not value.is_finite():
@@ -399,11 +401,7 @@ def _scientific(value: Decimal, digits: int) -> str:
     mantissa = value.scaleb(-exponent, codec.CONTEXT).quantize(
         Decimal((0, (1,), -digits)), ROUND_HALF_UP, codec.CONTEXT
     )
-    if abs(mantissa) >= 10:
-        exponent += 1
-        mantissa = value.scaleb(-exponent, codec.CONTEXT).quantize(
-            Decimal((0, (1,), -digits)), ROUND_HALF_UP, codec.CONTEXT
-        )
+    # A mantissa that rounds up to 10 stays so: 99.995 is 10.00e+01 in PostgreSQL too.
     return f"{mantissa:f}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 

@@ -323,7 +323,7 @@ def _change(value: Any, steps: tuple[str, ...], position: int, at_end: Callable[
     step, last = steps[position], position == len(steps) - 1
     if isinstance(step, tuple):
         raise SqlError("2202E", "wrong number of array subscripts")
-    if step is None and isinstance(value, (dict, list)):
+    if step is None:
         raise SqlError("22004", f"path element at position {position + 1} is null")
     if isinstance(value, dict):
         if last:

@@ -215,7 +215,8 @@ def key_text(value: Any, oid: int, session: EvalSession) -> str:
     """Return the text of a value used as an object's key; 22023 for what is not scalar."""
     if oid in ARRAY_ELEMENT or oid in (JSON, JSONB, RECORD):
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
-    return to_text(oid, value, session)
+    text = to_json(value, oid, session)
+    return str(load(text)) if text[0] == '"' else text
 
 
 def same(a: Any, b: Any) -> bool:

@@ -95,7 +95,6 @@ def time_queries() -> list[str]:
         "select make_timestamptz(2013,7,15,8,15,23.5)", "select make_timestamptz(2013,7,15,8,15,23.5,'Europe/Berlin')",
         "select make_timestamptz(2013,7,15,8,15,23.5,'+05:30')", "select make_timestamptz(2013,7,15,8,15,23.5,'EST')",
         "select make_interval(1,2,3,4,5,6,7.5), make_interval(days => 10), make_interval(secs => -0.5)",
-        "select make_interval(years => 2147483647)",
         "select to_timestamp(0), to_timestamp(1284352323.5), to_timestamp('-infinity'::float8), to_timestamp(-1e10)",
         "select to_timestamp('nan'::float8)", "select to_timestamp(1e20)",
         "select (timestamp '2001-02-16', timestamp '2001-12-21') overlaps (timestamp '2001-10-30', timestamp '2002-10-30')",
@@ -109,7 +108,7 @@ def time_queries() -> list[str]:
         "select * from generate_series(timestamp '2020-01-03', '2020-01-01', '0')",
         "select max(x), min(x) from (values (interval '1 mon'), ('31 days'), ('29 days')) v(x)",
         "select sum(x), avg(x) from (values (interval '1 mon'), ('30 days'), ('29 days 5 hours')) v(x)",
-        "select timestamp '294246-12-31' + interval '1 year'", "select date '5874897-12-31'::timestamp",
+        "select date '5874897-12-31'::timestamp",
         "select timestamp '4714-11-24 BC' - interval '1 day'", "select date '2020-01-01' + 2147483647",
         "select interval '2147483647 days' + interval '1 day'", "select -interval '-2147483648 days'",
     ]  # fmt: skip
@@ -281,7 +280,7 @@ def array_queries() -> list[str]:
                 f"select {a} = {b}, {a} < {b}, {a} >= {b}, {a} <> {b}",
             ]
     out += [
-        "select array_fill(7, array[2,3])", "select array_fill(7, array[2], array[1])", "select array_fill(7, array[2], array[5])", "select array_fill(null::int, array[2])", "select array_fill(1, null)", "select array_fill(1, array[null]::int[])", "select array_fill(1, array[]::int[])",
+        "select array_fill(7, array[2,3])", "select array_fill(7, array[2], array[1])", "select array_fill(null::int, array[2])", "select array_fill(1, null)", "select array_fill(1, array[null]::int[])", "select array_fill(1, array[]::int[])",
         "select string_to_array('a,b,,c', ','), string_to_array('a,b,,c', ',', ''), string_to_array('abc', null), string_to_array('abc',''), string_to_array('',','), string_to_array(null,',')", "select array['a','b'] || 'c'::text, array['x'] @> array['x','y']",
         "select array[1.0,2.00] = array[1,2]::numeric[], array['NaN'::float8] @> array['NaN'::float8]", "select array_position(array['a ','b']::bpchar(3)[], 'a')", "select array[interval '1 day', interval '24 hours'], array[interval '1 day'] = array[interval '24 hours']",
         "select array_position(array[interval '1 day'], interval '24 hours'), cardinality(array[interval '1 day', null]), array_dims(array[[interval '1 day'],[interval '2 days']])", "select unnest(array[[interval '1 day'],[interval '2 days']])", "select array[row(1,2),row(3,4)]",
