@@ -20,7 +20,7 @@ _SQL_NAMES = {
     1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric",
 }  # fmt: skip
 # pg_type names that are also SQL keywords or type-name keywords and so print quoted
-_QUOTED = {18: '"char"'}
+_QUOTED = {18: '"char"', 2276: '"any"'}
 
 
 @functools.cache
@@ -37,6 +37,10 @@ def is_preferred(oid: int) -> bool:
     return fact.preferred if fact else False
 
 
+# record[] is an array among the pseudo-types
+_RECORD_ARRAY = 2287
+
+
 @functools.cache
 def element_of(oid: int) -> int:
     """Return the element type of an array type, else 0.
@@ -44,7 +48,9 @@ def element_of(oid: int) -> int:
     int2vector and oidvector are arrays of their elements; name and point, though subscriptable, are not.
     """
     fact = facts().types.get(oid)
-    return fact.element if fact is not None and fact.category == "A" else 0
+    if fact is None or (fact.category != "A" and oid != _RECORD_ARRAY):
+        return 0
+    return fact.element
 
 
 @functools.cache

@@ -18,6 +18,9 @@ from engine.catalog.state import (
 )
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
+from planner.builtins.reg import quote_ident
+from planner.builtins.system_definitions import entry_points
+from planner.builtins.system_privileges import PUBLIC_SCHEMAS
 from planner.catalog import ColumnDef, RelationDef
 
 if TYPE_CHECKING:
@@ -128,7 +131,7 @@ def pg_attribute(session: Session) -> Iterator[RowDict]:
             yield {
                 "attrelid": item.oid, "attname": column.name,
                 "atttypid": 0 if column.dropped else column.type.oid,
-                "attstattarget": 0 if item.kind == "i" else -1, "attlen": length, "attnum": column.attnum,
+                "attstattarget": -1, "attlen": length, "attnum": column.attnum,
                 "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
                 "attcacheoff": -1, "atttypmod": column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
@@ -161,7 +164,12 @@ def pg_namespace(session: Session) -> Iterator[RowDict]:
     """Yield pg_namespace."""
     yield {"oid": 99, "nspname": "pg_toast", "nspowner": SUPERUSER_OID}
     for schema in session.catalog.schemas():
-        yield {"oid": schema.oid, "nspname": schema.name, "nspowner": schema.owner}
+        acl = None
+        if schema.name in PUBLIC_SCHEMAS:
+            owner = session.catalog.role_by_oid(schema.owner)
+            name = quote_ident(owner.name) if owner is not None else str(schema.owner)
+            acl = (f"{name}=UC/{name}", f"=U/{name}")
+        yield {"oid": schema.oid, "nspname": schema.name, "nspowner": schema.owner, "nspacl": acl}
 
 
 @relation("pg_index", "catalog")
@@ -276,7 +284,7 @@ def pg_proc(session: Session) -> Iterator[RowDict]:
             "proallargtypes": _oids(row["proallargtypes"]),
             "proargmodes": tuple(row["proargmodes"].strip("{}").split(",")) if row["proargmodes"] else None,
             "proargnames": tuple(n.strip('"') for n in names.strip("{}").split(",")) if names else None,
-            "prosrc": row["proname"],
+            "prosrc": entry_points().get(int(row["oid"]), row["proname"]),
         }  # fmt: skip
 
 
@@ -367,9 +375,14 @@ def pg_amop(session: Session) -> Iterator[RowDict]:
 @relation("pg_amproc", "static")
 def pg_amproc(session: Session) -> Iterator[RowDict]:
     """Yield pg_amproc."""
-    procs = {p.name: p.oid for p in f.facts().procs.values()}
+    by_name = f.facts().procs_by_name
     for row in _typed("amproc", "oid amprocfamily amproclefttype amprocrighttype amprocnum"):
-        yield {**row, "amproc": procs.get(row["amproc"], 0)}
+        candidates = by_name.get(row["amproc"].removeprefix("pg_catalog."), ())
+        left, right = row["amproclefttype"], row["amprocrighttype"]
+        # in_range is overloaded; the others are told by their names
+        fitting = [p for p in candidates if p.arg_types[:3] == (left, left, right)]
+        found = (fitting or candidates)[0].oid if candidates else 0
+        yield {**row, "amproc": found}
 
 
 @relation("pg_language", "static")

@@ -69,7 +69,7 @@ def ranges_used(node: object, depth: int = 0) -> set[int]:
 
 def _collect(node: object, depth: int, out: set[int]) -> None:
     if isinstance(node, Var):
-        if node.level == depth:
+        if node.level == depth and node.range >= 0:  # -1 stands for an array's element
             out.add(node.range)
         return
     deeper = depth + 1 if isinstance(node, QueryBase) else depth

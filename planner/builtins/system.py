@@ -1,4 +1,4 @@
-"""System functions about names: who owns it, is it visible, what is it called, what was said about it.
+r"""System functions about names: who owns it, is it visible, what is it called, what was said about it.
 
     \\d  ──>  pg_table_is_visible(oid)   pg_get_userbyid(owner)   obj_description(oid, 'pg_class')
 
@@ -200,7 +200,9 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
         return shown
     if class_oid == PG_CONSTRAINT:
         found = catalog.constraint_by_oid(oid)
-        return None if found is None else f"constraint {found[1].name} on {_relation_words(session, found[0])}"
+        return (
+            None if found is None else f"constraint {found[1].name} on {_relation_words(session, found[0])}"
+        )
     if class_oid == PG_NAMESPACE:
         schema = catalog.schema_by_oid(oid)
         return None if schema is None else f"schema {schema.name}"

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 MAX_CACHED_TEXTS = 4096
 # Texts that read the same in plain and in pretty form: literals with a cast, calls without arguments.
-_ATOM = re.compile(r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)")
+_ATOM = re.compile(
+    r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)"
+)
 _REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")
 
 
@@ -338,7 +340,9 @@ def function_definition(oid: int) -> str | None:
     source = _sources()[oid]
     if source.language != INTERNAL_LANGUAGE:
         raise not_supported(f"the definition of function {proc.name}, whose language is not internal")
-    text = f"CREATE OR REPLACE FUNCTION pg_catalog.{quote_ident(proc.name)}({_arguments(proc, defaults=True)})\n"
+    text = (
+        f"CREATE OR REPLACE FUNCTION pg_catalog.{quote_ident(proc.name)}({_arguments(proc, defaults=True)})\n"
+    )
     text += f" RETURNS {function_result(oid)}\n LANGUAGE {_LANGUAGES[source.language]}\n"
     words = ["WINDOW"] if proc.kind == "w" else []
     words += [_VOLATILITY[proc.volatility], _PARALLEL[source.parallel], "STRICT" if proc.strict else ""]

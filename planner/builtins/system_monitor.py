@@ -255,7 +255,9 @@ def _register_statistics() -> None:
     python = REGISTRY.python
     python("pg_stat_get_live_tuples(oid)", lambda s, oid: s.system.row_estimate(oid), needs_session=True)
     python("pg_stat_get_db_numbackends(oid)", lambda s, oid: len(s.system.backends()), needs_session=True)
-    python("pg_stat_get_backend_idset()", lambda s: range(1, len(s.system.backends()) + 1), needs_session=True)
+    python(
+        "pg_stat_get_backend_idset()", lambda s: range(1, len(s.system.backends()) + 1), needs_session=True
+    )
     python("pg_stat_get_backend_pid(int4)", _nth_backend, needs_session=True)
     python("pg_stat_get_backend_userid(int4)", _backend_user_oid, needs_session=True)
     python(

@@ -227,9 +227,7 @@ def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
             return None
         if isinstance(column, str):
             if all(c.name != column for c in relation.live):
-                raise SqlError(
-                    "42703", f'column "{column}" of relation "{relation.name}" does not exist'
-                )
+                raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
         elif all(c.attnum != column for c in relation.live):
             return None
         return _held(role, _relation_target(relation), words)
