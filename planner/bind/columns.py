@@ -17,14 +17,16 @@ from planner.casts import CastContext, coerce_type, try_coerce
 from planner.errors import Span, SqlError
 from planner.facts import INT2VECTOR, INT4, JSONB, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
+    CteRange,
     Expr,
     FieldSelect,
     FuncExpr,
+    QueryExpr,
     RowExpr,
-    Select,
     SetOp,
     SubLink,
     SubLinkKind,
+    SubqueryRange,
     Subscript,
     Values,
     Var,
@@ -169,27 +171,36 @@ def row_columns(scope: Scope, expr: Expr) -> list[tuple[str, SqlType]] | None:
     if isinstance(expr, RowExpr):
         return [(n, e.type) for n, e in zip(expr.names, expr.fields, strict=True)]
     if isinstance(expr, Var) and expr.range >= 0:
-        made = scope.at(expr.level).ranges[expr.range]
+        owner = scope.at(expr.level)
+        made = owner.ranges[expr.range]
         if expr.attnum == 0:
             return [(column.name, column.type) for column in made.columns]
-        source = getattr(made, "query", None)
-        if isinstance(source, Select):
-            inner = Scope(context=scope.context, parent=scope.at(expr.level))
-            inner.ranges = list(source.ranges)
-            outputs = [target for target in source.targets if not target.junk]
-            return row_columns(inner, outputs[expr.attnum - 1].expr)
+        if isinstance(made, SubqueryRange):
+            return _output_row(owner, made.query, expr.attnum - 1)
+        if isinstance(made, CteRange):
+            definer = owner.at(made.level)
+            for cte in definer.bound_ctes:
+                if cte.name == made.name:
+                    return _output_row(definer, cte.query, expr.attnum - 1)
         return None
     if isinstance(expr, FuncExpr):
         return function_columns(expr)
     if isinstance(expr, SubLink) and expr.kind is SubLinkKind.SCALAR:
-        query = expr.query
-        if isinstance(query, Select):
-            inner = Scope(context=scope.context, parent=scope)
-            inner.ranges = list(query.ranges)
-            return row_columns(inner, query.targets[0].expr)
-        if isinstance(query, SetOp | Values):
-            return None
+        return _output_row(scope, expr.query, 0)
     return None
+
+
+def _output_row(outside: Scope, query: QueryExpr, position: int) -> list[tuple[str, SqlType]] | None:
+    """Return the fields of a row that is output column ``position`` of a query inside ``outside``."""
+    inner = Scope(context=outside.context, parent=outside)
+    inner.bound_ctes = list(query.ctes)
+    if isinstance(query, SetOp):
+        return _output_row(inner, query.left, position)
+    if isinstance(query, Values):
+        return row_columns(inner, query.rows[0][position])
+    inner.ranges = list(query.ranges)
+    outputs = [target for target in query.targets if not target.junk]
+    return row_columns(inner, outputs[position].expr)
 
 
 def function_columns(expr: FuncExpr) -> list[tuple[str, SqlType]] | None:

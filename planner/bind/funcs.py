@@ -277,23 +277,8 @@ def _aggregate(
         direct, ordered = made[:count], made[count:]
         order = tuple([sort_by(expr, item, span) for expr, item in zip(ordered, node.order, strict=True)])
         made = ()
-    vars_: list[int] = []
-    nested: list[tuple[int, Span | None]] = []
-    for expr in (*made, *direct, *(key.expr for key in order), *((filter_,) if filter_ else ())):
-        columns, inner_aggregates = free_levels(expr)
-        vars_ += columns
-        nested += inner_aggregates
-        window = window_call_in(expr)
-        if window is not None:
-            raise SqlError(
-                "42803",
-                "aggregate function calls cannot contain window function calls",
-                span=window.span,
-            )
-    level = min([*vars_, *[inner for inner, _ in nested]], default=0)
-    for inner, place in nested:
-        if inner == level:
-            raise SqlError("42803", "aggregate function calls cannot be nested", span=place)
+    level = _aggregate_level((*made, *(key.expr for key in order), *((filter_,) if filter_ else ())))
+    _check_direct(direct, level)
     owner = scope.at(level)
     check_aggregate(owner, span)
     owner.aggregates = True
@@ -309,6 +294,46 @@ def _aggregate(
         level=level,
         span=span,
     )
+
+
+def _no_window_calls(expr: Expr) -> None:
+    window = window_call_in(expr)
+    if window is not None:
+        raise SqlError(
+            "42803", "aggregate function calls cannot contain window function calls", span=window.span
+        )
+
+
+def _aggregate_level(exprs: Sequence[Expr]) -> int:
+    """Return the level of the query an aggregate belongs to: the innermost one its arguments read."""
+    levels: list[int] = []
+    nested: list[tuple[int, Span | None]] = []
+    for expr in exprs:
+        columns, aggregates = free_levels(expr)
+        levels += columns
+        nested += aggregates
+        _no_window_calls(expr)
+    level = min([*levels, *[inner for inner, _ in nested]], default=0)
+    for inner, place in nested:
+        if inner == level:
+            raise SqlError("42803", "aggregate function calls cannot be nested", span=place)
+    return level
+
+
+def _check_direct(exprs: Sequence[Expr], level: int) -> None:
+    """Direct arguments are evaluated once per group: of the aggregate's own level, or further out."""
+    for expr in exprs:
+        columns, aggregates = free_levels(expr)
+        _no_window_calls(expr)
+        if any(inner < level for inner in columns):
+            raise SqlError(
+                "42803",
+                "outer-level aggregate cannot contain a lower-level variable in its direct arguments",
+                span=location(expr),
+            )
+        for inner, place in aggregates:
+            if inner <= level:
+                raise SqlError("42803", "aggregate function calls cannot be nested", span=place)
 
 
 def _check_ordered_set(node: ast.FuncCall, shown: str, kind: str, span: Span | None) -> None:

@@ -225,6 +225,9 @@ def _check_form(item: ast.Cte, node: ast.SetOp) -> None:
         if clause:
             first = clause[0] if isinstance(clause, tuple) else clause
             raise SqlError("0A000", f"{word} in a recursive query is not implemented", span=first.span)
+    if node.with_ is not None:
+        for ref, place in _placed(node.with_, item.name, "sublink"):
+            raise _misplaced(item.name, place, ref.span)
     for ref, place in _placed(node.left, item.name, "left"):
         raise _misplaced(item.name, place, ref.span)
     seen = 0
