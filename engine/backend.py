@@ -22,7 +22,7 @@ from engine.cursors import Cursors
 from engine.dml import make_env
 from engine.eager import eager
 from engine.errors import report_of
-from engine.output import encoder_of, field_descriptions, send_rows
+from engine.output import encoder_of, expand_formats, field_descriptions, param_decoder, send_rows
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.query import context
@@ -38,7 +38,6 @@ from pgwire.backend import (
     TransactionStatus,
 )
 from pgwire.codecs.errors import DataError
-from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.errors import BackendError
 from planner import ast
 from planner.bind import bind_statement, coerce_argument
@@ -106,7 +105,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         task = loop.create_task(body())
         self._task = task
-        timeout_ms = self.session.settings.integer("statement_timeout")
+        timeout_ms = self.session.derived.statement_timeout_ms
         if timeout_ms:
             self._timer = loop.call_later(
                 timeout_ms / 1000, self._interrupt, "canceling statement due to statement timeout"
@@ -257,18 +256,7 @@ class Connection:
         if len(self.portals) >= MAX_PORTALS:
             raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
         plan = self.fresh_plan(prepared)
-        if oids:
-            if len(param_formats) == 1:
-                param_formats = (param_formats[0],) * len(raw)
-            settings = self.session.codec_settings
-            values = tuple(
-                None
-                if data is None
-                else self._decode(oid, data, param_formats[i] if param_formats else 0, settings)
-                for i, (oid, data) in enumerate(zip(oids, raw, strict=True))
-            )
-        else:
-            values = ()
+        values = self._param_values(prepared, param_formats, raw) if oids else ()
         old = self.portals.pop(name, None)
         if old is not None:
             _close(old)
@@ -281,20 +269,25 @@ class Connection:
             )
         self.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
 
-    @staticmethod
-    def _decode(oid: int, data: bytes, format_: int, settings: Any) -> Any:
-        if format_ == 1:
-            return binary_decoder(oid, settings)(data)
-        if format_ == 0:
-            try:
-                text = data.decode("utf-8")
-            except UnicodeDecodeError as error:
-                shown = f"0x{data[error.start]:02x}"
-                raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {shown}') from None
-            if "\0" in text:
-                raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
-            return text_decoder(oid, settings)(text)
-        raise SqlError("22023", f"unsupported format code: {format_}")
+    def _param_values(
+        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None]
+    ) -> tuple[Any, ...]:
+        """Return parameter values; the decoders are kept with the statement while formats stay the same."""
+        settings = self.session.codec_settings
+        key = (tuple(formats), settings if prepared.reads_clock else self.session.output_settings)
+        if prepared.decoder_key != key:
+            each = expand_formats(key[0], len(raw))
+            prepared.decoders = [
+                param_decoder(oid, format_, settings)
+                for oid, format_ in zip(prepared.param_oids, each, strict=True)
+            ]
+            prepared.decoder_key = key
+        return tuple(
+            [
+                None if data is None else decode(data)
+                for decode, data in zip(prepared.decoders, raw, strict=True)
+            ]
+        )
 
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
         """Describe a prepared statement; runs nothing."""
@@ -311,7 +304,7 @@ class Connection:
         except Exception as error:
             raise self._fail(error) from error
         columns = None if plan is None else self._columns(plan)
-        fields = None if columns is None else field_descriptions(columns, ())
+        fields = None if columns is None else field_descriptions(columns, (), plan)
         return StatementDescription(param_oids=prepared.param_oids, fields=fields)
 
     def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
@@ -320,7 +313,7 @@ class Connection:
         if portal is None:
             raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
         columns = None if portal.plan is None else self._columns(portal.plan)
-        return None if columns is None else field_descriptions(columns, portal.result_formats)
+        return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
 
     def _columns(self, plan: Plan) -> Any:
         """Return a plan's result columns; FETCH and EXECUTE take theirs from what they name."""
@@ -612,7 +605,7 @@ class Connection:
                 await session.commit()
             out.command_complete(outcome.tag)
             return
-        out.row_description(field_descriptions(outcome.columns, ()))
+        out.row_description(field_descriptions(outcome.columns, (), plan))
         encode = encoder_of(plan, outcome.columns, (), session)
         result = outcome.result
         if isinstance(result, ReadyRows):

@@ -51,6 +51,7 @@ async def _target_schema(session: Session, name: str, persistence: str) -> tuple
     if persistence != "t":
         return name, _schema_oid(session, name)
     name = session.temp_schema
+    session.has_temporaries = True
     schema = session.catalog.schema(name)
     if schema is None:
         schema = SchemaDef(oid=session.db.allocate_oids(1), name=name)

@@ -39,7 +39,7 @@ class Session(Protocol):
         """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
     def random(self) -> float:
-        """Return a number uniform in [0, 1), as SQL's random() yields."""
+        """Return a number uniform in [0, 1), as the SQL function of that name yields."""
 
     def set_seed(self, seed: float) -> None:
         """setseed(): -1 .. 1."""

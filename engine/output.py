@@ -11,11 +11,15 @@ from engine.rows import RowBatch, RowTuple
 from engine.session import Session
 from pgwire.backend import FieldDescription, Responder
 from pgwire.codecs.columnar import batch_encoder
-from pgwire.codecs.registry import type_size
+from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import row_encoder
+from pgwire.codecs.settings import CodecSettings
 from planner.builtins.reg import REG_TYPES, reg_output
+from planner.errors import SqlError
 from planner.facts import TEXT
 from planner.query import OutputColumn
+
+MAX_ENCODERS = 8  # kept per plan
 
 
 class Encoder:
@@ -24,17 +28,18 @@ class Encoder:
     Columns of reg* types (oids that print as names, by the session's catalog and search path) become texts first.
     """
 
-    __slots__ = ("_columnar", "_shape", "rows")
+    __slots__ = ("_columnar", "_shape", "rows", "shareable")
 
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
-        settings = session.codec_settings
+        settings = session.output_settings
         named = [(i, oid) for i, oid in enumerate(oids) if oid in REG_TYPES and not formats[i]]
         if named:
             oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
             oids, formats, settings
         )
+        self.shareable = not named
         if named:
             self.rows = _naming(self.rows, named, session)
         self._columnar: Callable[[Any], tuple[bytes, int]] | None = None
@@ -77,11 +82,16 @@ def expand_formats(formats: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 
 def field_descriptions(
-    columns: tuple[OutputColumn, ...], formats: tuple[int, ...]
+    columns: tuple[OutputColumn, ...], formats: tuple[int, ...], plan: Plan | None = None
 ) -> tuple[FieldDescription, ...]:
-    """Return what RowDescription says of ``columns``."""
+    """Return what RowDescription says of ``columns``; kept in ``plan`` when they are its own."""
+    own = plan is not None and plan.columns is columns
+    if own and plan is not None:
+        kept: tuple[FieldDescription, ...] | None = plan.fields.get(formats)
+        if kept is not None:
+            return kept
     each = expand_formats(formats, len(columns))
-    return tuple(
+    described = tuple(
         FieldDescription(
             name=column.name,
             type_oid=column.type.oid,
@@ -93,22 +103,52 @@ def field_descriptions(
         )
         for column, format_ in zip(columns, each, strict=True)
     )
+    if own and plan is not None:
+        plan.fields[formats] = described
+    return described
+
+
+def param_decoder(oid: int, format_: int, settings: CodecSettings) -> Callable[[bytes], Any]:
+    """Return the function from a parameter's bytes to its value.
+
+    It raises 22P02 and its kin, 22021 for text that is not UTF-8; an unknown format is 22023.
+    """
+    if format_ == 1:
+        return binary_decoder(oid, settings)
+    if format_ != 0:
+        raise SqlError("22023", f"unsupported format code: {format_}")
+    read = text_decoder(oid, settings)
+
+    def decode(data: bytes) -> Any:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            shown = f"0x{data[error.start]:02x}"
+            raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {shown}') from None
+        if "\0" in text:
+            raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+        return read(text)
+
+    return decode
 
 
 def encoder_of(
     plan: Plan, columns: tuple[OutputColumn, ...], formats: tuple[int, ...], session: Session
 ) -> Encoder:
-    """Return the encoder of a plan's result, cached with the plan per formats and settings."""
-    oids = tuple(column.type.oid for column in columns)
-    key: tuple[Any, ...] = (columns, formats, session.codec_settings)
-    if not REG_TYPES.isdisjoint(oids):
-        key = (*key, session)  # names depend on the session's search path
-    encoder = plan.encoders.get(key)
+    """Return the encoder of a plan's result, kept with the plan per formats and settings.
+
+    One that prints names through the session's search path is made anew: plans are shared by sessions.
+    """
+    settings = session.output_settings
+    key = (formats, settings) if columns is plan.columns else (columns, formats, settings)
+    encoder: Encoder | None = plan.encoders.get(key)
     if encoder is None:
+        oids = tuple(column.type.oid for column in columns)
         encoder = Encoder(oids, expand_formats(formats, len(oids)), session)
-        if len(plan.encoders) > 8:
-            plan.encoders.clear()
-        plan.encoders[key] = encoder
+        if encoder.shareable:
+            if len(plan.encoders) >= MAX_ENCODERS:
+                plan.encoders.clear()
+            plan.encoders[key] = encoder
     return encoder
 
 

@@ -25,7 +25,16 @@ _CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, Statem
 class Plan:
     """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
 
-    __slots__ = ("_stable", "bound", "catalog_version", "compiled", "dml", "encoders", "namespace_version")
+    __slots__ = (
+        "_stable",
+        "bound",
+        "catalog_version",
+        "compiled",
+        "dml",
+        "encoders",
+        "fields",
+        "namespace_version",
+    )
 
     def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
         """Make a plan bound against ``catalog``."""
@@ -36,6 +45,7 @@ class Plan:
         self._stable: list[Any] | None = None
         self.dml: Any = None
         self.encoders: dict[Any, Any] = {}
+        self.fields: dict[tuple[int, ...], Any] = {}
 
     @property
     def cacheable(self) -> bool:

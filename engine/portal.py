@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.plans import Plan
 from engine.rows import ReadyRows, RowBatch, RowStream, RowTuple
+from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
 
 
@@ -38,6 +39,8 @@ class Rows:
 
 Outcome = Command | Rows
 
+_CLOCK_TYPES = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ))
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -49,6 +52,14 @@ class Prepared:
     param_oids: tuple[int, ...]
     from_sql: bool = False
     prepare_time_us: int = 0
+    # parameter decoders for one combination of formats and settings
+    decoder_key: Any = None
+    decoders: list[Any] = field(default_factory=list)
+
+    @property
+    def reads_clock(self) -> bool:
+        """Whether reading a parameter may look at the current time ('now', 'today')."""
+        return not _CLOCK_TYPES.isdisjoint(self.param_oids)
 
 
 @dataclass(slots=True)

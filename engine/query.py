@@ -72,7 +72,7 @@ def prepare_source(session: Session, query: CompiledQuery) -> None:
 
 def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
     """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query."""
-    pinned = session.settings.get("executor")
+    pinned = session.derived.executor
     txn = session.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
         by_key = False
@@ -97,7 +97,7 @@ def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
                 by_key=by_key,
                 rows=rows,
                 bytes=size,
-                local_max_bytes=session.settings.integer("local_executor_max_bytes"),
+                local_max_bytes=session.derived.local_max_bytes,
                 spark_available=session.db.spark_available,
                 refusals={name: error.message for name, error in query.refused.items()},
             )

@@ -11,6 +11,7 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
@@ -57,6 +58,44 @@ class CancelFlag:
     def is_set(self) -> bool:
         """Return whether a cancel or timeout is pending."""
         return bool(self._session.cancel_requested)
+
+
+class Derived:
+    """What one generation of settings amounts to, looked up once instead of per statement."""
+
+    __slots__ = (
+        "codec",
+        "executor",
+        "generation",
+        "local_max_bytes",
+        "lock_timeout_ms",
+        "plan_key",
+        "read_only",
+        "statement_timeout_ms",
+        "transaction_timeout_ms",
+    )
+
+    def __init__(self, settings: Settings, user: str) -> None:
+        """Read ``settings``; ``user`` is the current role."""
+        get = settings.get
+        self.generation = settings.generation
+        style, order = get("datestyle").split(", ")
+        interval_style, zone = get("intervalstyle"), get("timezone")
+        self.codec = CodecSettings(
+            date_style=cast(DateStyle, style),
+            date_order=cast(DateOrder, order),
+            interval_style=cast(IntervalStyle, interval_style),
+            time_zone=zone,
+            bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
+            extra_float_digits=int(get("extra_float_digits")),
+        )
+        self.plan_key = (get("search_path"), user, style, order, interval_style, zone)
+        self.executor = get("executor")
+        self.local_max_bytes = settings.integer("local_executor_max_bytes")
+        self.lock_timeout_ms = settings.integer("lock_timeout")
+        self.statement_timeout_ms = settings.integer("statement_timeout")
+        self.transaction_timeout_ms = settings.integer("transaction_timeout")
+        self.read_only = get("default_transaction_read_only") == "on"
 
 
 class Savepoint:
@@ -115,9 +154,10 @@ class Session:
         self.activity = "idle"
         self.cancel_requested = ""
         self.cancelled = CancelFlag(self)
-        self._key_generation = -1
-        self._plan_key: tuple[object, ...] = ()
+        self._derived: Derived | None = None
         self._codec: CodecSettings | None = None
+        self._modes_set = False
+        self.has_temporaries = False  # once true, plans depend on whose session it is
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self.on_block_end: list[Callable[[bool], None]] = []
@@ -214,42 +254,33 @@ class Session:
         return self.db.random_bytes(count)
 
     @property
+    def derived(self) -> Derived:
+        """What the settings amount to; made anew only when one changed."""
+        derived = self._derived
+        if derived is None or derived.generation != self.settings.generation:
+            derived = self._derived = Derived(self.settings, self.user)
+            self._codec = None
+        return derived
+
+    @property
+    def output_settings(self) -> CodecSettings:
+        """Settings that decide how values print (they know no current time)."""
+        return self.derived.codec
+
+    @property
     def codec_settings(self) -> CodecSettings:
-        """Settings that decide how values read and print."""
-        self._refresh()
-        assert self._codec is not None
-        return self._codec
+        """Settings that decide how values read and print; ``now_us`` is the transaction's time."""
+        base = self.derived.codec
+        codec = self._codec
+        if codec is None or codec.now_us != self.transaction_time_us:
+            codec = self._codec = replace(base, now_us=self.transaction_time_us)
+        return codec
 
     @property
     def plan_key(self) -> tuple[object, ...]:
         """Everything binding folds in besides the text."""
-        self._refresh()
-        return self._plan_key
-
-    def _refresh(self) -> None:
-        if self._key_generation == self.settings.generation and self._codec is not None:
-            return
-        get = self.settings.get
-        style, order = get("datestyle").split(", ")
-        self._codec = CodecSettings(
-            date_style=cast(DateStyle, style),
-            date_order=cast(DateOrder, order),
-            interval_style=cast(IntervalStyle, get("intervalstyle")),
-            time_zone=get("timezone"),
-            bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
-            extra_float_digits=int(get("extra_float_digits")),
-            now_us=self.transaction_time_us,
-        )
-        self._plan_key = (
-            get("search_path"),
-            self.user,
-            self.pid if self.catalog.schema(self.temp_schema) is not None else 0,
-            style,
-            order,
-            get("intervalstyle"),
-            get("timezone"),
-        )
-        self._key_generation = self.settings.generation
+        key = self.derived.plan_key
+        return (key, self.pid) if self.has_temporaries else key
 
     # -- notices -----------------------------------------------------------------------------------
 
@@ -296,17 +327,21 @@ class Session:
     def ensure_txn(self) -> Transaction:
         """Return the running transaction, starting an implicit one if there is none."""
         if self.txn is None:
-            self._start(read_only=self.settings.get("default_transaction_read_only") == "on")
+            self._start(read_only=self.derived.read_only)
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         assert self.txn is not None
         return self.txn
 
     def _start(self, *, read_only: bool) -> None:
-        timeout_ms = self.settings.integer("transaction_timeout")
-        self.txn = self.db.store.begin(read_only=read_only, session=self.pid, deadline_ms=timeout_ms or None)
+        derived = self.derived
+        self.txn = self.db.store.begin(
+            read_only=read_only,
+            session=self.pid,
+            deadline_ms=derived.transaction_timeout_ms or None,
+            lock_timeout_ms=derived.lock_timeout_ms,
+        )
         self._catalog = self._base_catalog = self.db.catalog
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
-        self._codec = None
 
     def begin_block(self, statement: TransactionStatement) -> None:
         """BEGIN / START TRANSACTION."""
@@ -336,6 +371,7 @@ class Session:
         check: bool = True,
     ) -> None:
         """SET TRANSACTION: all four isolation names are taken and echoed; all run strict serializable."""
+        self._modes_set = True
         if isolation is not None:
             self.settings.override("transaction_isolation", isolation)
         if read_only is not None:
@@ -379,7 +415,8 @@ class Session:
             self.settings.commit()
         else:
             self.settings.rollback()
-        if self.state is not BlockState.IDLE or not committed:
+        if self._modes_set:
+            self._modes_set = False
             for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
                 self.settings.override(name, None)
         self.state = next_state(self.state, BlockEvent.END)
@@ -506,7 +543,6 @@ class Session:
         txn = self.ensure_txn()
         await write_changes(txn, self._catalog, puts, deletes)
         self._catalog = self._catalog.with_changes(puts, deletes, self.db.next_catalog_version())
-        self._codec = None
         if not self._ddl_staged:
             self._ddl_staged = True
             txn.on_applied(lambda _ts: self.db.publish(self._catalog))
