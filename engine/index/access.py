@@ -24,6 +24,7 @@ from planner.evaluate_inline import inline_templates
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, NUMERIC, facts
 from planner.query import (
     Aggregate,
+    BoolExpr,
     Const,
     Expr,
     FuncExpr,
@@ -58,6 +59,15 @@ def key_operators() -> dict[int, Operator]:
         out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
     out[signatures["bpchareq(bpchar,bpchar)"]] = "="
     return out
+
+
+def conjuncts_of(expr: Expr | None) -> list[Expr]:
+    """Return the conjuncts of a condition."""
+    if expr is None:
+        return []
+    if isinstance(expr, BoolExpr) and expr.kind == "and":
+        return [c for arg in expr.args for c in conjuncts_of(arg)]
+    return [expr]
 
 
 def ranges_used(node: object, depth: int = 0) -> set[int]:
@@ -118,12 +128,18 @@ class Access:
     unique: bool = False
     pads: tuple[int, ...] = ()  # bpchar length per key column, 0 = none
     guards: tuple[bool, ...] = ()  # key may be NaN: numeric
+    limited: bool = False  # read in order, only as far as a LIMIT
     score: int = 9
 
     @property
     def bounded(self) -> bool:
-        """Tell whether few rows are expected: keys, a prefix, or both bounds."""
-        return self.kind != "prefix" or bool(self.keys) or (self.lower is not None and self.upper is not None)
+        """Tell whether few rows are expected: keys, a prefix, both bounds, or a limit."""
+        return (
+            self.limited
+            or self.kind != "prefix"
+            or bool(self.keys)
+            or (self.lower is not None and self.upper is not None)
+        )
 
 
 def _column(expr: Expr, range_: int) -> Var | None:
@@ -191,13 +207,14 @@ def find(
         return None
     best: Access | None = None
     for index in indexes:
-        found = _serve(index, uses, types)
+        found = serve(index, uses, types)
         if found is not None and (best is None or found.score < best.score):
             best = found
     return best
 
 
-def _serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[int, int]]) -> Access | None:
+def serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[int, int]]) -> Access | None:
+    """Return the access that ``index`` offers for these uses, or None."""
     keys: list[Expr] = []
     lists: list[bool] = []
     served: list[Expr] = []

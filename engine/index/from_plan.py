@@ -17,9 +17,18 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
+from engine.index.access import (
+    Access,
+    column_uses,
+    conjuncts_of,
+    find,
+    has_sublink,
+    is_volatile,
+    ranges_used,
+)
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
+from engine.index.ordered import ordered_access
 from engine.index.sources import (
     CteSource,
     FunctionSource,
@@ -32,7 +41,7 @@ from engine.index.sources import (
     VirtualScan,
 )
 from planner.errors import not_supported
-from planner.evaluate import Layout
+from planner.evaluate import Layout, compile_row
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, TEXT, VARCHAR, facts
 from planner.query import (
     CteRange,
@@ -111,19 +120,16 @@ class FromPlanner:
         self.outer = outer
         self.needed = needed_columns(query)
         self.narrow = len(query.ranges) > 1
+        self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
 
     def plan(self) -> Node:
         """Return the node giving the joined and filtered rows."""
-        from engine.index.plan import conjuncts_of
-
         units, pool = self._flatten(list(self.query.from_))
         pool.extend(conjuncts_of(self.query.where))
         node, left = self._join_units(units, pool)
         return Filter(node, left) if left else node
 
     def _flatten(self, items: list[FromItem]) -> tuple[list[FromItem], list[Expr]]:
-        from engine.index.plan import conjuncts_of
-
         units: list[FromItem] = []
         pool: list[Expr] = []
         stack = list(reversed(items))
@@ -247,7 +253,8 @@ class FromPlanner:
             relation = self.planning.catalog.relation_by_oid(item.oid)
             if relation is None:
                 raise LookupError(f"relation {item.oid} is not in the catalog")
-            access = self._access(index, conjuncts, bound)
+            ordered = self.ordered
+            access = self._access(index, conjuncts, bound) if ordered is None else ordered.access
             self.planning.note(item, relation.oid, access)
             if access is None:
                 source = TableScan(item, relation, index, needed, self.narrow)
@@ -258,6 +265,9 @@ class FromPlanner:
                     item, relation, index, needed, self.narrow, access, outer if dependent else self._empty()
                 )
                 source.dependent = dependent
+                if ordered is not None:
+                    source.reverse = ordered.reverse
+                    source.counts = compile_row(ordered.counts, self._empty())
                 conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
@@ -348,8 +358,6 @@ class FromPlanner:
         self, join: FromItem, conjuncts: list[Expr], bound: AbstractSet[int], lateral: Node | None
     ) -> tuple[Node, list[Expr]]:
         """Plan an outer join; WHERE conjuncts about its preserved side alone go below it."""
-        from engine.index.plan import conjuncts_of
-
         if isinstance(join, RangeRef) or join.kind is JoinKind.INNER:
             units, pool = self._flatten([join])
             inside = ranges_of(join)

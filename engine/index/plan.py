@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.index.access import Access
+from engine.index.access import Access, conjuncts_of
 from engine.index.aggregate import AggregateNode
 from engine.index.from_plan import FromPlanner
 from engine.index.nodes import (
@@ -164,8 +164,11 @@ class Planning:
         if query.locking:
             raise not_supported(f"{query.locking} in the row executor")
         node: Node
+        in_order = False  # an index gives the rows in the query's order
         if query.from_:
-            node = FromPlanner(self, query, outer).plan()
+            planner = FromPlanner(self, query, outer)
+            node = planner.plan()
+            in_order = planner.ordered is not None
         else:
             node = OneRow(outer, self.sublink)
             if query.where is not None:
@@ -187,7 +190,8 @@ class Planning:
             if query.order:
                 node = Sort(node, order_items(query.order, types))
             node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
-        node = self.finish(node, query, types, outer, sort=query.distinct is True or not query.distinct)
+        sort = not in_order and (query.distinct is True or not query.distinct)
+        node = self.finish(node, query, types, outer, sort=sort)
         return Cut(node, output) if output != len(query.targets) else node
 
     def _grouped(self, query: Select, node: Node) -> Node:
@@ -226,17 +230,6 @@ def _check_junk_last(targets: Sequence[Target]) -> None:
             seen = True
         elif seen:
             raise LookupError("a junk target stands before an output target")
-
-
-def conjuncts_of(expr: Expr | None) -> list[Expr]:
-    """Return the conjuncts of a condition."""
-    from planner.query import BoolExpr
-
-    if expr is None:
-        return []
-    if isinstance(expr, BoolExpr) and expr.kind == "and":
-        return [c for arg in expr.args for c in conjuncts_of(arg)]
-    return [expr]
 
 
 def _distinct(items: Sequence[Any]) -> list[Any]:

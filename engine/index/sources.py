@@ -222,6 +222,8 @@ class IndexSource(Source):
         self.key = compile_row(access.keys, outer)
         self.lower = compile_expr(access.lower[0], outer) if access.lower else None
         self.upper = compile_expr(access.upper[0], outer) if access.upper else None
+        self.reverse = False
+        self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
         self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
 
     def request(self, outer: Any, e: Env, ctx: Any) -> Any:
@@ -249,7 +251,19 @@ class IndexSource(Source):
                 if value is None:
                     return ()
                 bounds[name], bounds[f"{name}_inclusive"], bounds[f"has_{name}"] = value, spec[1], True
-        return ctx.txn.range(self.shard, self.index, KeyRange(prefix=key, **bounds), for_update=update)
+        limit = None
+        if self.counts is not None:
+            counts = self.counts(outer, e)
+            if counts[0] is not None:
+                limit = max(sum(c or 0 for c in counts), 0)
+        return ctx.txn.range(
+            self.shard,
+            self.index,
+            KeyRange(prefix=key, **bounds),
+            reverse=self.reverse,
+            limit=limit,
+            for_update=update,
+        )
 
     def _keys(self, key: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
         """Return the product of the key columns' values without repeats, or None if a value is NaN."""
@@ -285,7 +299,8 @@ class IndexSource(Source):
         access = self.access
         what = {"point": "key", "keys": "keys", "prefix": "range"}[access.kind]
         name = access.index.name if access.index is not None else ""
-        return f"Index {what} {self.item.schema}.{self.item.name} {self.item.alias} using {name}"
+        order = "" if self.counts is None else " backwards to the limit" if self.reverse else " to the limit"
+        return f"Index {what} {self.item.schema}.{self.item.name} {self.item.alias} using {name}{order}"
 
 
 # --- virtual relations --------------------------------------------------------------------------

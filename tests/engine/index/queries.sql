@@ -238,3 +238,20 @@ select to_regtype('int'),to_regtype('nosuch'),to_regclass('nosuch'), to_regclass
 select 'emp'::text::regclass
 select 'emp'::regclass::oid > 0
 select 'emp'::regclass = 'emp'::regclass
+select id from emp order by id limit 2
+select id, name from emp where id > 2 order by id limit 2 offset 1
+select id from emp order by id desc limit 3
+select id from emp where id < 5 order by id desc limit 2
+select a,b from m where a=2 order by b limit 2
+select a,b from m where a=2 and b>1 order by a, b desc limit 2
+select a,b from m order by a,b limit 7
+select a,b from m order by a desc, b desc limit 7
+select a,b from m order by a desc, b limit 3
+select a,b,c from m where c<>'r00' order by a,b limit 3
+select id from emp order by id limit 0
+select id from emp order by id limit null
+select id from emp order by id limit -1
+select id from emp order by id limit 2 offset 100
+select x.id from dept d, lateral (select id from emp where id > d.id order by id limit 2) x order by 1
+select (select id from emp where id > d.id order by id limit 1) from dept d
+select id+1 from emp where id in (3,5,1) order by id limit 2

@@ -103,3 +103,22 @@ def test_an_uncorrelated_sub_select_runs_once(db: Database) -> None:
     db.execute(plan, ctx)
     assert isinstance(ctx.txn, MemoryTxn)
     assert ctx.txn.scans == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "ordered"),
+    [
+        ("SELECT id FROM emp ORDER BY id LIMIT 2", True),
+        ("SELECT a, b FROM m WHERE a = 1 AND b > 2 ORDER BY b DESC LIMIT 2", True),
+        ("SELECT a, b FROM m ORDER BY a DESC, b LIMIT 3", False),
+        ("SELECT id FROM emp ORDER BY name LIMIT 3", False),
+        ("SELECT id FROM emp ORDER BY id", False),
+        ("SELECT id FROM emp WHERE name = 'ann' ORDER BY id LIMIT 1", False),
+        ("SELECT DISTINCT id FROM emp ORDER BY id LIMIT 1", False),
+        ("SELECT id FROM emp ORDER BY id LIMIT 1000000", None),
+    ],
+)
+def test_order_by_with_limit_reads_an_index_in_order(db: Database, sql: str, ordered: bool | None) -> None:
+    plan = db.prepare(sql)[1]
+    assert ("to the limit" in plan_lines(db, sql)) is (ordered is not False)
+    assert plan.is_small is (ordered is True)
