@@ -491,9 +491,7 @@ FromItem: TypeAlias = RangeRef | Join
 class FrameBound:
     """One end of a window frame; ``offset`` for the two offset kinds (already non-volatile)."""
 
-    kind: Literal[
-        "unbounded_preceding", "preceding", "current", "following", "unbounded_following"
-    ]
+    kind: Literal["unbounded_preceding", "preceding", "current", "following", "unbounded_following"]
     offset: Expr | None = None
 
 
@@ -637,7 +635,7 @@ class Update:
         [0]            the row id (Var attnum ROW_ID of range 0, the target)
         [1 .. n]       the old values of all n live columns of the target, in table order
         [n+1 .. n+k]   the new values, in the order of ``assigned`` (attnums), already coerced
-        [n+k+1 ..]     whatever RETURNING needs of other ranges
+        [n+k+1 ..]     whatever RETURNING needs beside the row: columns of other ranges, sub-selects
 
     A target row joined with several source rows is updated once, by the first. ``returning`` sees
     range 0 = the new row, range 1 = the extra outputs (attnum 1 = column n+k+1).

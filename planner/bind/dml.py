@@ -4,15 +4,14 @@
     UPDATE t SET b = s.y FROM s WHERE ...  source = Select(row id, old columns, new b, extras) over t, s
     DELETE FROM t USING s WHERE ...        source = Select(row id, old columns, extras) over t, s
 
-The source is an ordinary query that any executor runs; *extras* are the columns of other ranges that RETURNING
-needs. The order in which parts are bound is PostgreSQL's, since it decides parameter types.
+The source is an ordinary query that any executor runs; *extras* are what RETURNING needs beside the row (see
+``planner.bind.returning``). The order in which parts are bound is PostgreSQL's, since it decides parameter types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from planner import ast
 from planner.bind.assign import (
@@ -29,6 +28,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_expr
 from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
+from planner.bind.returning import split_returning
 from planner.bind.stored import column_default, table_range, table_scope
 from planner.bind.with_ import bind_with
 from planner.casts import CoerceEnv, resolve_unknown
@@ -45,7 +45,6 @@ from planner.query import (
     OnConflict,
     OutputColumn,
     Param,
-    QueryBase,
     QueryExpr,
     Range,
     RangeColumn,
@@ -58,7 +57,6 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.rewrite import replace_children
 from planner.scope import CteEntry, Scope
 from planner.types import SqlType
 
@@ -473,7 +471,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
     values = complete_assignments(relation, bound, context.env)
-    returning, extras = _split_extras(returning)
+    returning, extras = split_returning(returning, dict(values))
     source = _source(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )
@@ -492,7 +490,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     scope, from_ = _changed_scope(context, node.relation, relation, node.with_, node.using)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
-    returning, extras = _split_extras(returning)
+    returning, extras = split_returning(returning, {})
     source = _source(scope, relation, from_, where, [], extras)
     return Delete(table=relation.oid, source=source, returning=returning, columns=outputs)
 
@@ -524,7 +522,7 @@ def _source(
     from_: tuple[FromItem, ...],
     where: Expr | None,
     values: Sequence[tuple[str, Expr]],
-    extras: Sequence[Var],
+    extras: Sequence[Expr],
 ) -> Select:
     """Build the query that finds the rows: row id, old columns, new values, extras."""
     outputs: list[tuple[str, Expr]] = [
@@ -560,21 +558,3 @@ def _returning(
     targets = bind_targets(scope, nodes, "RETURNING")
     resolve_targets(scope, targets)
     return tuple(targets), output_columns(scope, targets)
-
-
-def _split_extras(targets: tuple[Target, ...]) -> tuple[tuple[Target, ...], list[Var]]:
-    """Make RETURNING's references to other ranges references to range 1, the source's extra outputs."""
-    extras: list[Var] = []
-    places: dict[tuple[int, int], int] = {}
-
-    def moved(node: Any, depth: int) -> Any:
-        if isinstance(node, Var) and node.level == depth and node.range > 0:
-            key = (node.range, node.attnum)
-            if key not in places:
-                extras.append(replace(node, level=0))
-                places[key] = len(extras)
-            return replace(node, range=1, attnum=places[key])
-        inner = depth + 1 if isinstance(node, QueryBase) else depth
-        return replace_children(node, lambda child: moved(child, inner))
-
-    return tuple(moved(target, 0) for target in targets), extras

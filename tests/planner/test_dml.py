@@ -15,6 +15,7 @@ from planner.query import (
     Delete,
     FieldSelect,
     Insert,
+    OpExpr,
     Param,
     RelationRange,
     Select,
@@ -187,11 +188,25 @@ def test_update_source_finds_rows_and_computes_values() -> None:
     assert places == [(0, 2), (1, 1), (1, 2)]
 
 
-def test_delete_source_finds_rows() -> None:
-    made = delete("DELETE FROM t USING s WHERE s.id = t.a RETURNING (SELECT max(v.a) FROM v WHERE v.b = s.y)")
+def test_delete_source_finds_rows_and_computes_sub_selects() -> None:
+    made = delete(
+        "DELETE FROM t USING s WHERE s.id = t.a RETURNING t.b, (SELECT max(v.a) FROM v WHERE v.b = s.y) + 1"
+    )
     assert [column.name for column in made.source.columns][-1] == "extra_1"
-    [outer] = [v for t in made.returning for v in walk(t) if isinstance(v, Var) and v.level == 1]
-    assert (outer.range, outer.attnum) == (1, 1)
+    assert isinstance(made.source.targets[-1].expr, SubLink)
+    places = [(v.range, v.attnum) for t in made.returning for v in walk(t) if isinstance(v, Var)]
+    assert places == [(0, 2), (1, 1)]
+
+
+def test_sub_selects_in_returning_see_assigned_values() -> None:
+    made = update("UPDATE t SET a = a + 1 RETURNING (SELECT y FROM s WHERE s.id = t.a AND s.y = t.b)")
+    sub = made.source.targets[-1].expr
+    assert isinstance(sub, SubLink)
+    outer = sorted((v.name, v.level) for v in walk(sub) if isinstance(v, Var) and v.level == 1)
+    assert outer == [("a", 1), ("b", 1)]
+    assert any(isinstance(node, OpExpr) and node.op == 551 for node in walk(sub))  # a + 1
+    kept = update("UPDATE t SET c = random() RETURNING (SELECT y FROM s WHERE s.z = t.c)")
+    assert isinstance(kept.returning[0].expr, SubLink)
 
 
 def test_multiple_assignment_takes_fields_of_one_row() -> None:
