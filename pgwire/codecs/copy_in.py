@@ -60,6 +60,7 @@ def copy_decoder(options: CopyOptions, table: str, columns: Sequence[str]) -> Co
 class _LineDecoder:
     """What text and CSV share: cutting into lines, header, end marker, errors."""
 
+    first_line: re.Pattern[bytes]  # everything before the first line end that is not data
     newline_found: str
     newline_hint: str
     return_found: str
@@ -77,6 +78,7 @@ class _LineDecoder:
         self.eol = ""  # "\n", "\r\n" or "\r" once a line has ended
         self.header_pending = bool(options.header)
         self.ended = False
+        self.unterminated = False  # the last line had no line end
 
     def error(
         self, message: str, *, line: str | None = None, at: int = 0, hint: str | None = None
@@ -108,19 +110,20 @@ class _LineDecoder:
 
     def _find_eol(self, data: bytes) -> bool:
         """Learn how lines end from the first one; False if no line has ended yet."""
-        newline, ret = data.find(b"\n"), data.find(b"\r")
-        if newline < 0 and (ret < 0 or ret == len(data) - 1):
-            return False
-        if 0 <= ret < newline or newline < 0:
-            self.eol = "\r\n" if newline == ret + 1 else "\r"
-        else:
+        match = self.first_line.match(data)
+        end = match.end() if match else 0
+        mark, following = data[end : end + 1], data[end + 1 : end + 2]
+        if mark == b"\n":
             self.eol = "\n"
-        return True
+        elif mark == b"\r" and following:
+            self.eol = "\r\n" if following == b"\n" else "\r"
+        return bool(self.eol)
 
     def finish(self) -> CopyRows:
         rest, self.rest = self.rest, b""
         if self.ended or not rest:
             return self.end(_EMPTY)
+        self.unterminated = True
         if rest.endswith(b"\r") and self.eol != "\n":
             rest = rest[:-1]
             self.eol = self.eol or "\r"
@@ -168,18 +171,18 @@ class _LineDecoder:
             lines = [line[:-1] for line in lines]
         for number, line in enumerate(lines, 1):
             if "\r" in line and not self._all_escaped(line, "\r"):
-                raise self.error(self.return_found, line=line, at=self.line + number, hint=self.return_hint)
+                raise self.error(self.return_found, at=self.line + number, hint=self.return_hint)
         return lines
 
     def _missing_return(self, lines: list[str]) -> None:
         for number, line in enumerate(lines, 1):
             if not line.endswith("\r"):
-                raise self.error(self.newline_found, line=line, at=self.line + number, hint=self.newline_hint)
+                raise self.error(self.newline_found, at=self.line + number, hint=self.newline_hint)
 
     def _literal(self, lines: list[str], mark: str) -> None:
         for number, line in enumerate(lines, 1):
             if mark in line and not self._all_escaped(line, mark):
-                raise self.error(self.newline_found, line=line, at=self.line + number, hint=self.newline_hint)
+                raise self.error(self.newline_found, at=self.line + number, hint=self.newline_hint)
 
     def _all_escaped(self, line: str, mark: str) -> bool:
         at = line.find(mark)
@@ -207,7 +210,7 @@ class _LineDecoder:
             return
         if len(fields) != self.width:
             raise self.error(
-                f"wrong number of fields in header line: field count is {len(fields)}, expected {self.width}",
+                f"wrong number of fields in header line: got {len(fields)}, expected {self.width}",
                 line=line,
             )
         for number, (found, name) in enumerate(zip(fields, self.columns, strict=True), 1):
@@ -227,6 +230,7 @@ class _LineDecoder:
 class _TextDecoder(_LineDecoder):
     """Text format."""
 
+    first_line = re.compile(rb"(?:[^\\\r\n]|\\.)*", re.DOTALL)
     newline_found = "literal newline found in data"
     newline_hint = 'Use "\\n" to represent newline.'
     return_found = "literal carriage return found in data"
@@ -244,7 +248,7 @@ class _TextDecoder(_LineDecoder):
             lines = self._logical(lines)
         if self.header_pending and lines:
             self.line = first
-            self.header(self.careful(lines[0]), lines[0])
+            self.header(self.careful(lines[0], first), lines[0])
             lines, first = lines[1:], first + 1
         if not width:
             for number, line in enumerate(lines, first):
@@ -253,7 +257,10 @@ class _TextDecoder(_LineDecoder):
             rows: list[list[Any]] = [[] for _ in lines]
         elif special:
             careful = self.careful
-            rows = [careful(line) if "\\" in line else line.split(delimiter) for line in lines]
+            rows = [
+                careful(line, number) if "\\" in line else line.split(delimiter)
+                for number, line in enumerate(lines, first)
+            ]
         else:
             rows = [line.split(delimiter) for line in lines]
         if "\\" not in null and width:
@@ -277,40 +284,47 @@ class _TextDecoder(_LineDecoder):
         for line in lines:
             if open_:
                 line, open_ = open_ + line, ""
-            if line == "\\.":
-                self.ended = True
-                self.rest = b""
+            marker = self._end_marker(line) if "\\." in line else -1
+            if marker >= 0:
+                if len(line) > marker + 2:
+                    raise self.error("end-of-copy marker corrupt", at=self.line + len(out) + 1)
+                # What stands before the marker is a last row.
+                if marker:
+                    out.append(line[:marker])
+                self.ended, self.rest = True, b""
                 break
             if line.endswith("\\") and (len(line) - len(line.rstrip("\\"))) % 2:
                 open_ = line + mark
                 continue
-            if "\\." in line and self._has_end_marker(line):
-                number = self.line + len(out) + 1
-                raise self.error("end-of-copy marker corrupt", line=line, at=number)
             out.append(line)
         self.open = open_
         return out
 
     @staticmethod
-    def _has_end_marker(line: str) -> bool:
-        r"""Whether ``\.`` begins the line: more after it makes it corrupt."""
-        return line.startswith("\\.")
+    def _end_marker(line: str) -> int:
+        r"""Return where ``\.`` stands whose backslash is not escaped, or -1."""
+        at = line.find("\\.")
+        while at >= 0:
+            if (at - len(line[:at].rstrip("\\"))) % 2 == 0:
+                return at
+            at = line.find("\\.", at + 1)
+        return -1
 
     def end(self, rows: CopyRows) -> CopyRows:
         if self.open:
-            line, self.open = self.open[:-1], ""
-            more = self.take_open(line)
+            line, self.open = self.open, ""
+            more = self.take_open(line[:-1] if self.unterminated else line)
             return CopyRows(rows.rows + more.rows, [*rows.lines, *more.lines])
         return rows
 
     def take_open(self, line: str) -> CopyRows:
-        """The data ended after a lone backslash: it stands for itself."""
+        """The data ended after a backslash, or after an escaped line end."""
         self.line += 1
-        fields = self.careful(line)
+        fields = self.careful(line, self.line)
         self.check_width(fields, line, self.line)
         return CopyRows([fields], [self.line])
 
-    def careful(self, line: str) -> list[str | None]:
+    def careful(self, line: str, number: int) -> list[str | None]:
         """Split a line with backslashes."""
         delimiter, null = self.delimiter, self.null
         parts = line.split(delimiter)
@@ -326,12 +340,12 @@ class _TextDecoder(_LineDecoder):
             if raw == null:
                 fields.append(None)
             elif "\\" in raw:
-                fields.append(self._unescape(raw))
+                fields.append(self._unescape(raw, line, number))
             else:
                 fields.append(raw)
         return fields
 
-    def _unescape(self, raw: str) -> str:
+    def _unescape(self, raw: str, line: str, number: int) -> str:
         high = False
 
         def replace(match: re.Match[str]) -> str:
@@ -342,7 +356,7 @@ class _TextDecoder(_LineDecoder):
                 high = high or code > 127 or code == 0
                 return chr(0xDC00 + code) if code > 127 else chr(code)
             if char is None:
-                return "\\"
+                return ""
             return _CONTROL.get(char, char)
 
         text = _ESCAPE.sub(replace, raw)
@@ -355,7 +369,7 @@ class _TextDecoder(_LineDecoder):
         try:
             return decode(data)
         except DataError as error:
-            error.where = copy_context(self.table, self.line + 1)
+            error.where = copy_context(self.table, number, None, line)
             raise
 
 
@@ -377,6 +391,8 @@ class _CsvDecoder(_LineDecoder):
         )  # fmt: skip
         self.quoted = re.compile(rf"{quote}((?:{body})*){quote}(?={re.escape(self.delimiter)}|\Z)", re.DOTALL)
         self.forced = bool(options.force_null or options.force_not_null)
+        self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
+        self.first_row = True
 
     def _returns(self, lines: list[str]) -> list[str]:
         return lines
@@ -418,6 +434,9 @@ class _CsvDecoder(_LineDecoder):
                 whole = mark.join(self.open)
                 if self.opens(whole):
                     continue
+                if self.first_row:
+                    # PostgreSQL counts line ends inside quotes only once it knows how lines end.
+                    number -= len(self.open) - 1
                 self.open = []
                 line = whole
             elif quote in line and self.opens(line):
@@ -425,14 +444,16 @@ class _CsvDecoder(_LineDecoder):
                 continue
             if crlf:
                 if not line.endswith("\r"):
-                    raise self.error(self.newline_found, line=line, at=number, hint=self.newline_hint)
+                    raise self.error(self.newline_found, at=number, hint=self.newline_hint)
                 line = line[:-1]
             if line == "\\.":
                 self.ended, self.rest = True, b""
                 break
             if quote not in line:
                 if check_returns and "\r" in line:
-                    raise self.error(self.return_found, line=line, at=number, hint=self.return_hint)
+                    raise self.error(self.return_found, at=number, hint=self.return_hint)
+                if mark == "\r" and "\n" in line:
+                    raise self.error(self.newline_found, at=number, hint=self.newline_hint)
                 fields: list[Any] = line.split(delimiter)
                 if plain_null and null in fields:
                     fields = [None if f == null else f for f in fields]
@@ -440,6 +461,7 @@ class _CsvDecoder(_LineDecoder):
                     fields = self.apply_null([(f, False) for f in fields])
             else:
                 fields = self.careful(line, number)
+            self.first_row = False
             if self.header_pending:
                 self.line = number
                 self.header(fields, line)
@@ -499,7 +521,7 @@ class _CsvDecoder(_LineDecoder):
                 elif char in "\r\n":
                     found = (self.return_found, self.return_hint) if char == "\r" else (
                         self.newline_found, self.newline_hint)  # fmt: skip
-                    raise self.error(found[0], line=line, at=number, hint=found[1])
+                    raise self.error(found[0], at=number, hint=found[1])
                 else:
                     out.append(char)
                 at += 1
@@ -531,7 +553,9 @@ class _CsvDecoder(_LineDecoder):
 
     def end(self, rows: CopyRows) -> CopyRows:
         if self.open:
-            line = "\n".join(self.open)
+            line = "\n".join(self.open) + ("" if self.unterminated else self.eol or "\n")
+            if self.first_row:
+                self.line -= len(self.open) - 1
             raise self.error("unterminated CSV quoted field", line=line)
         return rows
 
