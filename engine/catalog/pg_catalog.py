@@ -15,6 +15,7 @@ from engine.catalog.state import (
     SUPERUSER_OID,
     row_array_oid,
     row_type_oid,
+    virtual_relations,
 )
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
@@ -33,9 +34,9 @@ C_COLLATION, DEFAULT_COLLATION = 950, 100
 PG_ATTRDEF_OID, PG_REWRITE_OID, PG_TYPE_OID, PG_PROC_OID = 2604, 2618, 1247, 1255
 
 
-def all_relations(session: Session) -> Iterable[RelationDef]:
-    """Return every relation of the session's catalog: virtual, tables, views, indexes."""
-    return session.catalog.all_relations()
+def own_relations(session: Session) -> Iterable[RelationDef]:
+    """Return what users made: tables, views and indexes."""
+    return (item for item in session.catalog.all_relations() if not item.virtual)
 
 
 def _shared(name: str) -> bool:
@@ -45,32 +46,40 @@ def _shared(name: str) -> bool:
     )  # fmt: skip
 
 
-@relation("pg_class", "catalog")
+@relation("pg_class", "static")
+def builtin_classes(session: Session) -> Iterator[RowDict]:
+    """Yield pg_class of the catalog relations."""
+    return (_class_row(session, item) for item in virtual_relations())
+
+
+@relation("pg_class", "recent")
 def pg_class(session: Session) -> Iterator[RowDict]:
-    """Yield pg_class."""
-    estimate = session.system.row_estimate
-    for item in all_relations(session):
-        is_index = item.kind == "i"
-        is_table = item.kind == "r"
-        rows = float(estimate(item.oid)) if is_table and not item.virtual else -1.0
-        table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
-        method = None
-        if table is not None:
-            method = next(i.method for i in table.indexes if i.oid == item.oid)
-        options = [f"{key}={value}" for key, value in item.options.items()]
-        yield {
-            "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
-            "reltype": 0 if is_index else _row_type(item), "relowner": item.owner,
-            "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
-            "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
-            "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
-            "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
-            "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
-            "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind == "v",
-            "relispopulated": True, "relreplident": "d" if is_table and not item.virtual else "n",
-            "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
-            "reloptions": tuple(options) or None,
-        }  # fmt: skip
+    """Yield pg_class of users' relations, with their row counts of lately."""
+    return (_class_row(session, item) for item in own_relations(session))
+
+
+def _class_row(session: Session, item: RelationDef) -> RowDict:
+    is_index = item.kind == "i"
+    is_table = item.kind == "r"
+    rows = float(session.system.row_estimate(item.oid)) if is_table and not item.virtual else -1.0
+    table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
+    method = None
+    if table is not None:
+        method = next(i.method for i in table.indexes if i.oid == item.oid)
+    options = [f"{key}={value}" for key, value in item.options.items()]
+    return {
+        "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
+        "reltype": 0 if is_index else _row_type(item), "relowner": item.owner,
+        "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
+        "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
+        "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
+        "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
+        "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
+        "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind == "v",
+        "relispopulated": True, "relreplident": "d" if is_table and not item.virtual else "n",
+        "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
+        "reloptions": tuple(options) or None,
+    }  # fmt: skip
 
 
 def _row_type(item: RelationDef) -> int:
@@ -113,10 +122,20 @@ _SYSTEM_COLUMNS = (
 )  # fmt: skip
 
 
+@relation("pg_attribute", "static")
+def builtin_attributes(session: Session) -> Iterator[RowDict]:
+    """Yield pg_attribute of the catalog relations."""
+    return _attribute_rows(virtual_relations())
+
+
 @relation("pg_attribute", "catalog")
 def pg_attribute(session: Session) -> Iterator[RowDict]:
-    """Yield pg_attribute, system columns of tables included."""
-    for item in all_relations(session):
+    """Yield pg_attribute of users' relations, system columns of tables included."""
+    return _attribute_rows(own_relations(session))
+
+
+def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
+    for item in relations:
         if item.kind == "r":
             for name, oid, number in _SYSTEM_COLUMNS:
                 length, by_value, align, storage = _storage_of(oid)
@@ -233,9 +252,9 @@ _INFORMATION_DOMAINS = (
 _PROC_COLUMNS = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 
 
-@relation("pg_type", "catalog")
-def pg_type(session: Session) -> Iterator[RowDict]:
-    """Yield pg_type: built-in types and the row types of tables and views."""
+@relation("pg_type", "static")
+def builtin_types(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of built-in types."""
     for row in f.rows("types"):
         oid = int(row["oid"])
         information = row["typname"].lstrip("_") in _INFORMATION_DOMAINS
@@ -251,6 +270,11 @@ def pg_type(session: Session) -> Iterator[RowDict]:
             "typtypmod": int(row["typtypmod"]), "typndims": int(row["typndims"]),
             "typcollation": int(row["typcollation"]), **{c: int(row[c]) for c in _PROC_COLUMNS},
         }  # fmt: skip
+
+
+@relation("pg_type", "catalog")
+def pg_type(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of the row types of tables and views, and their arrays."""
     for item in session.catalog.user_relations():
         common = {"typnamespace": item.schema_oid, "typowner": item.owner, "typisdefined": True,
                   "typdelim": ",", "typalign": "d", "typstorage": "x", "typlen": -1, "typtypmod": -1}  # fmt: skip
@@ -391,7 +415,9 @@ def pg_language(session: Session) -> Iterator[RowDict]:
     for row in _typed(
         "language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"
     ):
-        yield {**row, "lanacl": None}
+        # no function of a user's own can be made, so the procedural language is not there either
+        if row["lanname"] != "plpgsql":
+            yield {**row, "lanacl": None}
 
 
 @relation("pg_collation", "static")

@@ -31,7 +31,9 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
             "name": definition.name, "setting": value, "unit": definition.unit or None,
             "category": definition.category, "short_desc": definition.description,
             "context": definition.context, "vartype": definition.kind,
-            "source": "default" if value == definition.default else "session",
+            "source": "default"
+            if value == definition.default or definition.context == "internal"
+            else "session",
             "min_val": definition.minimum or None, "max_val": definition.maximum or None,
             "enumvals": definition.choices or None, "boot_val": definition.default,
             "reset_val": definition.default, "pending_restart": False,
