@@ -21,9 +21,10 @@ from typing import Literal
 
 from planner.catalog import IndexDef
 from planner.evaluate_inline import inline_templates
-from planner.facts import BPCHAR, FLOAT4, FLOAT8, NUMERIC, facts
+from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
 from planner.query import (
     Aggregate,
+    ArrayExpr,
     BoolExpr,
     Const,
     Expr,
@@ -37,6 +38,9 @@ from planner.query import (
     Var,
 )
 from planner.walk import children
+
+_INTEGERS = frozenset((INT2, INT4, INT8))
+SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
 
 Operator = Literal["=", "<", "<=", ">", ">="]
 _TEMPLATES: dict[str, Operator] = {
@@ -133,13 +137,17 @@ class Access:
 
     @property
     def bounded(self) -> bool:
-        """Tell whether few rows are expected: keys, a prefix, both bounds, or a limit."""
-        return (
-            self.limited
-            or self.kind != "prefix"
-            or bool(self.keys)
-            or (self.lower is not None and self.upper is not None)
-        )
+        """Tell whether few rows are expected: keys, a prefix, a limit, or bounds that are close or not yet known."""
+        if self.limited or self.kind != "prefix" or self.keys:
+            return True
+        if self.lower is None or self.upper is None:
+            return False
+        low, high = self.lower[0], self.upper[0]
+        if isinstance(low, Const) and isinstance(high, Const):
+            if isinstance(low.value, int) and isinstance(high.value, int) and low.type.oid in _INTEGERS:
+                return high.value - low.value <= SMALL_SPAN
+            return False
+        return low.type.oid in _INTEGERS
 
 
 def _column(expr: Expr, range_: int) -> Var | None:
@@ -161,6 +169,9 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
     operators = key_operators()
     uses: dict[int, ColumnUse] = {}
     for conjunct in conjuncts:
+        if isinstance(conjunct, BoolExpr):
+            _alternatives(conjunct, range_, available, uses)
+            continue
         if isinstance(conjunct, ScalarArrayOp):
             if conjunct.use_any and operators.get(conjunct.proc) == "=":
                 column = _column(conjunct.scalar, range_)
@@ -192,6 +203,33 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
                 use.sources[op] = conjunct
             break
     return uses
+
+
+def _alternatives(
+    conjunct: BoolExpr, range_: int, available: AbstractSet[int], uses: dict[int, ColumnUse]
+) -> None:
+    """Read ``a = 1 OR a = 2`` as ``a IN (1, 2)``."""
+    operators = key_operators()
+    values: list[Expr] = []
+    attnum = 0
+    if conjunct.kind != "or":
+        return
+    for arm in conjunct.args:
+        if not isinstance(arm, OpExpr) or len(arm.args) != 2 or operators.get(arm.proc) != "=":
+            return
+        left, right = arm.args
+        column = _column(left, range_)
+        if column is None:
+            left, right = right, left
+            column = _column(left, range_)
+        if column is None or (attnum and column.attnum != attnum) or not _ready(right, available):
+            return
+        attnum = column.attnum
+        values.append(right)
+    use = uses.setdefault(attnum, ColumnUse())
+    if use.members is None:
+        use.members = ArrayExpr(type=values[0].type, elements=tuple(values))
+        use.sources["in"] = conjunct
 
 
 def find(

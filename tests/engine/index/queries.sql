@@ -255,3 +255,6 @@ select id from emp order by id limit 2 offset 100
 select x.id from dept d, lateral (select id from emp where id > d.id order by id limit 2) x order by 1
 select (select id from emp where id > d.id order by id limit 1) from dept d
 select id+1 from emp where id in (3,5,1) order by id limit 2
+select name from emp where id = 1 or 2 = id or id = 7 or id = null order by id
+select name from emp where (id = 1 or id = 3) and dept = 1
+select c from m where a = 1 and (b = 2 or b = 4)

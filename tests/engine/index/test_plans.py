@@ -29,11 +29,14 @@ def plan_lines(db: Database, sql: str) -> str:
         ("SELECT c FROM m WHERE a = 1 AND b > 2", "prefix", True),
         ("SELECT c FROM m WHERE a BETWEEN 1 AND 2", "prefix", True),
         ("SELECT c FROM m WHERE a > 1", "prefix", False),
+        ("SELECT c FROM m WHERE a BETWEEN 1 AND 1000000", "prefix", False),
+        ("SELECT name FROM emp WHERE id = 1 OR 2 = id OR id = 7", "keys", True),
+        ("SELECT name FROM emp WHERE id = 1 OR dept = 2", "scan", False),
         ("SELECT c FROM m WHERE b = 1", "scan", False),
         ("SELECT c FROM m WHERE a + 0 = 1 AND b = 2", "scan", False),
         ("SELECT c FROM m WHERE a = b", "scan", False),
         ("SELECT c FROM m WHERE a = random()::int AND b = 2", "scan", False),
-        ("SELECT c FROM m WHERE (a = 1 OR a = 2) AND b = 2", "scan", False),
+        ("SELECT c FROM m WHERE (a = 1 OR a = 2) AND b = 2", "keys", True),
     ],
 )
 def test_conjuncts_on_key_columns_choose_the_access(db: Database, sql: str, kind: str, small: bool) -> None:
