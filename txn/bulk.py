@@ -11,7 +11,6 @@ The parts belong to the transaction like intents: later statements of it read th
 from __future__ import annotations
 
 import asyncio
-from array import array
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import RowPlan, int64_array, table_rows, table_schema
+from txn.columns import RowPlan, table_rows, table_schema
 from txn.errors import DuplicateKey
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
@@ -93,8 +92,8 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
                 continue
             first = view.generation.take_row_ids(count)
             columns = [batch.column(name) for name in names]
-            columns.append(int64_array(array("q", range(first, first + count))))
-            columns.append(int64_array(array("q", bytes(8 * count))))
+            columns.append(_count_up(first, count))
+            columns.append(pa.repeat(pa.scalar(0, pa.int64()), count))
             table = pa.Table.from_arrays(columns, schema=schema)
             for definition in view.spec.indexes:
                 if definition.index in keys:
@@ -114,6 +113,12 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
         txn.undo_to(mark)
         raise
     return total
+
+
+def _count_up(first: int, count: int) -> Any:
+    """Return the int64 array first, first + 1, ... without holding the GIL."""
+    ones = pa.repeat(pa.scalar(1, pa.int64()), count)
+    return pc.cumulative_sum(ones, start=pa.scalar(first - 1, pa.int64()))
 
 
 def _in_arrow(spec: ShardSpec, definition: ShardIndex) -> bool:
@@ -189,7 +194,7 @@ async def _check_part(
     stored = (await part.file.read_arrow(definition.attnums)).select(names)
 
     def meet() -> Any:
-        numbered = stored.append_column("position", int64_array(array("q", range(stored.num_rows))))
+        numbered = stored.append_column("position", _count_up(0, stored.num_rows))
         return numbered.join(keys, keys=names, join_type="left semi", use_threads=False)
 
     met = await txn.core.offload(meet)

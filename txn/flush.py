@@ -56,8 +56,7 @@ class Flusher:
         self._task: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
-        self._stopping = False
-        self._total_due = False
+        self._ending = asyncio.Event()
         core.on_changed = self._changed
 
     def start(self) -> None:
@@ -66,7 +65,7 @@ class Flusher:
 
     async def stop(self) -> None:
         """Finish the running job and end."""
-        self._stopping = True
+        self._ending.set()
         self._wake.set()
         if self._task is not None:
             await self._task
@@ -96,7 +95,7 @@ class Flusher:
             self._wake.set()
 
     async def _run(self) -> None:
-        while not self._stopping:
+        while not self._ending.is_set():
             if not self._wanted:
                 self._idle.set()
                 try:
@@ -105,7 +104,7 @@ class Flusher:
                     self._look()
             self._wake.clear()
             self._idle.clear()
-            while self._wanted and not self._stopping:
+            while self._wanted and not self._ending.is_set():
                 shard = next(iter(self._wanted))
                 del self._wanted[shard]
                 try:
@@ -115,11 +114,18 @@ class Flusher:
                     _log.warning("flush of shard %d failed: %s", shard, error)
                     if self._core.log.committer.failed is not None:
                         return
-                    await asyncio.sleep(RETRY_S)
+                    await self._pause(RETRY_S)
             try:
                 await self._discard()
             except TxnError as error:
                 _log.warning("parts could not be deleted: %s", error)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, unless the end has come."""
+        try:
+            await asyncio.wait_for(self._ending.wait(), seconds)
+        except TimeoutError:
+            return
 
     def _look(self) -> None:
         """Once a second: memory of all shards, the log's length, parts worth merging, history."""

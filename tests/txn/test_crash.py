@@ -1,0 +1,139 @@
+"""A crash at any step of storage: what was acknowledged is there, the rest is there completely or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from tests.support.durable import run
+from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, tiny_limits
+from txn.errors import TxnError
+from txn.persist.memory import MemoryDisk
+from txn.store import ShardStore
+from txn.types import KeyRange
+
+State = dict[int, tuple[int, int, str]]
+
+
+async def work(
+    store: ShardStore, rng: random.Random, acknowledged: list[State], pending: list[State]
+) -> None:
+    """One client changes several rows per transaction; now and then it flushes."""
+    for number in range(40):
+        state = dict(acknowledged[-1])
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        for k in rng.sample(range(12), 3):
+            found = await now(txn.lookup(SHARD, BY_K, [(k,)], for_update=True))
+            row = (k, number, f"{number}.{k}")
+            if not found:
+                await now(txn.insert(SHARD, [row]))
+                state[k] = row
+            elif rng.random() < 0.3:
+                await now(txn.delete(SHARD, [found[0].row_id]))
+                del state[k]
+            else:
+                await now(txn.update(SHARD, [(found[0].row_id, row)]))
+                state[k] = row
+            txn.next_statement()
+        pending[:] = [state]
+        await now(txn.commit())
+        acknowledged.append(state)
+        pending.clear()
+        if rng.random() < 0.4:
+            await store.flush()
+
+
+async def content(store: ShardStore) -> list[Any]:
+    txn = store.begin(read_only=True)
+    by_range = [r.values for r in await now(txn.range(SHARD, BY_K, KeyRange()))]
+    assert sorted(v for _r, _b, v in snapshot_rows(await now(txn.snapshot(SHARD)))) == by_range
+    txn.rollback()
+    return by_range
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_acknowledged_commits_survive_and_others_are_atomic(seed: int) -> None:
+    rng = random.Random(seed)
+
+    async def go() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store)
+        acknowledged: list[State] = [{}]
+        for _life in range(3):
+            pending: list[State] = []
+            disk.crash_at_step = disk.steps + rng.randrange(1, 120)
+            try:
+                await work(store, rng, acknowledged, pending)
+            except TxnError:
+                assert disk.generation
+            disk.crash_at_step = None
+            disk.crash()
+            store.core.stop_vacuum()
+            await store._flusher.stop()
+            await store.core.log.close()
+            store = await open_memory_store(disk)
+            store.validate()
+            possible = [sorted(s.values()) for s in (acknowledged[-1], *pending)]
+            found = await content(store)
+            assert found in possible
+            acknowledged.append({r[0]: r for r in found})
+        await store.close()
+
+    with tiny_limits():
+        run(go)
+
+
+def test_no_space_fails_the_commit_and_the_server_goes_on() -> None:
+    async def go() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store, [(1, 1, "a")])
+        disk.capacity = disk.used()
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [(2, 2, "b" * 1000)]))
+        with pytest.raises(TxnError):
+            await now(txn.commit())
+        assert len(store.core.locks) == len(store.core.holds) == 0
+        assert await content(store) == [(1, 1, "a")]
+        with pytest.raises(TxnError):
+            await store.flush()
+        store.validate()
+        assert await content(store) == [(1, 1, "a")]
+        disk.capacity = None
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [(2, 2, "b")]))
+        await now(txn.commit())
+        await store.flush()
+        assert await content(store) == [(1, 1, "a"), (2, 2, "b")]
+        await store.close()
+
+    run(go)
+
+
+def test_a_commit_whose_waiter_is_cancelled_is_decided_all_the_same() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store)
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [(1, 1, "a")]))
+
+        async def commit() -> None:
+            await now(txn.commit())
+
+        task = asyncio.ensure_future(commit())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.sleep(0.05)
+        assert await content(store) == [(1, 1, "a")]
+        assert len(store.core.locks) == len(store.core.holds) == 0
+        await store.close()
+
+    run(go)
