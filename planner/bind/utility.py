@@ -353,6 +353,8 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
             raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
         return st.Comment(class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=0, text=node.text)
     if node.what == "column":
+        if len(node.name) < 2:
+            raise SqlError("42601", "column name must be qualified")
         relation = _named_relation(context, node.name[:-1], node.span)
         for column in relation.live:
             if column.name == node.name[-1]:
