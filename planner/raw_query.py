@@ -23,10 +23,11 @@ Raw: TypeAlias = dict[str, Any]
 
 # One token, good enough to find where it ends: the span an error message would blame.
 _TOKEN = re.compile(
-    r"""[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]* | "(?:[^"]|"")*" | '(?:[^']|'')*'
-    | -?\s*\.?\d[\w.]* | \$\d+ | ::|:=|=> | [-+*/<>=~!@#%^&|`?]+ | .""",
-    re.VERBOSE | re.DOTALL,
+    r"""\w[\w$]*(?:\.\d\w*)?|'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*"|\$\d+|\.\d\w*|::|:=|=>"""
+    r"""|[-+*/<>=~!@#%^&|`?]+|."""
 )
+_NEGATIVE = re.compile(r"-\s*[\w.]+")
+_ODD_NUMBER = re.compile(r"[-\s]*0[xXoObB]|.*_")
 
 _JSON_SYNTAX = {
     "JsonObjectConstructor": "JSON_OBJECT",
@@ -122,12 +123,15 @@ class RawReader:
     def _const(self, body: Raw) -> ast.Expression:
         span = self.span(body)
         if "ival" in body:
-            self._check_number(span)
-            return ast.Constant(kind="int", value=body["ival"].get("ival", 0), span=span)
+            value = body["ival"].get("ival", 0)
+            if span is not None and (span.end - span.start > 11 or not self._is_plain(span)):
+                span = self._number(span)
+            return ast.Constant(kind="int", value=value, span=span)
         if "sval" in body:
             return ast.Constant(kind="string", value=body["sval"].get("sval", ""), span=span)
         if "fval" in body:
-            self._check_number(span)
+            if span is not None:
+                span = self._number(span)
             return ast.Constant(kind="float", value=body["fval"]["fval"], span=span)
         if "boolval" in body:
             return ast.Constant(kind="bool", value=body["boolval"].get("boolval", False), span=span)
@@ -135,12 +139,19 @@ class RawReader:
             return ast.Constant(kind="bits", value=body["bsval"].get("bsval", ""), span=span)
         return ast.Constant(kind="null", value=None, span=span)
 
-    def _check_number(self, span: Span | None) -> None:
-        if span is None:
-            return
+    def _is_plain(self, span: Span) -> bool:
+        return self.text[span.start : span.end].isdecimal()
+
+    def _number(self, span: Span) -> Span:
+        """Return the span of a number, its sign included; a spelling newer than version 15 is 42601."""
+        if self.text[span.start] == "-":
+            match = _NEGATIVE.match(self.text, span.start)
+            if match:
+                span = Span(span.start, match.end())
         token = self.text[span.start : span.end]
-        if "_" in token or token.lstrip("- ")[:2].lower() in ("0x", "0o", "0b"):
+        if _ODD_NUMBER.match(token):
             raise SqlError("42601", f'trailing junk after numeric literal at or near "{token}"', span=span)
+        return span
 
     def _param(self, body: Raw) -> ast.Expression:
         return ast.ParamRef(number=body.get("number", 0), span=self.span(body))

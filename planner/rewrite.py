@@ -8,8 +8,9 @@ Trees are frozen, so a changed child means a new parent; unchanged parts are sha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -18,40 +19,58 @@ from planner.query import Aggregate, CteRange, Expr, QueryBase, Var
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=QueryBase)
 
-# Fields that never hold nodes.
-_PLAIN = frozenset(("type", "span", "name", "names", "value", "columns", "used", "alias"))
+# Annotations of fields that hold no nodes are built from these words alone.
+_PLAIN_WORDS = frozenset(
+    ("int", "str", "bool", "float", "object", "None", "tuple", "frozenset", "Literal", "SqlType", "Span",
+     "SubLinkKind", "JoinKind", "RangeColumn", "OutputColumn", "SortKey", "StatementClass", "Mapping")
+)  # fmt: skip
 
 
 @cache
 def _node_fields(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in _PLAIN)
+    """Return the fields of a node class that may hold nodes, by their annotations."""
+    found = []
+    for item in fields(kind):
+        annotation = re.sub(r"Literal\[[^\]]*\]", "", str(item.type))
+        if not set(re.findall(r"[A-Za-z_]\w*", annotation)) <= _PLAIN_WORDS:
+            found.append(item.name)
+    return tuple(found)
 
 
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
-    if type(value) is tuple:
-        if not value:
-            return value
-        items = [_map(item, change) for item in value]
-        for new, old in zip(items, value, strict=True):
-            if new is not old:
-                return tuple(items)
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return change(value)
-    return value
+def _map(items: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return ``items`` with every node in it changed; the same tuple if none was."""
+    made: list[Any] | None = None
+    for index, item in enumerate(items):
+        new = item
+        if type(item) is tuple:
+            new = _map(item, change)
+        elif hasattr(item, "__dataclass_fields__"):
+            new = change(item)
+        if new is not item:
+            if made is None:
+                made = list(items)
+            made[index] = new
+    return items if made is None else tuple(made)
 
 
 def replace_children(node: _T, change: Callable[[Any], Any]) -> _T:
     """Return ``node`` with ``change`` applied to its direct child nodes; ``node`` itself if none changed."""
-    updates = {}
+    updates: dict[str, Any] | None = None
     for name in _node_fields(cast(Any, type(node))):
         old = getattr(node, name)
-        if old is None or isinstance(old, int | str):
+        if old is None or old is False or old == ():
             continue
-        new = _map(old, change)
+        if type(old) is tuple:
+            new: Any = _map(old, change)
+        elif hasattr(old, "__dataclass_fields__"):
+            new = change(old)
+        else:
+            continue
         if new is not old:
+            if updates is None:
+                updates = {}
             updates[name] = new
-    return replace(node, **updates) if updates else node  # type: ignore[type-var]
+    return node if updates is None else replace(node, **updates)  # type: ignore[type-var]
 
 
 def shift_levels(expr: Expr, by: int) -> Expr:
