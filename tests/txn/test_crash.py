@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_acknowledged_commits_survive_and_others_are_atomic(seed: int) -> None:
             acknowledged.append({r[0]: r for r in found})
         await store.close()
 
-    with tiny_limits():
+    with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001):
         run(go)
 
 
