@@ -328,6 +328,8 @@ class _TextDecoder(_LineDecoder):
         """Split a line with backslashes."""
         delimiter, null = self.delimiter, self.null
         parts = line.split(delimiter)
+        if null == "\\N" and line.count("\\") == parts.count(null):
+            return [None if part == null else part for part in parts]
         fields: list[str | None] = []
         at = 0
         while at < len(parts):
@@ -479,6 +481,26 @@ class _CsvDecoder(_LineDecoder):
     def careful(self, line: str, number: int) -> list[str | None]:
         """Split a row with quotes."""
         delimiter, quote, escape = self.delimiter, self.quote, self.escape
+        if not self.forced:
+            # The common case: fields are quoted as a whole or not at all.
+            null = self.null
+            simple: list[str | None] = []
+            for part in line.split(delimiter):
+                if quote not in part:
+                    if escape in part:
+                        break
+                    simple.append(None if part == null else part)
+                elif (
+                    part.count(quote) == 2
+                    and part[0] == quote
+                    and part[-1] == quote
+                    and (escape == quote or escape not in part)
+                ):
+                    simple.append(part[1:-1])
+                else:
+                    break
+            else:
+                return simple
         fields: list[tuple[str, bool]] = []
         at, end = 0, len(line)
         while True:

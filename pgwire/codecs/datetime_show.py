@@ -10,8 +10,9 @@ With order DMY the day comes first in SQL and Postgres style. Years BC get the s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from pgwire.codecs.calendar import DAYS_SHORT, MONTHS_SHORT, civil_from_days, weekday
@@ -50,9 +51,10 @@ def show_timetz(value: tuple[int, int]) -> str:
     return show_time(value[0]) + show_offset(-value[1])
 
 
+@functools.lru_cache(maxsize=8192)
 def _iso_date(days: int) -> str:
     if _LOW_DAY < days < _HIGH_DAY:
-        return datetime.fromordinal(days + _ORDINAL_1970).isoformat()[:10]
+        return date.fromordinal(days + _ORDINAL_1970).isoformat()
     if days == DATE_INFINITY:
         return "infinity"
     if days == -DATE_INFINITY:
@@ -112,8 +114,8 @@ def _styled(us: int, settings: CodecSettings, zone_text: str) -> str:
     time = show_time(rest)
     if settings.date_style == "Postgres":
         name = MONTHS_SHORT[month - 1]
-        date = f"{day:02d} {name}" if settings.date_order == "DMY" else f"{name} {day:02d}"
-        return f"{DAYS_SHORT[weekday(days)]} {date} {time} {shown:04d}{zone_text}{suffix}"
+        shown_day = f"{day:02d} {name}" if settings.date_order == "DMY" else f"{name} {day:02d}"
+        return f"{DAYS_SHORT[weekday(days)]} {shown_day} {time} {shown:04d}{zone_text}{suffix}"
     if settings.date_style == "German":
         return f"{day:02d}.{month:02d}.{shown:04d} {time}{zone_text}{suffix}"
     first, second = (day, month) if settings.date_order == "DMY" else (month, day)

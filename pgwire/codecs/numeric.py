@@ -138,17 +138,12 @@ def _join(digits: tuple[int, ...]) -> int:
 
 def send(value: Decimal) -> bytes:
     """Return the base-10000 form."""
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
+    sign = value.is_signed()
+    if not value.is_finite():
         special = _NAN if value.is_nan() else (_NINF if sign else _PINF)
         return _HEADER.pack(0, 0, special, 0 if special == _NAN else 32)
-    scale = -exponent
-    whole = "".join(map(str, digits))
-    if scale < 0:
-        whole, scale = whole + "0" * -scale, 0
-    if len(whole) <= scale:
-        whole = whole.rjust(scale + 1, "0")
-    before, after = (whole[:-scale], whole[-scale:]) if scale else (whole, "")
+    before, _, after = show(value).lstrip("-").partition(".")
+    scale = len(after)
     before = before.rjust((len(before) + 3) // 4 * 4, "0")
     after = after.ljust((len(after) + 3) // 4 * 4, "0")
     text = before + after
@@ -161,5 +156,5 @@ def send(value: Decimal) -> bytes:
     while groups and not groups[-1]:
         groups.pop()
     if not groups:
-        weight = sign = 0
+        weight, sign = 0, False
     return struct.pack(f">hhHH{len(groups)}h", len(groups), weight, _NEGATIVE if sign else 0, scale, *groups)
