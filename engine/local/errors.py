@@ -11,7 +11,7 @@ import re
 import duckdb
 
 from planner.errors import SqlError
-from planner.lower.dialect import ERROR_MARK
+from planner.lower.dialect import ERROR_END, ERROR_MARK
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 _INTEGERS = {"INT8": "tinyint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
@@ -32,7 +32,7 @@ def to_sql_error(error: Exception) -> SqlError:
     text = str(error)
     marked = _MARKED.search(text)
     if marked is not None:
-        return SqlError(marked.group(1), marked.group(2).split("\n\nLINE ")[0].strip())
+        return SqlError(marked.group(1), _message(marked.group(2)))
     if isinstance(error, duckdb.InterruptException):
         return SqlError("57014", "canceling statement due to user request")
     if isinstance(error, duckdb.OutOfMemoryException):
@@ -48,6 +48,11 @@ def to_sql_error(error: Exception) -> SqlError:
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
         return SqlError("XX000", f"the local executor failed: {first}")
     return SqlError("0A000", f"the local executor cannot run this query: {first}")
+
+
+def _message(text: str) -> str:
+    """Cut what follows the message: the end mark with the witness, DuckDB's pointer into the SQL."""
+    return text.split(ERROR_END)[0].split("\n\nLINE ")[0].strip()
 
 
 def _out_of_range(text: str) -> SqlError:

@@ -40,6 +40,8 @@ def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int) -> Any:
         "SET GLOBAL default_null_order = 'nulls_last'",
         "SET GLOBAL preserve_insertion_order = false",
         f"SET GLOBAL allowed_directories = [{_quoted(blob_dir)}]",
+        # It lifts failing sub-expressions out of CASE branches that are not taken.
+        "SET GLOBAL disabled_optimizers = 'common_subexpressions'",
         "SET GLOBAL enable_external_access = false",
         "SET GLOBAL lock_configuration = true",
     ):

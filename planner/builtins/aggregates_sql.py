@@ -70,7 +70,7 @@ def _sum_in_parts(call: AggregateCall, node: Node) -> Node:
         u, s = b.field(v("v"), "u"), b.field(v("v"), "s")
         bad = b.or_(b.op("<", s, b.integer(0)), b.op(">", s, b.integer(36)))
         sign = b.case([(b.op("<", u, zero), b.integer(-1))], b.integer(1))
-        unit = b.case([(bad, d.error(*numeric.OVERFLOW))], numeric.pow10(d, s))
+        unit = b.case([(bad, d.error(*numeric.OVERFLOW, s))], numeric.pow10(d, s))
         return [("m", b.fn("abs", u), WIDE), ("s", s, small), ("n", sign, small), ("unit", unit, WIDE)]
 
     def split(v: Named) -> Parts:

@@ -36,22 +36,26 @@ def _arithmetic(symbol: str) -> SqlForm:
 
         def body(x: Node, y: Node) -> Node:
             made = b.op(symbol, x, y)
+            w = x if b.has_column(x) else y
             overflow = [d.is_infinite(made), _finite(d, x)]
             if not known and symbol != "/":
                 overflow.append(_finite(d, y))
-            arms = [(b.and_(*overflow), d.error(*OVERFLOW))]
+            arms = [(b.and_(*overflow), d.error(*OVERFLOW, w))]
             if symbol == "/":
                 if not known:
                     divisor = b.and_(b.op("=", y, zero), b.not_(d.is_nan(x)))
-                    arms.insert(0, (divisor, d.error(*ZERO_DIVIDE)))
+                    arms.insert(0, (divisor, d.error(*ZERO_DIVIDE, w)))
                 arms.append(
-                    (b.and_(b.op("=", made, zero), b.op("<>", x, zero), _finite(d, y)), d.error(*UNDERFLOW))
+                    (
+                        b.and_(b.op("=", made, zero), b.op("<>", x, zero), _finite(d, y)),
+                        d.error(*UNDERFLOW, w),
+                    )
                 )
             if symbol == "*":
                 arms.append(
                     (
                         b.and_(b.op("=", made, zero), b.op("<>", x, zero), b.op("<>", y, zero)),
-                        d.error(*UNDERFLOW),
+                        d.error(*UNDERFLOW, w),
                     )
                 )
             return b.case(arms, made)
@@ -100,7 +104,7 @@ def _narrow(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
             made,
         )
         nan = b.case([(d.is_nan(x), d.literal(math.nan, "float32"))], infinite)
-        return b.case([(overflow, d.error(*OVERFLOW)), (underflow, d.error(*UNDERFLOW))], nan)
+        return b.case([(overflow, d.error(*OVERFLOW, x)), (underflow, d.error(*UNDERFLOW, x))], nan)
 
     return d.repeat([args[0].node], body)
 
@@ -118,7 +122,7 @@ def _guarded(name: str, bad: Callable[[Dialect, Node], tuple[Node, str, str]]) -
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         def body(x: Node) -> Node:
             condition, sqlstate, message = bad(d, x)
-            return b.case([(condition, d.error(sqlstate, message))], b.fn(name, x))
+            return b.case([(condition, d.error(sqlstate, message, x))], b.fn(name, x))
 
         return d.repeat([args[0].node], body)
 
@@ -133,8 +137,8 @@ def _negative_root(d: Dialect, x: Node) -> tuple[Node, str, str]:
 def _log_arms(d: Dialect, x: Node) -> list[tuple[Node, Node]]:
     zero = d.literal(0.0, "float64")
     return [
-        (b.op("=", x, zero), d.error("2201E", "cannot take logarithm of zero")),
-        (b.op("<", x, zero), d.error("2201E", "cannot take logarithm of a negative number")),
+        (b.op("=", x, zero), d.error("2201E", "cannot take logarithm of zero", x)),
+        (b.op("<", x, zero), d.error("2201E", "cannot take logarithm of a negative number", x)),
     ]
 
 
@@ -150,8 +154,8 @@ def _exponential(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         made = b.fn("exp", x)
         return b.case(
             [
-                (b.and_(d.is_infinite(made), _finite(d, x)), d.error(*OVERFLOW)),
-                (b.and_(b.op("=", made, d.literal(0.0, "float64")), _finite(d, x)), d.error(*UNDERFLOW)),
+                (b.and_(d.is_infinite(made), _finite(d, x)), d.error(*OVERFLOW, x)),
+                (b.and_(b.op("=", made, d.literal(0.0, "float64")), _finite(d, x)), d.error(*UNDERFLOW, x)),
             ],
             made,
         )
@@ -181,10 +185,10 @@ def _power(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
                         "2201F", "a negative number raised to a non-integer power yields a complex result"
                     ),
                 ),
-                (b.and_(d.is_infinite(made), _finite(d, x), _finite(d, y)), d.error(*OVERFLOW)),
+                (b.and_(d.is_infinite(made), _finite(d, x), _finite(d, y)), d.error(*OVERFLOW, x)),
                 (
                     b.and_(b.op("=", made, zero), b.op("<>", x, zero), _finite(d, x), _finite(d, y)),
-                    d.error(*UNDERFLOW),
+                    d.error(*UNDERFLOW, x),
                 ),
             ],
             made,

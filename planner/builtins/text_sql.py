@@ -63,7 +63,7 @@ def _substring(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         return b.case(
             [
                 (b.or_(b.is_null(s), b.is_null(n)), b.null()),
-                (b.op("<", n, b.integer(0)), d.error("22011", "negative substring length not allowed")),
+                (b.op("<", n, b.integer(0)), d.error("22011", "negative substring length not allowed", n)),
             ],
             b.fn("substr", args[0].node, *integers),
         )

@@ -389,6 +389,11 @@ def with_(node: Node, items: Sequence[tuple[str, Sequence[str], Node, bool | Non
     return node
 
 
+def has_column(node: Node) -> bool:
+    """Return whether a tree depends on a column or lambda variable."""
+    return any(isinstance(n, exp.Column) for n in node.walk())
+
+
 def may_fail(node: Node) -> bool:
     """Return whether a tree holds an explicit error."""
     return any(isinstance(n, exp.Anonymous) and n.this in ("error", "raise_error") for n in node.walk())

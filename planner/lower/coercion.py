@@ -200,7 +200,7 @@ def _cut(d: Dialect, node: Node, length: int, name: str, explicit: bool) -> Node
         rest = b.fn("substr", x, b.integer(length + 1))
         excess = b.op("<>", b.fn("trim", rest), b.string(""))
         return b.case(
-            [(excess, d.error("22001", f"value too long for type {name}({length})"))],
+            [(excess, d.error("22001", f"value too long for type {name}({length})", x))],
             b.fn("substr", x, b.integer(1), b.integer(length)),
         )
 

@@ -22,6 +22,7 @@ Named: TypeAlias = Callable[[str], Node]
 
 # Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
 ERROR_MARK = "HF!"
+ERROR_END = "\x1f"
 
 
 class Dialect(ABC):
@@ -69,8 +70,12 @@ class Dialect(ABC):
     # -- expressions -----------------------------------------------------------------------------
 
     @abstractmethod
-    def error(self, sqlstate: str, message: str) -> Node:
-        """Return an expression that fails when evaluated."""
+    def error(self, sqlstate: str, message: str, witness: Node | None = None) -> Node:
+        """Return an expression that fails when evaluated.
+
+        ``witness`` is anything that depends on the row: with it DuckDB need not treat the expression as volatile,
+        which would keep it out of joins' conditions, window orders and decorrelated sub-selects.
+        """
 
     @abstractmethod
     def one(self, node: Node) -> Node:
@@ -133,8 +138,8 @@ class Dialect(ABC):
 
         return step(0)
 
-    def repeat(self, nodes: Sequence[Node], body: Callable[..., Node], limit: int = 24) -> Node:
-        """Like ``let``, but small expressions are repeated too: engines share them, and a variable costs more."""
+    def repeat(self, nodes: Sequence[Node], body: Callable[..., Node], limit: int = 10) -> Node:
+        """Like ``let``, but small expressions are repeated too: a variable costs more than computing them again."""
         if all(b.size(node, limit) < limit for node in nodes):
             return body(*nodes)
         return self.let(nodes, body)

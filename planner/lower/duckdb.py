@@ -16,7 +16,7 @@ from typing import Any
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import ERROR_MARK, Dialect
+from planner.lower.dialect import ERROR_END, ERROR_MARK, Dialect
 from planner.lower.numeric import unscaled_integer
 from planner.lower.value import (
     FLOATING,
@@ -101,7 +101,6 @@ class DuckDialect(Dialect):
         "float64": "DOUBLE",
         "numeric": "STRUCT(u DECIMAL(38, 0), s INTEGER)",
         "parts": "STRUCT(w DECIMAL(38, 0), h DECIMAL(38, 0), l DECIMAL(38, 0), s INTEGER)",
-        "key": "STRUCT(k INTEGER, m DECIMAL(38, 0))",
         "text": "VARCHAR",
         "bytes": "BLOB",
         "uuid": "BLOB",
@@ -123,9 +122,15 @@ class DuckDialect(Dialect):
         """Return the array type."""
         return f"{element}[]"
 
-    def error(self, sqlstate: str, message: str) -> Node:
-        """Return a failing expression."""
-        return b.fn("error", b.string(f"{ERROR_MARK}{sqlstate}:{message}"))
+    def error(self, sqlstate: str, message: str, witness: Node | None = None) -> Node:
+        """Fail by a cast of a text that no BOOLEAN reads; a constant one would be evaluated when planning."""
+        text = b.string(f"{ERROR_MARK}{sqlstate}:{message}")
+        if witness is None or not b.has_column(witness):
+            return b.fn("error", text)
+        return self._cast_error(b.fn("concat", text, b.string(ERROR_END), b.cast(witness, "VARCHAR")))
+
+    def _cast_error(self, text: Node) -> Node:
+        return b.case([(b.cast(text, "BOOLEAN"), b.null())])
 
     def one(self, node: Node) -> Node:
         """Return a list of one."""
@@ -240,7 +245,8 @@ class DuckDialect(Dialect):
 
     def failing(self, sqlstate: str, message: Node) -> Node:
         """error()."""
-        return b.fn("error", b.fn("concat", b.string(f"{ERROR_MARK}{sqlstate}:"), message))
+        text = b.fn("concat", b.string(f"{ERROR_MARK}{sqlstate}:"), message, b.string(ERROR_END))
+        return self._cast_error(text) if b.has_column(message) else b.fn("error", text)
 
     def add_days(self, node: Node, days: Node) -> Node:
         """Date plus integer."""
@@ -264,12 +270,12 @@ class DuckDialect(Dialect):
         if name in ("year", "decade", "century", "millennium", "isoyear"):
             return self.repeat([node], lambda x: self._year_part(name, x, infinite))
         made = b.fn(field, node)
-        missing = b.case([(b.is_null(node, True), self.error(*infinite))])
+        missing = b.case([(b.is_null(node, True), self.error(*infinite, node))])
         return b.fn("coalesce", made, missing)
 
     def _year_part(self, name: str, x: Node, infinite: tuple[str, str]) -> Node:
         made = b.fn(name, x)
-        missing = b.case([(b.is_null(x, True), self.error(*infinite))])
+        missing = b.case([(b.is_null(x, True), self.error(*infinite, x))])
         if name in ("year", "isoyear"):
             made = b.case([(b.op("<=", made, b.integer(0)), b.op("-", made, b.integer(1)))], made)
         elif name == "decade":

@@ -107,7 +107,7 @@ def shift_up(d: Dialect, unscaled: Node, places: Node) -> Node:
         [
             (b.op("=", places, b.integer(0)), unscaled),
             (b.op("=", unscaled, b.integer(0)), unscaled),
-            (b.op(">", places, b.integer(37)), d.error(*OVERFLOW)),
+            (b.op(">", places, b.integer(37)), d.error(*OVERFLOW, unscaled)),
         ],
         b.cast(b.op("*", unscaled, pow10(d, places)), UNSCALED),
     )
@@ -161,7 +161,10 @@ def _finite(d: Dialect, structs: Sequence[Node], result: Node) -> Node:
     return b.case(
         [
             (b.or_(*(b.is_null(s) for s in structs)), b.null()),
-            (b.or_(*(b.op("<", b.field(s, "s"), b.integer(0)) for s in structs)), d.error(*OVERFLOW)),
+            (
+                b.or_(*(b.op("<", b.field(s, "s"), b.integer(0)) for s in structs)),
+                d.error(*OVERFLOW, b.field(structs[0], "s")),
+            ),
         ],
         result,
     )
@@ -268,7 +271,10 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
         (lu, ls), (ru, rs) = get_left(v), get_right(v)
         special = b.or_(b.op("<", ls, zero), b.op("<", rs, zero))
         divisor = b.case(
-            [(special, d.error(*OVERFLOW)), (b.op("=", ru, zero), d.error("22012", "division by zero"))],
+            [
+                (special, d.error(*OVERFLOW, ls)),
+                (b.op("=", ru, zero), d.error("22012", "division by zero", ru)),
+            ],
             b.fn("abs", ru),
         )
         negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
@@ -327,7 +333,7 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
         rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
         signed = b.case([(v("n"), b.neg(rounded))], rounded)
         return b.case(
-            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW))],
+            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW, v("p")))],
             _make(d, signed, v("s")),
         )
 
@@ -367,33 +373,50 @@ def _division_scale(d: Dialect, v: Named) -> Node:
 
 
 def key(d: Dialect, value: Val) -> Node:
-    """Return a struct that orders and equals as the numbers do: NaN above Infinity, 1.0 equal to 1."""
+    """Return a text that orders and equals as the numbers do: NaN above Infinity, 1.0 equal to 1.
 
-    def body(p: Node) -> Node:
-        u, s = b.field(p, "u"), b.field(p, "s")
+    A letter for sign and kind, the decimal exponent in four digits, 38 digits; both complemented below zero.
+    """
 
-        def finite(digits: Node) -> Node:
-            exponent = b.op("+", b.op("-", digits, s), b.integer(1000))
-            # 38 digits at most by construction: no check, for window orders must not hold what may fail
-            mantissa = b.cast(b.op("*", u, pow10(d, b.op("-", b.integer(38), digits))), UNSCALED)
-            rank = b.case([(b.op("<", u, b.integer(0)), b.neg(exponent))], exponent)
-            return d.struct(d.types["key"], ("k", rank), ("m", mantissa))
+    def opened(v: Named) -> Parts:
+        magnitude = b.fn("abs", b.field(v("v"), "u"))
+        return [
+            ("u", b.field(v("v"), "u"), UNSCALED), ("s", b.field(v("v"), "s"), d.types["int32"]),
+            ("t", d.to_text(magnitude), d.types["text"]),
+        ]  # fmt: skip
 
-        def special(rank: int) -> Node:
-            return d.struct(d.types["key"], ("k", b.integer(rank)), ("m", b.integer(0)))
+    def digits(text: Node, width: int) -> Node:
+        return b.fn("lpad", text, b.integer(width), b.string("0"))
 
+    def last(v: Named) -> Node:
+        exponent = b.op("+", b.op("-", d.length(v("t")), v("s")), b.integer(1000))
+        mantissa = b.fn("rpad", v("t"), b.integer(38), b.string("0"))
+        complement = b.op("-", b.cast(b.string("9" * 38), UNSCALED), b.cast(mantissa, UNSCALED))
+        below = b.op("-", b.integer(9999), exponent)
         return b.case(
             [
-                (b.is_null(p), b.null()),
-                (b.op("=", s, b.integer(NAN_SCALE)), special(9999)),
-                (b.op("=", s, b.integer(INFINITY_SCALE)), special(9000)),
-                (b.op("=", s, b.integer(MINUS_INFINITY_SCALE)), special(-9000)),
-                (b.op("=", u, b.integer(0)), special(0)),
+                (b.op("=", v("s"), b.integer(NAN_SCALE)), b.string("e")),
+                (b.op("=", v("s"), b.integer(INFINITY_SCALE)), b.string("d")),
+                (b.op("=", v("s"), b.integer(MINUS_INFINITY_SCALE)), b.string("0")),
+                (b.op("=", v("u"), b.integer(0)), b.string("b")),
+                (
+                    b.op("<", v("u"), b.integer(0)),
+                    b.fn(
+                        "concat",
+                        b.string("a"),
+                        digits(d.to_text(below), 4),
+                        digits(d.to_text(complement), 38),
+                    ),
+                ),
+                (
+                    b.op(">", v("u"), b.integer(0)),
+                    b.fn("concat", b.string("c"), digits(d.to_text(exponent), 4), mantissa),
+                ),
             ],
-            d.let([_digits(d, b.fn("abs", u))], finite),
+            b.cast(b.null(), d.types["text"]),
         )
 
-    return d.let([to_floating(d, value)], body)
+    return d.chain([("v", to_floating(d, value), d.types["numeric"])], [opened], last)
 
 
 def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
