@@ -25,16 +25,32 @@ from __future__ import annotations
 import functools
 import linecache
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
-from pgwire.codecs.system import RecordValue
 from planner.builtins import load
 from planner.builtins.reg import REG_TYPES
 from planner.builtins.registry import Builtin
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
+from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
 from planner.evaluate_inline import HELPERS, inline_templates, simple_equality
+from planner.evaluate_runtime import (
+    ABSENT,
+    all_array,
+    any_array,
+    any_equal,
+    array_item,
+    array_slice,
+    flat,
+    greatest,
+    least,
+    map_array,
+    nested_array,
+    record_maker,
+    row_not_null,
+    row_null,
+)
 from planner.facts import ANY, INT4, OID, RECORD, facts
 from planner.query import (
     ArrayCoerce,
@@ -68,115 +84,14 @@ from planner.query import (
 from planner.rewrite import shift_levels
 from planner.walk import children
 
-Row: TypeAlias = tuple[Any, ...]
+__all__ = [
+    "EMPTY_LAYOUT", "Env", "Layout", "Row", "RowFunction", "Shared", "Suspend", "compile_expr", "compile_filter",
+    "compile_map", "compile_operator", "compile_predicate", "compile_row", "evaluate_constant", "flat", "record_maker",
+    "walk",
+]  # fmt: skip
 
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
-
-
-class Suspend(Exception):
-    """Raised inside an expression that must wait: the executor waits, then evaluates the batch again.
-
-    ``kind`` is ``"sleep"`` (``argument`` seconds) or ``"load"`` (``argument`` is the executor's own request).
-    Values of volatile functions are replayed from ``Shared.log`` so that evaluating again changes nothing.
-    """
-
-    def __init__(self, kind: str, argument: Any) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.argument = argument
-
-
-class Shared:
-    """What all envs of one execution share: the replay log of volatile functions."""
-
-    __slots__ = ("cursor", "log")
-
-    def __init__(self) -> None:
-        self.log: list[Any] = []
-        self.cursor = 0
-
-    def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a volatile function once per position: evaluating again after Suspend gives the same value."""
-        if self.cursor < len(self.log):
-            value = self.log[self.cursor]
-        else:
-            value = function(*args)
-            self.log.append(value)
-        self.cursor += 1
-        return value
-
-    def restart(self) -> None:
-        """Begin the batch again."""
-        self.cursor = 0
-
-    def finish(self) -> None:
-        """The batch is done: forget its values."""
-        if self.log:
-            self.log.clear()
-        self.cursor = 0
-
-
-class Env:
-    """What stays the same while rows of one query level are looked at.
-
-    Attributes:
-        params: values of ``$1`` ...; the session-stable values follow the client's.
-        session: the session, for functions that ask for it.
-        row: the row of the query one level out (its layout is ``Layout.outer``).
-        parent: the env of that query.
-        shared: state of the whole execution; the executor may subclass it.
-    """
-
-    __slots__ = ("cache", "ctes", "params", "parent", "row", "session", "shared")
-
-    def __init__(
-        self,
-        params: Sequence[Any] = (),
-        session: EvalSession | None = None,
-        row: Row = (),
-        parent: Env | None = None,
-        shared: Shared | None = None,
-    ) -> None:
-        self.params = params
-        self.session = session
-        self.row = row
-        self.parent = parent
-        self.shared: Any = shared
-        self.ctes: dict[str, Any] | None = None  # the executor's: rows of this level's WITH items
-        self.cache: dict[int, Any] | None = None  # the executor's: sub-selects that do not depend on the row
-
-    def child(self, row: Row) -> Env:
-        """Return the env of a query one level further in, evaluated for ``row`` of this one."""
-        return Env(self.params, self.session, row, self, self.shared)
-
-
-Subplanner: TypeAlias = "Callable[[SubLink, Layout], Callable[[Row, Env], Any]]"
-
-
-@dataclass(slots=True, eq=False)
-class Layout:
-    """Where values stand in a row: ``columns`` by (range, attnum), ``exprs`` by expression.
-
-    ``outer`` is the layout of ``Env.row``. ``subplan`` compiles a sub-select; without it they are 0A000.
-    """
-
-    columns: dict[tuple[int, int], int] = field(default_factory=dict)
-    exprs: dict[Expr, int] = field(default_factory=dict)
-    outer: Layout | None = None
-    subplan: Subplanner | None = None
-
-
-EMPTY_LAYOUT = Layout()
-
-
-class RowFunction(Protocol):
-    """A compiled expression; ``may_suspend`` tells that it can raise Suspend."""
-
-    may_suspend: bool
-
-    def __call__(self, r: Any, e: Env) -> Any:
-        """Evaluate for a row (or, for batch functions, for a list of rows)."""
 
 
 _Compile = TypeVar("_Compile", bound=Callable[..., RowFunction])
@@ -799,162 +714,3 @@ def constant_elements(expr: Expr) -> tuple[Any, ...] | None:
     if isinstance(expr, ArrayExpr) and not expr.nested and all(isinstance(x, Const) for x in expr.elements):
         return tuple(cast("Const", x).value for x in expr.elements)
     return None
-
-
-# --- helpers of generated code ------------------------------------------------------------------
-
-
-class _Absent:
-    """An absent slice bound."""
-
-
-ABSENT = _Absent()
-
-
-def flat(array: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the elements of an array of any dimension, in storage order."""
-    if array and type(array[0]) is tuple:
-        return tuple(x for part in array for x in flat(part))
-    return array
-
-
-def map_array(element: RowFunction, array: tuple[Any, ...], e: Env) -> tuple[Any, ...]:
-    """Apply an element cast, keeping the dimensions."""
-    return tuple(map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in array)
-
-
-def nested_array(parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Build ARRAY[array, ...]: sub-arrays must have equal dimensions (2202E)."""
-    present = [p for p in parts if p]
-    if not present:
-        return ()
-    if len(present) != len(parts) or len({_dims(p) for p in present}) != 1:
-        raise SqlError(
-            "2202E", "multidimensional arrays must have array expressions with matching dimensions"
-        )
-    return parts
-
-
-def _dims(array: Any) -> tuple[int, ...]:
-    if type(array) is not tuple:
-        return ()
-    return (len(array), *(_dims(array[0]) if array else ()))
-
-
-def record_maker(types: tuple[int, ...], names: tuple[str, ...]) -> Callable[[Row], RecordValue]:
-    """Return the function from values to a record with these column types and names."""
-
-    def make(values: Row) -> RecordValue:
-        return RecordValue(values, types, names)
-
-    return make
-
-
-def row_null(value: Any) -> bool:
-    """``row IS NULL``: every field is."""
-    return value is None or all(x is None for x in value)
-
-
-def row_not_null(value: Any) -> bool:
-    """``row IS NOT NULL``: every field is not."""
-    return value is not None and all(x is not None for x in value)
-
-
-def any_equal(scalar: Any, array: tuple[Any, ...]) -> bool | None:
-    """``scalar = ANY (array)`` for values that Python compares as SQL does."""
-    if array and type(array[0]) is tuple:
-        array = flat(array)
-    if scalar is None:
-        return None if array else False
-    if scalar in array:
-        return True
-    return None if None in array else False
-
-
-def any_array(
-    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
-) -> bool | None:
-    """``scalar op ANY (array)``."""
-    if array is None:
-        return None
-    result: bool | None = False
-    for item in flat(array):
-        got = function(scalar, item, e)
-        if got is True:
-            return True
-        if got is None:
-            result = None
-    return result
-
-
-def all_array(
-    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
-) -> bool | None:
-    """``scalar op ALL (array)``."""
-    if array is None:
-        return None
-    result: bool | None = True
-    for item in flat(array):
-        got = function(scalar, item, e)
-        if got is False:
-            return False
-        if got is None:
-            result = None
-    return result
-
-
-def greatest(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
-    """GREATEST: the largest value that is not NULL."""
-    best = None
-    for value in values:
-        if value is not None and (best is None or less(best, value, e)):
-            best = value
-    return best
-
-
-def least(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
-    """LEAST: the smallest value that is not NULL."""
-    best = None
-    for value in values:
-        if value is not None and (best is None or less(value, best, e)):
-            best = value
-    return best
-
-
-def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
-    """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript."""
-    for _, index in indexes:
-        if array is None or index is None or type(array) is not tuple:
-            return None
-        index -= base
-        if not 0 <= index < len(array):
-            return None
-        array = array[index]
-    return None if type(array) is tuple else array
-
-
-def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
-    """Return a slice; a plain subscript n among slices means 1:n. Bounds are cut to the array's."""
-    if array is None:
-        return None
-    cut: list[tuple[int, int]] = []
-    for low, high in indexes:
-        if low is None or high is None:
-            return None
-        start = base if low is ABSENT else low
-        cut.append((max(start - base, 0), (1 << 31) if high is ABSENT else high - base + 1))
-    return _slice(array, cut)
-
-
-def _slice(array: Any, cut: list[tuple[int, int]]) -> Any:
-    if not cut:
-        return array
-    if array and type(array[0]) is not tuple and len(cut) > 1:
-        return ()
-    low, high = cut[0]
-    part = array[low : max(high, low)]
-    if len(cut) > 1:
-        part = tuple(_slice(x, cut[1:]) for x in part)
-        if any(x == () for x in part):
-            return ()
-    return part

@@ -15,7 +15,7 @@ from typing import Any
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate
 from planner.builtins import load
-from planner.builtins.aggregates import HYPOTHETICAL
+from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.registry import AggregateBuiltin
 from planner.errors import not_supported

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.builtins import floating, numeric
-from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.compare import sort_key
 from planner.builtins.integer import check8
 from planner.builtins.registry import REGISTRY, AggregateState
 from planner.builtins.session import EvalSession
@@ -498,147 +498,21 @@ class IntervalSum:
         if self.total is None:
             self.total = value
         else:
-            self.total = _function("interval_pl(interval,interval)")(self.total, value)
+            self.total = python_form("interval_pl(interval,interval)")(self.total, value)
 
     def result(self) -> Any:
         """Return the sum or its n-th part."""
         if self.total is None or not self.average:
             return self.total
-        return _function("interval_div(interval,float8)")(self.total, float(self.n))
+        return python_form("interval_div(interval,float8)")(self.total, float(self.n))
 
 
-def _function(signature: str) -> Callable[..., Any]:
+def python_form(signature: str) -> Callable[..., Any]:
+    """Return the Python form of a function; 0A000 if it has none."""
     row = REGISTRY.functions[facts().proc_by_signature[signature]]
     if row.python is None:
         raise SqlError("0A000", f"{signature} is not supported")
     return row.python
-
-
-# --- ordered sets -------------------------------------------------------------------------------
-
-
-def _fraction(p: float) -> float:
-    if p != p or not 0 <= p <= 1:
-        raise SqlError("22003", f"percentile value {p:g} is not between 0 and 1")
-    return p
-
-
-def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    if value and type(value[0]) is tuple:
-        return tuple(x for part in value for x in _flat(part))
-    return value
-
-
-def _map_nested(function: Callable[[Any], Any], value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple(_map_nested(function, x) for x in value)
-    return None if value is None else function(value)
-
-
-class Percentile:
-    """percentile_cont and percentile_disc, for one fraction or an array of them."""
-
-    __slots__ = ("continuous", "direct", "interval", "items")
-
-    def __init__(self, continuous: bool, direct: tuple[Any, ...], interval: bool = False) -> None:
-        self.continuous = continuous
-        self.interval = interval
-        self.direct = direct[0]
-        if self.direct is not None:
-            for p in _flat(self.direct) if type(self.direct) is tuple else (self.direct,):
-                if p is not None:
-                    _fraction(p)
-        self.items: list[Any] = []
-
-    def step(self, value: Any) -> None:
-        """Take the next value in order."""
-        self.items.append(value)
-
-    def result(self) -> Any:
-        """Return the value at the fraction; NULL for no rows or a NULL fraction."""
-        if not self.items or self.direct is None:
-            return None
-        pick = self._continuous if self.continuous else self._discrete
-        return _map_nested(pick, self.direct) if type(self.direct) is tuple else pick(self.direct)
-
-    def _discrete(self, p: float) -> Any:
-        return self.items[max(math.ceil(p * len(self.items)) - 1, 0)]
-
-    def _continuous(self, p: float) -> Any:
-        position = p * (len(self.items) - 1)
-        low, high = math.floor(position), math.ceil(position)
-        a, b = self.items[low], self.items[high]
-        if low == high:
-            return a
-        share = position - low
-        if self.interval:
-            difference = _function("interval_mi(interval,interval)")(b, a)
-            part = _function("interval_mul(interval,float8)")(difference, share)
-            return _function("interval_pl(interval,interval)")(a, part)
-        return a + share * (b - a)
-
-
-class Mode:
-    """SQL's ``mode``: the most frequent value, the first in order among equals."""
-
-    __slots__ = ("best", "best_count", "count", "key", "last", "value")
-
-    def __init__(self, types: tuple[int, ...], direct: tuple[Any, ...] = ()) -> None:
-        self.key = hash_key(types[0])
-        self.last: Any = None
-        self.value: Any = None
-        self.best: Any = None
-        self.count = self.best_count = 0
-
-    def step(self, value: Any) -> None:
-        """Take the next value in order."""
-        key = value if self.key is None else self.key(value)
-        if self.count and key == self.last:
-            self.count += 1
-        else:
-            self.last, self.value, self.count = key, value, 1
-        if self.count > self.best_count:
-            self.best, self.best_count = self.value, self.count
-
-    def result(self) -> Any:
-        """Return it; NULL for no rows."""
-        return self.best
-
-
-class Hypothetical:
-    """rank, dense_rank, percent_rank, cume_dist of a row that is not there.
-
-    Stepped with -1, 0, 1: how each row of the group compares with the hypothetical one, and with whether the row
-    equals the one before it.
-    """
-
-    __slots__ = ("before", "distinct", "kind", "n", "same")
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.n = self.before = self.same = self.distinct = 0
-
-    def step(self, order: int, repeated: bool) -> None:
-        """Take the next row in order."""
-        self.n += 1
-        if order < 0:
-            self.before += 1
-            self.distinct += not repeated
-        elif order == 0:
-            self.same += 1
-
-    def result(self) -> Any:
-        """Return the statistic."""
-        if self.kind == "rank":
-            return self.before + 1
-        if self.kind == "dense_rank":
-            return self.distinct + 1
-        if self.kind == "percent_rank":
-            return self.before / self.n if self.n else 0.0
-        return (self.before + self.same + 1) / (self.n + 1)
-
-
-HYPOTHETICAL = ("rank", "dense_rank", "percent_rank", "cume_dist")
 
 
 def _register() -> None:
@@ -709,13 +583,6 @@ def _register() -> None:
         register(f"{prefix}_object_agg(any,any)", object_agg, **options)
     register("sum(interval)", lambda: IntervalSum(False))
     register("avg(interval)", lambda: IntervalSum(True))
-    for array in ("float8", "_float8"):
-        register(f"percentile_cont({array},float8)", lambda direct: Percentile(True, direct))
-        register(f"percentile_cont({array},interval)", lambda direct: Percentile(True, direct, True))
-        register(f"percentile_disc({array},anyelement)", lambda direct: Percentile(False, direct))
-    register("mode(anyelement)", Mode, needs_types=True)
-    for kind in HYPOTHETICAL:
-        register(f"{kind}(any)", lambda kind=kind: Hypothetical(kind), skip_nulls=False)
 
 
 _register()

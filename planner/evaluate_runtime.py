@@ -1,0 +1,166 @@
+"""Helpers that generated expressions call: arrays, rows, quantified comparisons, GREATEST and LEAST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pgwire.codecs.system import RecordValue
+from planner.errors import SqlError
+from planner.evaluate_env import Env, Row, RowFunction
+
+
+class _Absent:
+    """An absent slice bound."""
+
+
+ABSENT = _Absent()
+
+
+def flat(array: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the elements of an array of any dimension, in storage order."""
+    if array and type(array[0]) is tuple:
+        return tuple(x for part in array for x in flat(part))
+    return array
+
+
+def map_array(element: RowFunction, array: tuple[Any, ...], e: Env) -> tuple[Any, ...]:
+    """Apply an element cast, keeping the dimensions."""
+    return tuple(map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in array)
+
+
+def nested_array(parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Build ARRAY[array, ...]: sub-arrays must have equal dimensions (2202E)."""
+    present = [p for p in parts if p]
+    if not present:
+        return ()
+    if len(present) != len(parts) or len({_dims(p) for p in present}) != 1:
+        raise SqlError(
+            "2202E", "multidimensional arrays must have array expressions with matching dimensions"
+        )
+    return parts
+
+
+def _dims(array: Any) -> tuple[int, ...]:
+    if type(array) is not tuple:
+        return ()
+    return (len(array), *(_dims(array[0]) if array else ()))
+
+
+def record_maker(types: tuple[int, ...], names: tuple[str, ...]) -> Callable[[Row], RecordValue]:
+    """Return the function from values to a record with these column types and names."""
+
+    def make(values: Row) -> RecordValue:
+        return RecordValue(values, types, names)
+
+    return make
+
+
+def row_null(value: Any) -> bool:
+    """``row IS NULL``: every field is."""
+    return value is None or all(x is None for x in value)
+
+
+def row_not_null(value: Any) -> bool:
+    """``row IS NOT NULL``: every field is not."""
+    return value is not None and all(x is not None for x in value)
+
+
+def any_equal(scalar: Any, array: tuple[Any, ...]) -> bool | None:
+    """``scalar = ANY (array)`` for values that Python compares as SQL does."""
+    if array and type(array[0]) is tuple:
+        array = flat(array)
+    if scalar is None:
+        return None if array else False
+    if scalar in array:
+        return True
+    return None if None in array else False
+
+
+def any_array(
+    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+) -> bool | None:
+    """``scalar op ANY (array)``."""
+    if array is None:
+        return None
+    result: bool | None = False
+    for item in flat(array):
+        got = function(scalar, item, e)
+        if got is True:
+            return True
+        if got is None:
+            result = None
+    return result
+
+
+def all_array(
+    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+) -> bool | None:
+    """``scalar op ALL (array)``."""
+    if array is None:
+        return None
+    result: bool | None = True
+    for item in flat(array):
+        got = function(scalar, item, e)
+        if got is False:
+            return False
+        if got is None:
+            result = None
+    return result
+
+
+def greatest(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
+    """GREATEST: the largest value that is not NULL."""
+    best = None
+    for value in values:
+        if value is not None and (best is None or less(best, value, e)):
+            best = value
+    return best
+
+
+def least(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env) -> Any:
+    """LEAST: the smallest value that is not NULL."""
+    best = None
+    for value in values:
+        if value is not None and (best is None or less(value, best, e)):
+            best = value
+    return best
+
+
+def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+    """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript."""
+    for _, index in indexes:
+        if array is None or index is None or type(array) is not tuple:
+            return None
+        index -= base
+        if not 0 <= index < len(array):
+            return None
+        array = array[index]
+    return None if type(array) is tuple else array
+
+
+def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+    """Return a slice; a plain subscript n among slices means 1:n. Bounds are cut to the array's."""
+    if array is None:
+        return None
+    cut: list[tuple[int, int]] = []
+    for low, high in indexes:
+        if low is None or high is None:
+            return None
+        start = base if low is ABSENT else low
+        cut.append((max(start - base, 0), (1 << 31) if high is ABSENT else high - base + 1))
+    return _slice(array, cut)
+
+
+def _slice(array: Any, cut: list[tuple[int, int]]) -> Any:
+    if not cut:
+        return array
+    if array and type(array[0]) is not tuple and len(cut) > 1:
+        return ()
+    low, high = cut[0]
+    part = array[low : max(high, low)]
+    if len(cut) > 1:
+        part = tuple(_slice(x, cut[1:]) for x in part)
+        if any(x == () for x in part):
+            return ()
+    return part
