@@ -481,7 +481,7 @@ class _CsvDecoder(_LineDecoder):
     def careful(self, line: str, number: int) -> list[str | None]:
         """Split a row with quotes."""
         delimiter, quote, escape = self.delimiter, self.quote, self.escape
-        if not self.forced:
+        if not self.forced and "\r" not in line and "\n" not in line:
             # The common case: fields are quoted as a whole or not at all.
             null = self.null
             simple: list[str | None] = []
