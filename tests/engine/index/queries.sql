@@ -258,3 +258,80 @@ select id+1 from emp where id in (3,5,1) order by id limit 2
 select name from emp where id = 1 or 2 = id or id = 7 or id = null order by id
 select name from emp where (id = 1 or id = 3) and dept = 1
 select c from m where a = 1 and (b = 2 or b = 4)
+select x, y from (select 1 x) a, lateral (select x+1 y) b, lateral (select y from (select 1) z where x=1) c(q)
+select * from emp e left join (dept d join m on m.a=d.id) on d.id=e.dept and m.b=1 order by e.id, m.b
+select * from (emp e left join dept d on d.id=e.dept) left join m on m.a=d.id and m.b=e.id order by e.id
+select e.id, d.title from emp e left join dept d on d.id=e.dept where d.title is null order by 1
+select e.id, g from emp e left join lateral generate_series(1, e.dept) g on g>1 order by 1,2
+select e.id, s.c from emp e left join lateral (select count(*) c from m where m.a=e.dept) s on true order by 1
+select * from dept d left join (select dept, count(*) n from emp group by dept) c on c.dept = d.id order by d.id
+select * from dept d right join lateral (select 1) x on true order by 1
+select d.id, (select count(*) from (select * from emp e where e.dept=d.id union all select * from emp e2 where e2.id=d.id) u) from dept d order by 1
+select id, (with q as (select dept from emp x where x.id=e.id) select count(*) from emp y, q where y.dept=q.dept) from emp e order by 1
+select (select max(n) from (with recursive t(n) as (select e.id union all select n+1 from t where n<5) select n from t) z) from emp e order by e.id
+with recursive a as (select 1 x), b(n) as (select x from a union all select n+1 from b where n<3) select * from b order by 1
+with recursive t(n) as (select 1 union all select n+1 from t where n<10) select sum(n) from t
+with recursive t(n) as ((select 1) union (select n%3+1 from t)) select * from t order by n
+with x as (select id from emp), y as (select id from x where id>3) select count(*) from x where id in (select id from y)
+select * from (with a as (select 1 v) select v from a) s, (with a as (select 2 v) select v from a) t
+select count(*) from (select 1 from emp limit 3) x
+select * from (select id from emp order by id desc limit 3) x order by id
+select * from (values (1),(2)) v(a) where a = (select min(a) from (values (2),(3)) w(a))
+select dept, array_agg(id order by salary desc, id) from emp group by dept order by dept
+select json_agg(x order by x desc) from generate_series(1,3) x
+select sum(distinct a), count(distinct a), avg(distinct a) from m
+select string_agg(c, ',' order by b desc, a) from m where a<2
+select (select string_agg(t.c, ',') from (select c from m where m.a=d.id order by b) t) from dept d order by d.id
+select a, sum(b) filter (where b>2) from m group by a having bool_or(b>4) order by a
+select grouping(a), grouping(b), a, b, sum(1) from m where a<2 and b<2 group by rollup(a,b) order by a,b
+select a, rank() over (order by count(*) desc) from m group by a order by a
+select a, sum(b), sum(sum(b)) over () from m group by a order by a
+select distinct a, count(*) over (partition by a) from m order by 1
+select a, b, first_value(b) over (partition by a order by b desc), last_value(b) over (partition by a order by b) from m where a<2 order by 1,2
+select a, b, sum(b) over (partition by a order by b rows between 1 following and 2 following) from m where a=1 order by b
+select a, row_number() over () from m where a=1 order by 2
+select count(*), count(*) over () from m group by a
+select unnest(array[1,2,3]) + 1 order by 1
+select unnest(array[[1,2],[3,4]]), unnest(array['a'])
+select generate_series(1,3) as g, count(*) from emp group by g order by g
+select id, generate_series(id, 2) from emp where id<4 order by 1,2
+select distinct generate_series(1,2) % 2 from emp order by 1
+select generate_series(1,3) limit 2
+select * from generate_series('2020-01-01'::timestamp, '2020-01-03', '1 day')
+select * from jsonb_each('{"a":1,"b":2}'), jsonb_array_elements('[1,2]') x
+select * from regexp_split_to_table('a,b', ',') with ordinality
+select a.* from unnest(array[1,2]) a
+select t.* from unnest('{1,2}'::int[], '{x,y,z}'::text[]) t
+select k from nums where arr @> array[1] order by 1
+select k, arr[1], array_length(arr,1), cardinality(arr) from nums order by k
+select 1 = any(arr), 1 = all(arr) from nums order by k
+select k from nums where k = any(select id from emp) order by 1
+select i2, bo from nums where bo order by k
+select k from nums where not bo order by 1
+select k from nums where bo is not true order by 1
+select interval '1 day' > interval '23:00', date '2020-01-31' + interval '1 month', now() is not null
+select extract(year from hired), count(*) from emp group by 1 order by 1
+select date_trunc('month', hired), max(salary) from emp group by 1 order by 1
+select to_char(salary, '999.99') from emp order by id
+select * from emp where hired between '2019-01-01' and '2020-12-31' order by id
+select current_date - current_date, current_user, current_schema
+select cast(null as int) + 1, null || 'a', null = null
+select e.ctid is not null, e.tableoid::regclass from emp e where id=1
+select id from emp e where e.tag = any(array['ab','x']) order by 1
+select 'ab' = any(select tag from emp)
+select case dept when 1 then 'one' when 2 then 'two' else 'many' end, count(*) from emp group by 1 order by 1
+select count(*) from emp where (id, dept) in (select id, 1 from emp)
+select count(*) from emp where (id, dept) not in (select id, dept from emp where dept=1)
+select exists(select * from emp where dept = 5), (select 1 where false)
+select max(tag), min(tag) from emp
+select avg(hired - date '2018-01-01') from emp
+select u, count(*) from nums group by u order by u
+select * from m natural join (select 1 a, 2 b) z
+select least(tag, name), greatest(salary, 150) from emp order by id
+select sum(x) from (select 1::int2 x union all select 70000) q
+select pg_typeof(sum(id)), pg_typeof(avg(salary)), pg_typeof(count(*)) from emp
+select round(stddev(salary),4), round(variance(salary),4) from emp
+select nullif(tag,'ab') from emp order by id
+select * from emp where name ~ '^[a-c]' order by id
+select bool_or(id>6), every(id>0) from emp
+select sum(f::float8), sum(v) from nums where k<>2 and k<>3
