@@ -269,14 +269,9 @@ def divide(d: Dialect, left: Val, right: Val) -> Val:
 
     def parts(v: Named) -> Parts:
         (lu, ls), (ru, rs) = get_left(v), get_right(v)
-        special = b.or_(b.op("<", ls, zero), b.op("<", rs, zero))
-        divisor = b.case(
-            [
-                (special, d.error(*OVERFLOW, ls)),
-                (b.op("=", ru, zero), d.error("22012", "division by zero", ru)),
-            ],
-            b.fn("abs", ru),
-        )
+        arms = [(b.op("<", n, zero), d.error(*OVERFLOW, n)) for n in (ls, rs) if b.has_column(n)]
+        arms.append((b.op("=", ru, zero), d.error("22012", "division by zero", ru)))
+        divisor = b.case(arms, b.fn("abs", ru))
         negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
         return [
             ("x", b.fn("abs", lu), UNSCALED), ("sx", ls, small), ("y", divisor, UNSCALED), ("sy", rs, small),
