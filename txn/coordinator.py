@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
 
 VACUUM_DELAY_S: Final = 0.02
+VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 VACUUM_ROWS: Final = 500  # about a millisecond
 RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflicts
 
@@ -41,7 +42,8 @@ RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflict
 class TxnOptions:
     """Settings of a store's transactions.
 
-    ``retention_ms``: how far back reads stay possible without a hold. ``hot_rows``: hot rows per shard at which a
+    ``retention_ms``: how far back reads stay possible without a hold, as long as not more than
+    ``history_versions`` superseded versions are kept for it. ``hot_rows``: hot rows per shard at which a
     flush starts. ``hot_rows_total``: hot rows of all shards at which the largest are flushed. ``log_bytes``: log
     size at which those are flushed that keep it from being trimmed.
     """
@@ -49,6 +51,7 @@ class TxnOptions:
     policy: str | Policy = "detect"
     lock_timeout_ms: int = 0
     retention_ms: int = 0
+    history_versions: int = 200_000
     hot_rows: int = 50_000
     hot_rows_total: int = 400_000
     log_bytes: int = 64 << 20
@@ -211,15 +214,16 @@ class Coordinator:
         if self._vacuum is not None:
             self._vacuum.cancel()
             self._vacuum = None
-        watermark = self.holds.low_watermark()
         garbage = self.garbage
+        excess = len(garbage) - self.options.history_versions
+        watermark = self.holds.low_watermark(garbage[excess][0] if excess > 0 else 0)
         for _ in range(VACUUM_ROWS):
             if not garbage or garbage[0][0] > watermark:
                 break
             _ts, generation, row_id = garbage.popleft()
             generation.vacuum_row(row_id, watermark)
         if garbage and self.failure is None:
-            delay = 0.0 if garbage[0][0] <= watermark else VACUUM_DELAY_S
+            delay = 0.0 if garbage[0][0] <= watermark else VACUUM_IDLE_S
             self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
 
     def forget_history(self) -> None:

@@ -86,7 +86,7 @@ class Flusher:
 
     def _changed(self, generation: Generation) -> None:
         """A commit has touched the generation (called for each, so it must be cheap)."""
-        if len(generation.rows) >= self._core.options.hot_rows and not generation.flushing:
+        if generation.log.current >= self._core.options.hot_rows and not generation.flushing:
             self._want(generation.shard)
 
     def _want(self, shard: ShardId) -> None:
@@ -134,13 +134,13 @@ class Flusher:
         options = core.options
         live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
         total = sum(len(g.rows) for g in live)
-        for generation in sorted(live, key=lambda g: -len(g.rows)):
-            if total <= options.hot_rows_total:
+        for generation in sorted(live, key=lambda g: -g.log.current):
+            if total <= options.hot_rows_total or not generation.log.current:
                 break
-            total -= len(generation.rows)
+            total -= generation.log.current
             self._want(generation.shard)
         for generation in live:
-            if len(generation.rows) >= options.hot_rows or _worth_merging(generation.parts):
+            if generation.log.current >= options.hot_rows or _worth_merging(generation.parts):
                 self._want(generation.shard)
         pressure = core.log.pressure()
         if pressure.bytes > options.log_bytes:

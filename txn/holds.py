@@ -70,9 +70,13 @@ class HoldRegistry:
         """Return the serial of the oldest hold, or one above the newest ever taken."""
         return min(self._holds, default=self._serial + 1)
 
-    def low_watermark(self) -> Timestamp:
-        """Advance ``since`` as far as holds and retention allow, and return it."""
-        lowest = Timestamp(self._read_ts() - self._retention)
+    def low_watermark(self, beyond_retention: int = 0) -> Timestamp:
+        """Advance ``since`` as far as holds and retention allow, and return it.
+
+        ``beyond_retention``: up to there retention does not count (memory for history has a bound).
+        """
+        now = self._read_ts()
+        lowest = Timestamp(max(now - self._retention, min(beyond_retention, now)))
         for hold in self._holds.values():
             if hold.ts < lowest:
                 lowest = hold.ts

@@ -21,6 +21,7 @@ from tests.support.store import (
     settle,
     spec,
 )
+from txn.coordinator import TxnOptions
 from txn.errors import (
     DeadlineExceeded,
     Deadlock,
@@ -442,3 +443,25 @@ async def test_a_schema_change_under_a_reading_transaction_stops_its_promotion(s
     with pytest.raises(SchemaChanged):
         await now(reader.begin_write([SHARD]))
     reader.rollback()
+
+
+def test_retention_keeps_the_past_readable_within_its_bound() -> None:
+    async def go() -> None:
+        store = await open_memory_store(options=TxnOptions(retention_ms=3_600_000, history_versions=10))
+        await make_table(store, [(1, 0, "a")])
+        moments = []
+        for n in range(1, 31):
+            txn = await writer(store)
+            await put(txn, 1, n)
+            moments.append((await now(txn.commit()), n))
+        store.core.vacuum()
+        old = store.begin(read_only=True, at=moments[-8][0])
+        assert await get(old, 1) == (1, moments[-8][1], "new")
+        old.rollback()
+        with pytest.raises(ReadBelowSince):
+            store.begin(read_only=True, at=moments[3][0])
+        assert len(store.core.garbage) <= 10
+        store.validate()
+        await store.close()
+
+    run(go)

@@ -23,7 +23,7 @@ from txn.mvcc.hotlog import GONE, IN_PART, MASK, SHIFT, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.parts import PartState
-from txn.mvcc.version import Version, at
+from txn.mvcc.version import INFINITY, Version, at
 from txn.records import RowOp
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
@@ -409,8 +409,7 @@ class Generation:
                 keep.append(offset)
                 continue
             row_id = RowId(segment.row_ids[offset])
-            version.pos = IN_PART
-            self.log.entries -= 1
+            self.log.leave(segment, offset)
             if version.older is not None and version.begin <= watermark:
                 self.vacuum_row(row_id, watermark)
             head = self.rows.get(row_id)
@@ -509,6 +508,14 @@ class Generation:
                         for v in self._chain(row_id)
                     ):
                         raise StoreCorrupted(f"index {index.definition.index} keeps {key!r} of row {row_id}")
+
+        current = entries = 0
+        for segment in self.log.segments.values():
+            for offset in segment.live():
+                entries += 1
+                current += segment.ends[offset] == INFINITY
+        if (entries, current) != (self.log.entries, self.log.current):
+            raise StoreCorrupted(f"the log counts {self.log.entries} entries, {self.log.current} current")
 
     def _chain(self, row_id: int) -> Iterator[Version]:
         version = self.rows.get(row_id)

@@ -73,15 +73,17 @@ class Segment:
 class HotLog:
     """All entries of one generation of a shard.
 
-    ``frozen``: entries stay in their segments, because a flush works through them (``tidy`` catches up later).
+    ``entries``: how many there are. ``current``: how many of them have not ended, which is what a flush would
+    write. ``frozen``: entries stay in their segments, because a flush works through them (``tidy`` catches up later).
     """
 
-    __slots__ = ("_numbers", "entries", "frozen", "segments", "tail")
+    __slots__ = ("_numbers", "current", "entries", "frozen", "segments", "tail")
 
     def __init__(self) -> None:
         self.segments: dict[int, Segment] = {}
         self._numbers = 0
         self.entries = 0
+        self.current = 0
         self.frozen = False
         self.tail = self._open()
 
@@ -107,12 +109,15 @@ class HotLog:
             tail.max_begin = begin
         version.pos = (tail.number << SHIFT) + offset
         self.entries += 1
+        if end == INFINITY:
+            self.current += 1
 
     def end(self, version: Version, ts: int) -> None:
         """Note that a version has been superseded at ``ts``. Nothing happens if it has no entry."""
         pos = version.pos
         if pos >= 0:
             self.segments[pos >> SHIFT].ends[pos & MASK] = ts
+            self.current -= 1
 
     def drop(self, version: Version) -> None:
         """Forget a version that nobody can read any more; sparse segments are emptied into the tail."""
@@ -131,7 +136,16 @@ class HotLog:
         del self.segments[segment.number]
         for offset in keep:
             self.entries -= 1
+            if segment.ends[offset] == INFINITY:
+                self.current -= 1
             self.append(segment.versions[offset], segment.row_ids[offset], segment.ends[offset])
+
+    def leave(self, segment: Segment, offset: int) -> None:
+        """Note that an entry's version is in a part from now on."""
+        segment.versions[offset].pos = IN_PART
+        self.entries -= 1
+        if segment.ends[offset] == INFINITY:
+            self.current -= 1
 
     def sparse(self) -> list[Segment]:
         """Return the segments that deserve ``rewrite``: those that got sparse while the log was frozen."""
