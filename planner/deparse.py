@@ -10,7 +10,7 @@ printer with the reader's search path and, for psql, in pretty form.
       WHERE (a > 0)
 
 Names of ranges are made unique against the queries around them, so that a Var of an outer level never falls
-to an inner range of the same name. JOIN ... USING prints as the ON condition it was bound to.
+to an inner range of the same name. A merged column of JOIN ... USING prints as what it was bound to.
 """
 
 from __future__ import annotations
@@ -408,7 +408,9 @@ def _from_item(p: Printer, item: FromItem, query: Select) -> None:
     p.out += "(" if right_paren else ""
     _from_item(p, item.right, query)
     p.out += ")" if right_paren else ""
-    if item.on is not None:
+    if item.using:
+        p.out += f" USING ({', '.join(quote_identifier(name) for name in item.using)})"
+    elif item.on is not None:
         p.out += " ON "
         p.open()
         p.expr(item.on, False)

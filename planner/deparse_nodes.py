@@ -273,10 +273,14 @@ def _scalar_array(p: Printer, e: ScalarArrayOp, implicit: bool) -> None:
 
 def _case(p: Printer, e: CaseExpr, implicit: bool) -> None:
     p.keyword("CASE", 0, INDENT_COLUMN, 0)
+    subject = _case_subject(e)
+    if subject is not None:
+        p.out += " "
+        p.expr(subject)
     for when in e.whens:
         p.out += "" if p.indented else " "
         p.keyword("WHEN ", 0, 0, 0)
-        p.expr(when.condition, False)
+        p.expr(when.condition if subject is None else _compared_with(when.condition), False)
         p.out += " THEN "
         p.expr(when.result)
     p.out += "" if p.indented else " "
@@ -284,6 +288,30 @@ def _case(p: Printer, e: CaseExpr, implicit: bool) -> None:
     p.expr(e.default)
     p.out += "" if p.indented else " "
     p.keyword("END", -INDENT_COLUMN, 0, 0)
+
+
+def _case_subject(e: CaseExpr) -> Expr | None:
+    """Return x of ``CASE x WHEN y ...``, before it was converted for the comparison."""
+    if not e.simple or not all(
+        isinstance(when.condition, OpExpr) and len(when.condition.args) == 2 for when in e.whens
+    ):
+        return None
+    first = e.whens[0].condition
+    subject = first.args[0] if isinstance(first, OpExpr) else first
+    while isinstance(subject, FuncExpr | RelabelType | CoerceViaIO):
+        if isinstance(subject, FuncExpr):
+            if subject.cast != "implicit":
+                break
+            subject = subject.args[0]
+        elif subject.explicit:
+            break
+        else:
+            subject = subject.arg
+    return subject
+
+
+def _compared_with(condition: Expr) -> Expr:
+    return condition.args[1] if isinstance(condition, OpExpr) else condition
 
 
 def _coalesce(p: Printer, e: CoalesceExpr, implicit: bool) -> None:

@@ -197,10 +197,14 @@ class CaseWhen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseExpr(Expr):
-    """Searched CASE; guards evaluation (P3). ``default`` is a NULL Const where there is no ELSE."""
+    """Searched CASE; guards evaluation (P3). ``default`` is a NULL Const where there is no ELSE.
+
+    ``simple``: it was written CASE x WHEN y, so every condition is ``x = y``; for printing only.
+    """
 
     whens: tuple[CaseWhen, ...]
     default: Expr
+    simple: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -476,12 +480,16 @@ class RangeRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """A join; USING and NATURAL are already an ON condition, merged columns already expressions."""
+    """A join; USING and NATURAL are already an ON condition, merged columns already expressions.
+
+    ``using``: the names of the merged columns, for printing only.
+    """
 
     kind: JoinKind
     left: FromItem
     right: FromItem
     on: Expr | None
+    using: tuple[str, ...] = field(default=(), compare=False)
 
 
 FromItem: TypeAlias = RangeRef | Join
@@ -630,7 +638,9 @@ class Insert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """UPDATE. ``source`` is a Select that finds rows and computes values; its output columns are
+    """UPDATE.
+
+    ``source`` is a Select that finds rows and computes values; its output columns are
 
         [0]            the row id (Var attnum ROW_ID of range 0, the target)
         [1 .. n]       the old values of all n live columns of the target, in table order

@@ -252,7 +252,7 @@ def _case(scope: Scope, node: ast.Case) -> Expr:
             for condition, result in zip(conditions, results, strict=True)
         ]
     )
-    return CaseExpr(type=type_, whens=whens, default=default, span=node.span)
+    return CaseExpr(type=type_, whens=whens, default=default, simple=node.arg is not None, span=node.span)
 
 
 def _coalesce(scope: Scope, node: ast.Coalesce) -> Expr:

@@ -465,7 +465,7 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
         on, merged_item = _using(scope, node, kind, using, left_items, right_items)
     elif node.on is not None:
         on = _join_condition(scope, node.on, items)
-    tree = Join(kind=kind, left=left_tree, right=right_tree, on=on)
+    tree = Join(kind=kind, left=left_tree, right=right_tree, on=on, using=tuple(using))
     if merged_item is None and node.alias is None:
         return tree, items
     if merged_item is None:

@@ -27,6 +27,7 @@ from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
     Expr,
+    Join,
     QueryBase,
     QueryExpr,
     RangeColumn,
@@ -187,6 +188,8 @@ def _renamed(node: Any, catalog: Catalog) -> Any:
             name=relation.name,
             columns=_columns_now(relation, node.columns),
         )
+    elif isinstance(node, Join) and node.using:
+        node = replace(node, using=())  # its columns may no longer have one name
     elif isinstance(node, SubqueryRange) and node.view is not None:
         oid, _, name = node.view
         relation = _still_there(catalog, oid, name)

@@ -5,17 +5,19 @@ Each script is one file in ``scripts``; ``pytest --rewrite`` writes what the bin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from random import Random
 
 import psycopg
 import pytest
 from psycopg import pq
 
-from planner.bind import bind_check, make_context
+from planner.bind import bind_check, bind_statement, make_context
 from planner.bind.stored import bind_check_expr
 from planner.deparse import check_definition, deparse_expr, deparse_query
 from planner.errors import SqlError
-from planner.parse import parse_expression
+from planner.parse import parse, parse_expression
 from planner.statements import CreateView
 from tests.planner.scripts import FOLDER, Case, read_script, write_script
 from tests.planner.tables import POSTGRES_DDL, bind, make_catalog, report
@@ -167,3 +169,24 @@ def test_stored_views_bind_to_queries_of_the_same_columns_and_text() -> None:
         assert isinstance(second, CreateView)
         assert [(c.name, c.type) for c in second.columns] == [(c.name, c.type) for c in first.columns]
         assert second.sql == first.sql
+
+
+def test_mangled_statements_fail_with_sql_errors_only() -> None:
+    rng = Random(7)
+    texts = [case.text for name in ("errors", "views") for case in read_script(name)]
+    texts += [f"SELECT {case.text} FROM t" for case in read_script("checks")]
+    tokens = [re.findall(r"\w+|'[^']*'|\s+|[^\w\s]", text) for text in texts]
+    words = [token for part in tokens for token in part if token.strip()]
+    bound = 0
+    for _ in range(6000):
+        parts = list(rng.choice(tokens))
+        for _ in range(rng.randrange(1, 4)):
+            place = rng.randrange(len(parts))
+            parts[place : place + rng.randrange(2)] = [f" {rng.choice(words)} "]
+        try:
+            for statement in parse("".join(parts)):
+                bind_statement(statement.statement, statement.text, CATALOG, ("public",))
+                bound += 1
+        except SqlError:
+            pass
+    assert bound > 50
