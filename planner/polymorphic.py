@@ -168,7 +168,8 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
     if element:
         if ANYNONARRAY in declared and element_of(element):
             raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
-        if ANYENUM in declared and facts().types[element].kind != "e":
+        fact = facts().types.get(element)
+        if ANYENUM in declared and (fact is None or fact.kind != "e"):
             raise SqlError("42804", f"type matched to anyenum is not an enum type: {format_type(element)}")
     compatible = 0
     if any(t in _COMPATIBLE for t in declared):
