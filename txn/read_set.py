@@ -104,12 +104,9 @@ class ReadSet:
             generation = shards[shard].latest.generation
             if generation is None:
                 raise _conflict(core, read_ts, shard, generation)
-            if generation.last_change > read_ts:
-                hot, cold = generation.find_range(index, wanted, INFINITY, False, None, frozenset())
-                now = [(r, v.begin) for r, v in hot.items()]
-                now.extend((r, part.begin(position)) for r, (part, position) in cold.items())
-                if sorted(now) != found:
-                    raise _conflict(core, read_ts, shard, generation)
+            changed = generation.last_change > read_ts
+            if changed and generation.range_identities(index, wanted, INFINITY) != found:
+                raise _conflict(core, read_ts, shard, generation)
         for (shard, index, _ikey), (key, before) in self._keys.items():
             generation = shards[shard].latest.generation
             if generation is None:

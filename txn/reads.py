@@ -6,8 +6,9 @@ Each function that may have to wait is a generator of ``txn.view.Steps``. Which 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txn.locks.mode import IS, IX, SIX, S, X
 from txn.mvcc.generation import Cold
@@ -20,6 +21,12 @@ from txn.view import Steps, View
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
+
+CHUNK_POSITIONS: Final = 4096
+"""Sidecar entries visited between two turns of the event loop."""
+
+CHUNK_ROWS: Final = 4096
+"""Cold rows decoded at once."""
 
 
 def one_hot(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | None:
@@ -165,11 +172,15 @@ def fetch(view: View, missing: list[tuple[int, RowId, Cold]], out: list[StoredRo
     for place, row_id, (part, position) in missing:
         by_part.setdefault(part.ref.name, (part, []))[1].append((place, row_id, position))
     for part, wanted in by_part.values():
-        rows = part.file.rows([position for _p, _r, position in wanted], view.spec)
-        if not isinstance(rows, list):
-            rows = yield rows
-        for (place, row_id, position), values in zip(wanted, rows, strict=True):
-            out[place] = StoredRow(row_id, values, Timestamp(part.begin(position)))
+        for start in range(0, len(wanted), CHUNK_ROWS):
+            chunk = wanted[start : start + CHUNK_ROWS]
+            rows = part.file.rows([position for _p, _r, position in chunk], view.spec)
+            if not isinstance(rows, list):
+                rows = yield rows
+            elif start:
+                yield asyncio.sleep(0)
+            for (place, row_id, position), values in zip(chunk, rows, strict=True):
+                out[place] = StoredRow(row_id, values, Timestamp(part.begin(position)))
 
 
 def range_(
@@ -204,7 +215,28 @@ def read_range(
     hidden: frozenset[RowId] = frozenset()
     if own is not None and own.rows:
         hidden = own.hidden_ids(statement)
-    found, cold = generation.find_range(index, wanted, txn.ts, reverse, limit, hidden, view.parts(statement))
+    ts = txn.ts
+    parts = view.parts(statement)
+    found = generation.find_hot_range(index, wanted, ts, reverse, limit, hidden)
+    # From here on other transactions may run; parts, and what a reader at ``ts`` sees of them, do not change.
+    cold: dict[RowId, Cold] = {}
+    visited = 0
+    for part in parts:
+        count = 0
+        for position in part.positions_between(index, wanted, reverse=reverse):
+            visited += 1
+            if visited % CHUNK_POSITIONS == 0:
+                yield asyncio.sleep(0)
+            if not part.visible(position, ts):
+                continue
+            row_id = part.file.row_id(position)
+            if row_id in hidden:
+                continue
+            if row_id not in found:
+                cold[row_id] = (part, position)
+            count += 1
+            if limit is not None and count >= limit:
+                break
     out: list[StoredRow | None] = [stored(view, r, v) for r, v in found.items()]
     if hidden and own is not None:
         out.extend(own_range(own, index, wanted, statement))

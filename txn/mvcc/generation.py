@@ -140,7 +140,7 @@ class Generation:
         out.sort()
         return out
 
-    def find_range(
+    def find_hot_range(
         self,
         index_id: IndexId,
         wanted: KeyRange,
@@ -148,24 +148,18 @@ class Generation:
         reverse: bool,
         limit: int | None,
         skip: frozenset[RowId],
-        parts: tuple[PartState, ...] | None = None,
-    ) -> tuple[dict[RowId, Version], dict[RowId, Cold]]:
-        """Collect the versions visible at ``ts`` within a range, without rows in ``skip``.
+    ) -> dict[RowId, Version]:
+        """Collect the hot versions visible at ``ts`` within a range, without rows in ``skip``.
 
-        With ``limit``, at least the first ``limit`` of the range in the order asked for are among them: each
-        source gives its own first ``limit``.
+        With ``limit``, the first ``limit`` of them in the order asked for (more under the last key, perhaps).
         """
         index = self.indexes[index_id]
-        make = index.make
-        bounds = bounds_of(make, wanted)
+        of_row = index.make.of_row
         found: dict[RowId, Version] = {}
-        cold: dict[RowId, Cold] = {}
-        if bounds.empty:
-            return found, cold
         padding = self.padding
         width = padding.width
         rows = self.rows
-        for ikey in index.keys_between(bounds, reverse):
+        for ikey in index.keys_between(bounds_of(index.make, wanted), reverse):
             for row_id in index.ids(ikey):
                 if row_id in skip:
                     continue
@@ -173,24 +167,21 @@ class Generation:
                 if version is None or version.values is None:
                     continue
                 values = version.values
-                if make.of_row(values if len(values) >= width else padding.pad(values)) == ikey:
+                if of_row(values if len(values) >= width else padding.pad(values)) == ikey:
                     found[RowId(row_id)] = version
             if limit is not None and len(found) >= limit:
                 break
-        for part in self.parts if parts is None else parts:
-            count = 0
-            for _key, position in part.file.range(index_id, wanted, reverse=reverse):
-                if not part.visible(position, ts):
-                    continue
-                row_id = part.file.row_id(position)
-                if row_id in skip:
-                    continue
-                count += 1
-                if row_id not in found:
-                    cold[row_id] = (part, position)
-                if limit is not None and count >= limit:
-                    break
-        return found, cold
+        return found
+
+    def range_identities(self, index_id: IndexId, wanted: KeyRange, ts: int) -> list[tuple[RowId, int]]:
+        """Return (row id, begin) of all versions visible at ``ts`` within a range, sorted."""
+        found = self.find_hot_range(index_id, wanted, ts, False, None, frozenset())
+        out = {row_id: version.begin for row_id, version in found.items()}
+        for part in self.parts:
+            for position in part.positions_between(index_id, wanted):
+                if part.visible(position, ts):
+                    out.setdefault(part.file.row_id(position), part.begin(position))
+        return sorted(out.items())
 
     def find_row(
         self, row_id: RowId, ts: int, parts: tuple[PartState, ...] | None = None

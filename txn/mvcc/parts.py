@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,6 +48,12 @@ class PartState:
         if None in key:
             return [position for _key, position in self.file.range(index, KeyRange(prefix=key))]
         return self.file.lookup(index, key)
+
+    def positions_between(self, index: IndexId, wanted: KeyRange, *, reverse: bool = False) -> Iterator[int]:
+        """Yield the positions within a range of keys, in key order; none for a prefix with NULL."""
+        if None in wanted.prefix:
+            return iter(())
+        return (position for _key, position in self.file.range(index, wanted, reverse=reverse))
 
     def begin(self, position: int) -> int:
         """Begin timestamp of a row."""
