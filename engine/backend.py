@@ -278,7 +278,7 @@ class Connection:
         if prepared.decoder_key != key:
             each = expand_formats(key[0], len(raw))
             prepared.decoders = [
-                param_decoder(oid, format_, settings)
+                param_decoder(oid, format_, settings, self.session)
                 for oid, format_ in zip(prepared.param_oids, each, strict=True)
             ]
             prepared.decoder_key = key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import row_encoder
 from pgwire.codecs.settings import CodecSettings
-from planner.builtins.reg import REG_TYPES, reg_output
+from planner.builtins.reg import REG_TYPES, reg_input, reg_output
 from planner.errors import SqlError
 from planner.facts import TEXT
 from planner.query import OutputColumn
@@ -108,8 +109,10 @@ def field_descriptions(
     return described
 
 
-def param_decoder(oid: int, format_: int, settings: CodecSettings) -> Callable[[bytes], Any]:
-    """Return the function from a parameter's bytes to its value.
+def param_decoder(
+    oid: int, format_: int, settings: CodecSettings, session: Session | None = None
+) -> Callable[[bytes], Any]:
+    """Return the function from a parameter's bytes to its value. ``session`` finds what reg* types name.
 
     It raises 22P02 and its kin, 22021 for text that is not UTF-8; an unknown format is 22023.
     """
@@ -117,7 +120,10 @@ def param_decoder(oid: int, format_: int, settings: CodecSettings) -> Callable[[
         return binary_decoder(oid, settings)
     if format_ != 0:
         raise SqlError("22023", f"unsupported format code: {format_}")
-    read = text_decoder(oid, settings)
+    if oid in REG_TYPES and session is not None:
+        read: Callable[[str], Any] = functools.partial(reg_input, session, oid)
+    else:
+        read = text_decoder(oid, settings)
 
     def decode(data: bytes) -> Any:
         try:

@@ -455,14 +455,15 @@ def resolve_function(
     """Return what ``name(types...)`` means.
 
     ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
-    ``ordered``: the call had ORDER BY (only the hint differs). Functions live in pg_catalog alone, so another
-    ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
+    ``ordered``: the call had ORDER BY (only the hint differs). Functions live in pg_catalog and information_schema, so
+    another ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
     """
     inputs = tuple(types)
     try:
         found: ResolvedFunction | str = "missing"
-        if schema in ("", "pg_catalog"):
-            found = _find_function(name, inputs, tuple(names), variadic)
+        if schema in ("", "pg_catalog", "information_schema"):
+            key = f"{schema}.{name}" if schema == "information_schema" else name
+            found = _find_function(key, inputs, tuple(names), variadic)
     except SqlError as error:
         raise _at(error, span) from None
     if isinstance(found, ResolvedFunction):

@@ -293,10 +293,15 @@ def pg_type(session: Session) -> Iterator[RowDict]:
 @relation("pg_proc", "static")
 def pg_proc(session: Session) -> Iterator[RowDict]:
     """Yield pg_proc: PostgreSQL's built-in functions."""
-    for row in f.rows("functions"):
+    yield from _proc_rows("functions", f.PG_CATALOG_OID)
+    yield from _proc_rows("information_functions", f.INFORMATION_SCHEMA_OID)
+
+
+def _proc_rows(file: str, schema_oid: int) -> Iterator[RowDict]:
+    for row in f.rows(file):
         names = row["proargnames"]
         yield {
-            "oid": int(row["oid"]), "proname": row["proname"], "pronamespace": f.PG_CATALOG_OID,
+            "oid": int(row["oid"]), "proname": row["proname"], "pronamespace": schema_oid,
             "proowner": SUPERUSER_OID, "prolang": int(row["prolang"]), "procost": float(row["procost"]),
             "prorows": float(row["prorows"]), "provariadic": int(row["provariadic"]),
             "prokind": row["prokind"], "prosecdef": row["prosecdef"] == "t",

@@ -316,7 +316,10 @@ def procedure_name(value: int) -> str | None:
     proc = facts().procs.get(value)
     if proc is None:
         return None
-    return f"{quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+    name = quote_ident(proc.name)
+    if proc.name not in facts().procs_by_name:
+        name = f"information_schema.{name}"
+    return f"{name}({','.join(format_type(t) for t in proc.arg_types)})"
 
 
 def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
@@ -325,12 +328,18 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
         return "-"
     found: str | None = None
     if oid == REGTYPE:
-        found = format_type(value, None) if value in facts().types else None
+        if value in facts().types:
+            found = format_type(value, None)
+        elif session is not None:
+            from planner.builtins.system import row_type_name
+
+            found = row_type_name(session, value)
     elif oid == REGPROC:
         proc = facts().procs.get(value)
         if proc is not None:
-            unique = len(facts().procs_by_name[proc.name]) == 1
-            found = quote_ident(proc.name) if unique else f"pg_catalog.{quote_ident(proc.name)}"
+            same_name = len(facts().procs_by_name.get(proc.name, ()))
+            schema = "pg_catalog" if same_name else "information_schema"
+            found = quote_ident(proc.name) if same_name == 1 else f"{schema}.{quote_ident(proc.name)}"
     elif oid == REGPROCEDURE:
         found = procedure_name(value)
     elif oid in (REGOPER, REGOPERATOR):

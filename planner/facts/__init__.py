@@ -153,7 +153,10 @@ def facts() -> Facts:
         types[fact.oid] = fact
     procs: dict[int, ProcFact] = {}
     by_name: dict[str, list[ProcFact]] = {}
-    for row in rows("functions"):
+    # functions of information_schema are found by their qualified name
+    in_schemas = [("", row) for row in rows("functions")]
+    in_schemas += [("information_schema.", row) for row in rows("information_functions")]
+    for schema, row in in_schemas:
         proc = ProcFact(
             oid=int(row["oid"]), name=row["proname"], kind=row["prokind"],
             strict=row["proisstrict"] == "t", returns_set=row["proretset"] == "t",
@@ -165,7 +168,7 @@ def facts() -> Facts:
             arg_names=_text_list(row["proargnames"]) if row["proargnames"] else None,
         )  # fmt: skip
         procs[proc.oid] = proc
-        by_name.setdefault(proc.name, []).append(proc)
+        by_name.setdefault(schema + proc.name, []).append(proc)
     operators: dict[int, OperatorFact] = {}
     ops_by_name: dict[str, list[OperatorFact]] = {}
     proc_names = {proc.name: proc.oid for proc in procs.values()}
