@@ -375,10 +375,27 @@ def _action(
         return alter_type(context, relation, action.name, action.definition)
     if kind == "change owner" and action.role is not None:
         return st.AlterOwner(role=owner_name(action.role)), relation
+    if kind == "validate constraint":
+        _validated(relation, action.name)
+        return None, relation
     if kind in _HARMLESS_ACTIONS:
         _harmless(relation, action)
         return None, relation
-    raise not_supported(f"ALTER TABLE ... {_ACTION_WORDS.get(kind, kind.upper())}", span=action.span)
+    word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
+    raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
+
+
+def _validated(relation: RelationDef, name: str) -> None:
+    """VALIDATE CONSTRAINT: every constraint here is valid, so it only has to be one that can be validated."""
+    for constraint in relation.constraints:
+        if constraint.name == name:
+            if constraint.kind != "c":
+                raise SqlError(
+                    "42809",
+                    f'constraint "{name}" of relation "{relation.name}" is not a foreign key or check constraint',
+                )
+            return
+    raise SqlError("42704", f'constraint "{name}" of relation "{relation.name}" does not exist')
 
 
 def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:

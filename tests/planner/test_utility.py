@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from pgwire.codecs.copy import CopyOptions
 from planner import statements as st
+from planner.bind.options import STORAGE_OPTIONS
 from planner.errors import SqlError
 from planner.query import Const
 from planner.typefacts import format_type
@@ -207,3 +211,10 @@ def test_known_storage_options_are_kept_as_written() -> None:
 def test_type_names_in_and_out(written: str, shown: str) -> None:
     type_ = sql_type(written)
     assert format_type(type_.oid, type_.typmod) == shown
+
+
+def test_the_page_of_accepted_options_lists_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "accepted-options.md").read_text(encoding="utf-8")
+    sections = page.split("\n## ")[1 : 1 + len(STORAGE_OPTIONS)]
+    for section, options in zip(sections, STORAGE_OPTIONS.values(), strict=True):
+        assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(options)
