@@ -22,7 +22,7 @@ from typing import Any
 from planner import builtins
 from planner import facts as f
 from planner import query as q
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.lower import aggregation, finishing, functions, numeric, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
@@ -512,7 +512,8 @@ class Lowering:
         kept = tuple(c for c, junk in zip(body.columns, body.junk, strict=True) if not junk)
         if not (query.order or query.limit or query.offset or any(body.junk)):
             return Result(body.node, kept)
-        limit, offset = self._count(query.limit), self._count(query.offset)
+        limit = self._count(query.limit, "2201W", "LIMIT must not be negative")
+        offset = self._count(query.offset, "2201X", "OFFSET must not be negative")
         values = [Val(b.bare(c.name), c.type, c.num, padded=c.padded) for c in body.columns]
         order_keys = query.order
         if body.places is not None:
@@ -529,10 +530,17 @@ class Lowering:
         node = b.select(targets, source=b.derived(inner.node, label), order=order, limit=limit, offset=offset)
         return Result(node, kept)
 
-    def _count(self, expr: q.Expr | None) -> Node | None:
-        if expr is None or (isinstance(expr, q.Const) and expr.value is None):
+    def _count(self, expr: q.Expr | None, sqlstate: str, message: str) -> Node | None:
+        if expr is None:
             return None
-        return self.d.limit(self.expr(expr).node)
+        value = self.expr(expr)
+        if value.constant is None:
+            return None
+        if isinstance(value.constant, int) and value.constant < 0:
+            raise SqlError(sqlstate, message)
+        if self.d.name == "spark" and not value.is_constant:
+            raise not_supported("LIMIT or OFFSET by an expression in this executor")
+        return self.d.limit(value.node)
 
     def _with_ties(
         self, query: q.QueryExpr, inner: Result, kept: tuple[Column, ...], limit: Node, offset: Node | None
