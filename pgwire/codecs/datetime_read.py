@@ -30,7 +30,7 @@ from pgwire.codecs.datetime_fields import (
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, US_PER_DAY
 from pgwire.codecs.settings import CodecSettings
-from pgwire.codecs.zone import Zone, abbreviation_offset, find_zone, zone
+from pgwire.codecs.zone import ABBREVIATIONS, Zone, abbreviation_offset, find_zone, zone
 
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND, _ZONE, _DST, _DST_MOD, _DOY = (1 << n for n in range(10))
 _AMPM, _ERA, _DOW, _RESERVED = (1 << n for n in range(10, 14))
@@ -84,9 +84,10 @@ class _Reader:
                 case Kind.DATE:
                     mask = self.date_field(fields, index, text)
                 case Kind.TIME:
-                    if self.label not in ("", "time"):
+                    if self.label not in ("", "time") and not self.time_only:
                         raise Bad
-                    self.label = ""
+                    if not self.time_only:
+                        self.label = ""
                     mask = self.clock(text)
                 case Kind.OFFSET:
                     self.offset = offset_seconds(text)
@@ -125,7 +126,7 @@ class _Reader:
     def time_or_zone(self, text: str) -> int:
         """A DATE field after the date: ``hhmmss-zz``, or a zone name with punctuation."""
         if text[0].isdigit() or self.label:
-            if self.label not in ("", "time"):
+            if self.label not in ("", "time") and not self.time_only:
                 raise Bad
             self.label = ""
             cut = text.find("-")
@@ -182,15 +183,15 @@ class _Reader:
     def clock(self, text: str) -> int:
         """Read ``h:m[:s[.f]]``, or ``m:s.f``."""
         self.hour, self.minute, self.second, self.us = clock(text)
-        if clock_us(self.hour, self.minute, self.second, self.us) > US_PER_DAY or self.hour > 24:
+        us = clock_us(self.hour, self.minute, self.second, self.us)
+        if not self.time_only and (us > US_PER_DAY or self.hour > 24):
             raise Bad("field")
         return _TIME
 
     def labelled(self, text: str) -> int:
         """A number whose meaning the word before it told."""
         label, self.label = self.label, ""
-        if self.time_only and label in ("year", "month", "day"):
-            raise Bad
+        self.special = ""
         value, rest = integer(text)
         if rest[:1] == ".":
             if label not in ("julian", "time", "second"):
@@ -325,8 +326,9 @@ class _Reader:
         """Take a word; None if it means nothing."""
         from_abbreviation = abbreviation_offset(text, 0)
         if from_abbreviation is not None:
-            self.abbreviation = text
-            return _ZONE
+            self.abbreviation, self.offset = text, 0
+            meaning = ABBREVIATIONS[text]
+            return _ZONE | _DST if isinstance(meaning, tuple) and meaning[1] else _ZONE
         entry = look_up(text, WORDS)
         if entry is None:
             self.named = find_zone(text)
@@ -377,9 +379,12 @@ class _Reader:
                 return 0
 
     def reserved(self, word: str) -> int:
-        """Take now, today and so on."""
+        """Take now, today and so on; the last such word counts."""
+        self.special = ""
         if word == "allballs":
-            self.hour = self.minute = self.second = self.us = self.offset = 0
+            self.hour = self.minute = self.second = self.us = 0
+            if not self.time_only:
+                self.offset = 0
             return _TIME | _ZONE
         now = self.settings.now_us
         offset = self.session_zone().offset_at(now)
@@ -451,6 +456,9 @@ class _Reader:
             elif self.ampm == "pm" and self.hour != 12:
                 self.hour += 12
         us = clock_us(self.hour, self.minute, self.second, self.us)
+        if not self.time_only:
+            # Digits run together are not checked: 1997 is 19:97, and that 20:37.
+            return us
         out = self.hour < 0 or not 0 <= self.minute <= 59 or not 0 <= self.second <= 60
         if out or self.hour > 24 or us > US_PER_DAY:
             raise Bad("field")
@@ -470,7 +478,12 @@ class _Reader:
             return self.offset
         if not self.seen & _ZONE and self.seen & _DST_MOD:
             raise Bad
+        meaning = ABBREVIATIONS.get(self.abbreviation)
+        if isinstance(meaning, tuple):
+            return meaning[0] + self.offset
         if days is None:
+            if self.seen & _DATE:
+                raise Bad  # part of a date does not tell the offset
             now = self.settings.now_us
             days = (now + self.session_zone().offset_at(now) * 1_000_000) // US_PER_DAY
         local = days * US_PER_DAY + time_us
@@ -527,7 +540,7 @@ def read_moment(text: str, settings: CodecSettings, *, zoned: bool) -> Moment:
     time_us = reader.check_clock()
     if reader.special:
         return Moment(special=reader.special)
-    if reader.seen & _DATE != _DATE:
+    if reader.seen & _DATE != _DATE or (reader.seen & _DST_MOD and not reader.seen & _ZONE):
         raise Bad
     days = days_from_civil(reader.year, reader.month, reader.day)
     named = reader.named is not None or reader.abbreviation

@@ -58,6 +58,7 @@ _TIME_UNITS: Final = {
     "microsecond": 1, "millisecond": 1000, "second": US_PER_SECOND, "minute": US_PER_MINUTE,
     "hour": US_PER_HOUR,
 }  # fmt: skip
+_CLOCK: Final = ("hour", "minute", "second", "subsecond", "millisecond", "microsecond")
 _YEAR_UNITS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 _RIGHTMOST: Final = {
     YEAR: "year", MONTH: "month", YEAR | MONTH: "month", DAY: "day", HOUR: "hour", DAY | HOUR: "hour",
@@ -152,7 +153,11 @@ def parse(text: str, settings: CodecSettings, fields: int = FULL_RANGE) -> Inter
 
 
 def _read_units(fields: list[tuple[Kind, str]], total: _Sum, settings: CodecSettings, range_: int) -> None:
-    """Take the fields from right to left."""
+    """Take the fields from right to left.
+
+    As in PostgreSQL 15 a clock time replaces what fractions of days gave so far, and a unit without a number is
+    passed over.
+    """
     force_negative = (
         settings.interval_style == "sql_standard"
         and bool(fields)
@@ -161,27 +166,24 @@ def _read_units(fields: list[tuple[Kind, str]], total: _Sum, settings: CodecSett
     )
     seen: set[str] = set()
     unit = ""
-    pending = before = False
+    before = False
     for kind, text in reversed(fields):
         if kind is Kind.TIME:
             us = _clock(text, range_)
-            total.us = _bounded(total.us + (-us if force_negative and us > 0 else us), 64)
-            found = {"hour", "minute", "second", "subsecond"}
-            unit, pending = "day", False
+            total.us = -us if force_negative and us > 0 else us
+            found = set(_CLOCK)
+            unit = "day"
         elif kind in (Kind.OFFSET, Kind.DATE, Kind.NUMBER):
             clock = _signed_clock(text, range_) if kind is Kind.OFFSET and ":" in text else None
             if clock is not None:
-                total.us = _bounded(total.us + (-clock if force_negative and clock > 0 else clock), 64)
-                found = {"hour", "minute", "second", "subsecond"}
-                unit, pending = "day", False
+                total.us = -clock if force_negative and clock > 0 else clock
+                found = set(_CLOCK)
+                unit = "day"
             else:
                 if not unit:
                     unit = _RIGHTMOST.get(range_, "second")
                 unit, found = _read_number(text, unit, total, force_negative)
-                pending = False
         else:
-            if pending:
-                raise Bad
             entry = look_up(text, UNITS)
             if entry is None:
                 raise Bad
@@ -192,11 +194,11 @@ def _read_units(fields: list[tuple[Kind, str]], total: _Sum, settings: CodecSett
                 before = True
                 unit = "ago"
             else:
-                unit, pending = str(entry[1]), True
+                unit = str(entry[1])
         if found & seen:
             raise Bad
         seen |= found
-    if not seen or pending:
+    if not seen:
         raise Bad
     if before:
         total.negate()
@@ -233,7 +235,8 @@ def _read_number(text: str, unit: str, total: _Sum, negative: bool) -> tuple[str
     total.add(unit, whole, fraction)
     if unit == "second" and fraction:
         return unit, {"second", "subsecond", "millisecond", "microsecond"}
-    return unit, {unit}
+    # What stands before hours without a unit of its own is days.
+    return ("day" if unit == "hour" else unit), {unit}
 
 
 def _signed_clock(text: str, range_: int) -> int | None:
