@@ -359,7 +359,7 @@ def _forget(task: Any) -> None:
         task.exception()
 
 
-def _streamed(text: str) -> Exception:
+def _streamed(text: str) -> Any:
     """Return the DuckDB error that a message from the Arrow reader stands for."""
     if "INTERRUPT" in text or "Interrupted" in text:
         return duckdb.InterruptException(text)

@@ -49,7 +49,7 @@ def _plus_interval(subtract: bool) -> SqlForm:
 
 
 def _interval_plus(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return _plus_interval(False)(d, [args[1], args[0]], result)  # type: ignore[no-any-return]
+    return _plus_interval(False)(d, [args[1], args[0]], result)
 
 
 def _date_plus_days(sign: str) -> SqlForm:

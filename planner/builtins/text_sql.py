@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
@@ -203,7 +203,7 @@ def _regex(negated: bool) -> SqlForm:
 
 
 def _register_like() -> None:
-    forms: tuple[tuple[str, Callable[..., object]], ...] = (
+    forms: tuple[tuple[str, SqlForm], ...] = (
         ("textlike(text,text)", _like(False)), ("textnlike(text,text)", _like(True)),
         ("bpcharlike(bpchar,text)", _like(False)), ("bpcharnlike(bpchar,text)", _like(True)),
         ("namelike(name,text)", _like(False)), ("namenlike(name,text)", _like(True)),
@@ -211,7 +211,7 @@ def _register_like() -> None:
         ("texticlike(text,text)", _like(False, fold=True)), ("texticnlike(text,text)", _like(True, fold=True)),
     )  # fmt: skip
     for signature, form in forms:
-        _both(signature, form)  # type: ignore[arg-type]
+        _both(signature, form)
 
 
 _register_like()

@@ -125,7 +125,7 @@ def try_cast(node: Node, engine_type: str) -> Node:
     return exp.TryCast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
 
 
-def _chain(cls: type, terms: Sequence[Node], empty: bool) -> Node:
+def _chain(cls: Any, terms: Sequence[Node], empty: bool) -> Node:
     flat: list[Node] = []
     for term in terms:
         inner = term.this if isinstance(term, exp.Paren) else term
@@ -141,7 +141,7 @@ def _chain(cls: type, terms: Sequence[Node], empty: bool) -> Node:
     return exp.Paren(this=node) if len(flat) > 1 else node
 
 
-def _operands(node: Node, cls: type) -> list[Node]:
+def _operands(node: Node, cls: Any) -> list[Node]:
     found: list[Node] = []
     while isinstance(node, cls):
         found.append(node.args["expression"])

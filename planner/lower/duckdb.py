@@ -326,19 +326,19 @@ class DuckDialect(Dialect):
             case "bytes" | "uuid" if isinstance(value, bytes):
                 return b.fn("unhex", b.string(value.hex()))
             case "date" if isinstance(value, int):
-                text = iso_date(value)
-                if text is not None:
-                    return b.cast(b.string(text), "DATE")
+                day = iso_date(value)
+                if day is not None:
+                    return b.cast(b.string(day), "DATE")
                 if abs(value) == DATE_INFINITY:
                     return b.cast(b.string("infinity" if value > 0 else "-infinity"), "DATE")
                 return b.fn("make_date", b.integer(value))
             case "timestamp" | "timestamptz" if isinstance(value, int):
-                text = iso_timestamp(value)
+                moment = iso_timestamp(value)
                 engine_type = self.types[kind]
                 if abs(value) == TIMESTAMP_INFINITY:
                     return b.cast(b.string("infinity" if value > 0 else "-infinity"), engine_type)
-                if text is not None:
-                    return b.cast(b.string(text if kind == "timestamp" else text + "+00"), engine_type)
+                if moment is not None:
+                    return b.cast(b.string(moment if kind == "timestamp" else moment + "+00"), engine_type)
                 maker = "make_timestamp" if kind == "timestamp" else "make_timestamptz"
                 return b.fn(maker, b.cast(b.string(str(value)), "BIGINT"))
             case "time" if isinstance(value, int):

@@ -60,7 +60,7 @@ def from_integer(d: Dialect, value: Val) -> Val:
 def unscaled_integer(value: Decimal, scale: int) -> int:
     """Return ``value * 10**scale`` exactly; ``scale`` is at least the value's own."""
     sign, digits, exponent = value.as_tuple()
-    magnitude = int("".join(map(str, digits))) * 10 ** (int(exponent) + scale)
+    magnitude: int = int("".join(map(str, digits))) * 10 ** (int(exponent) + scale)
     return -magnitude if sign else magnitude
 
 

@@ -281,14 +281,14 @@ class SparkDialect(Dialect):
             case "bytes" | "uuid" if isinstance(value, bytes):
                 return b.fn("unhex", b.string(value.hex()))
             case "date" if isinstance(value, int):
-                text = iso_date(value)
+                day = iso_date(value)
                 return (
-                    b.cast(b.string(text), "DATE") if text else b.fn("date_from_unix_date", b.integer(value))
+                    b.cast(b.string(day), "DATE") if day else b.fn("date_from_unix_date", b.integer(value))
                 )
             case "timestamp" | "timestamptz" if isinstance(value, int):
-                text = iso_timestamp(value)
-                if text is not None:
-                    return b.cast(b.string(text if kind == "timestamp" else text + "Z"), self.types[kind])
+                moment = iso_timestamp(value)
+                if moment is not None:
+                    return b.cast(b.string(moment if kind == "timestamp" else moment + "Z"), self.types[kind])
                 return b.cast(
                     b.fn("timestamp_micros", b.cast(b.string(str(value)), "BIGINT")), self.types[kind]
                 )

@@ -135,7 +135,8 @@ class PostgreSQL:
 
     def run(self, sql: str) -> list[tuple[str | None, ...]]:
         """Return the rows of a query as text; raises psycopg's error otherwise."""
-        from psycopg import errors, pq as libpq
+        from psycopg import errors
+        from psycopg import pq as libpq
 
         result = self.connection.pgconn.exec_(sql.encode())
         if result.status not in (libpq.ExecStatus.TUPLES_OK, libpq.ExecStatus.COMMAND_OK):
