@@ -57,7 +57,7 @@ from planner.query import (
     Var,
     Window,
 )
-from planner.resolve import default_equality
+from planner.resolve import default_equality, find_equality
 from planner.rewrite import shift_query
 from planner.scope import Scope, index_names
 from planner.types import SqlType
@@ -385,11 +385,15 @@ def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) ->
     types: list[SqlType] = []
     for position in range(len(left.columns)):
         a, b = _column_expr(left, position), _column_expr(right, position)
-        oid = select_common_type([a, b], word)
+        try:
+            oid = select_common_type([a, b], word)
+        except SqlError as error:
+            error.span = error.span or _column_span(right, position)
+            raise
         both = a.type.oid == b.type.oid == oid and a.type.typmod == b.type.typmod
         types.append(SqlType(oid, a.type.typmod if both else -1))
         if not (node.op == "union" and node.all):
-            default_equality(oid, a.span or b.span)
+            _check_equality(oid, left, position)
     columns = tuple(
         [
             OutputColumn(name=column.name, type=type_)
@@ -405,6 +409,11 @@ def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) ->
     )
 
 
+def _check_equality(oid: int, left: QueryExpr, position: int) -> None:
+    if find_equality(oid) is None:
+        default_equality(oid, _column_span(left, position))
+
+
 def _first_span(query: QueryExpr) -> Span | None:
     return query.targets[0].expr.span if isinstance(query, Select) and query.targets else None
 
@@ -417,8 +426,14 @@ def _column_expr(query: QueryExpr, position: int) -> Expr:
         cell = query.rows[0][position]
         return replace(cell, type=query.columns[position].type)
     column = query.columns[position]
-    span = location(_column_expr(query.left, position))
-    return Var(type=column.type, range=-1, attnum=position + 1, name=column.name, span=span)
+    return Var(type=column.type, range=-1, attnum=position + 1, name=column.name)
+
+
+def _column_span(query: QueryExpr, position: int) -> Span | None:
+    """Return the place of an output column: that of the leftmost side of set operations."""
+    while isinstance(query, SetOp):
+        query = query.left
+    return location(_column_expr(query, position))
 
 
 def coerce_output(query: QueryExpr, types: Sequence[SqlType], word: str, scope: Scope) -> QueryExpr:

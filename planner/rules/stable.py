@@ -71,6 +71,7 @@ _NO_PARAMETER = frozenset((RECORD, 2287, VOID, UNKNOWN))
 
 # What an expression is: without stable parts, stable as a whole, or tied to rows or to each evaluation.
 _PLAIN, _STABLE, _BOUND = 0, 1, 2
+_VOLATILITIES = {"i": _PLAIN, "s": _STABLE, "v": _BOUND}
 
 
 def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
@@ -86,6 +87,23 @@ class _Extraction:
     def __init__(self, params: int) -> None:
         self.params = params
         self.found: list[Expr] = []
+        # what was found out about each node: expressions are asked about at every level they nest
+        self.kinds: dict[int, int] = {}
+
+    def kind(self, expr: Any) -> int:
+        """Return _PLAIN, _STABLE or _BOUND for an expression and everything below it."""
+        if isinstance(expr, Const | Param):
+            return _PLAIN
+        known = self.kinds.get(id(expr))
+        if known is None:
+            known = _own_kind(expr)
+            if known != _BOUND:
+                for child in children(expr):
+                    known = max(known, self.kind(child))
+                    if known == _BOUND:
+                        break
+            self.kinds[id(expr)] = known
+        return known
 
     def visit(self, node: Any, guarded: bool) -> Any:
         if isinstance(node, Var | Const | Param):
@@ -99,7 +117,7 @@ class _Extraction:
         if isinstance(node, Expr):
             if (
                 node.type.oid not in _NO_PARAMETER
-                and _kind(node) == _STABLE
+                and self.kind(node) == _STABLE
                 and (not guarded or _cannot_fail(node))
                 and _worth(node)
             ):
@@ -142,33 +160,21 @@ def _cannot_fail(expr: Expr) -> bool:
     return isinstance(expr, CurrentSetting) or (isinstance(expr, FuncExpr) and not expr.args)
 
 
-def _kind(expr: Any) -> int:
-    """Return _PLAIN, _STABLE or _BOUND for an expression and everything below it."""
-    if isinstance(expr, Const | Param):
-        return _PLAIN
+def _own_kind(expr: Any) -> int:
+    """Return what an expression is, its operands apart."""
     if isinstance(expr, CurrentSetting):
         return _STABLE
     if isinstance(expr, Var):
         return _PLAIN if expr.range == -1 else _BOUND
     if isinstance(expr, Aggregate | WindowFunc | GroupingFunc | SubLink):
         return _BOUND
-    kind = _PLAIN
     if isinstance(expr, FuncExpr | OpExpr | ScalarArrayOp):
         if isinstance(expr, FuncExpr) and expr.returns_set:
             return _BOUND
         proc = facts().procs.get(expr.proc)
-        volatility = proc.volatility if proc is not None else "v"
-        if volatility == "v":
-            return _BOUND
-        if volatility == "s":
-            kind = _STABLE
-    elif isinstance(expr, CoerceViaIO | ArrayCoerce) and (
+        return _VOLATILITIES[proc.volatility if proc is not None else "v"]
+    if isinstance(expr, CoerceViaIO | ArrayCoerce) and (
         expr.type.oid in _SESSION_TYPES or expr.arg.type.oid in _SESSION_TYPES
     ):
-        kind = _STABLE
-    for child in children(expr):
-        inner = _kind(child)
-        if inner == _BOUND:
-            return _BOUND
-        kind = max(kind, inner)
-    return kind
+        return _STABLE
+    return _PLAIN
