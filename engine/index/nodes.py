@@ -12,6 +12,7 @@ it; the batches it yields are fresh lists that the consumer may keep.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, cast
@@ -289,28 +290,100 @@ def compare_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], tuple
     return key
 
 
-class Sort(Node):
-    """All rows in order."""
+class _Backwards:
+    """A key that orders the other way round."""
 
-    def __init__(self, child: Node, items: Sequence[OrderItem]) -> None:
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return bool(other.key < self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Backwards) and bool(self.key == other.key)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def merge_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], Any]:
+    """Return one key for all sort items: slower than sorting item by item, but runs can be merged by it."""
+    columns = [(p, sort_key(oid), descending, nulls_first) for p, oid, descending, nulls_first in items]
+
+    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        out: list[Any] = []
+        for position, convert, descending, nulls_first in columns:
+            value = row[position]
+            if value is None:
+                out.append((0 if nulls_first else 2,))
+                continue
+            part = value if convert is None else convert(value)
+            out.append((1, _Backwards(part) if descending else part))
+        return tuple(out)
+
+    return key
+
+
+class Sort(Node):
+    """All rows in order; with ``counts`` (LIMIT and OFFSET above it) only as many as can come out.
+
+    More than ``RUN`` rows are sorted in runs and merged, so that the loop gets its turns.
+    """
+
+    RUN = 16_384
+
+    def __init__(self, child: Node, items: Sequence[OrderItem], counts: Sequence[Expr] = ()) -> None:
         super().__init__(child.layout, child.width, child)
         self.items = list(items)
+        layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
+        self.counts = compile_row(counts, layout) if counts else None
+
+    def _top(self, e: Env) -> Any:
+        if self.counts is None:
+            return None
+        counts = self.counts
+        values = (yield from evaluate(counts, (), e)) if counts.may_suspend else counts((), e)
+        if values[0] is None:
+            return None
+        return max(sum(int(v) for v in values if v is not None), 0)
 
     def pipe(self, e: Env) -> Pipe:
         """Collect, sort, give out."""
+        top = yield from self._top(e)
+        bound = 0 if top is None else 2 * top + 4 * BATCH
         rows: Rows = []
+        runs: list[Rows] = []
         for item in self.inputs[0].pipe(e):
-            if item.__class__ is list:
-                rows.extend(item)
-                yield None
-            else:
+            if item.__class__ is not list:
                 yield item
+                continue
+            rows.extend(item)
+            if top is not None:
+                if len(rows) > bound:
+                    rows = sort_rows(rows, self.items)[:top]
+            elif len(rows) >= self.RUN:
+                runs.append(sort_rows(rows, self.items))
+                rows = []
+            yield None
         rows = sort_rows(rows, self.items)
-        yield from chunks(rows)
+        if not runs:
+            yield from chunks(rows)
+            return
+        runs.append(rows)
+        out: Rows = []
+        for row in heapq.merge(*runs, key=merge_key(self.items)):
+            out.append(row)
+            if len(out) >= BATCH:
+                yield out
+                out = []
+        if out:
+            yield out
 
     def label(self) -> str:
         """Return the line."""
-        return "Sort by " + ", ".join(f"{p + 1}{' desc' if d else ''}" for p, _, d, _ in self.items)
+        top = " (top rows)" if self.counts is not None else ""
+        return "Sort by " + ", ".join(f"{p + 1}{' desc' if d else ''}" for p, _, d, _ in self.items) + top
 
 
 def chunks(rows: Rows) -> Pipe:

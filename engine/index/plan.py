@@ -133,7 +133,8 @@ class Planning:
         """Add ORDER BY and LIMIT."""
         items = order_items(query.order, types)
         if items and sort:
-            node = Sort(node, items)
+            counts = [x for x in (query.limit, query.offset) if x is not None]
+            node = Sort(node, items, counts if query.limit is not None and not query.with_ties else ())
         if query.limit is not None or query.offset is not None:
             ties = items if query.with_ties else None
             node = Limit(node, query.limit, query.offset, ties, outer, self.sublink)

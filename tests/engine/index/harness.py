@@ -21,6 +21,19 @@ from tests.support.catalog import MemoryCatalog
 from txn.types import KeyRange, StoredRow
 
 
+class SystemTables(MemoryCatalog):
+    """The test catalog with the look-ups by oid that names of types, schemas and roles need."""
+
+    def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
+        return None
+
+    def schema_by_oid(self, oid: int) -> Any:
+        return next((s for s in self.schemas.values() if s.oid == oid), None)
+
+    def role_by_oid(self, oid: int) -> Any:
+        return next((r for r in self.roles.values() if r.oid == oid), None)
+
+
 class Session:
     """A session with PostgreSQL's defaults."""
 
@@ -147,7 +160,7 @@ class Database:
     """Tables, and a way to run SQL over them."""
 
     def __init__(self) -> None:
-        self.catalog = MemoryCatalog()
+        self.catalog = SystemTables()
         self.tables: dict[int, list[StoredRow]] = {}
         self.virtual = Virtual()
         self.session = Session(self.catalog)
