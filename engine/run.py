@@ -344,7 +344,8 @@ async def _discard(
 async def _skip(
     conn: Connection, plan: Plan, statement: st.Skip, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    conn.session.notice(statement.notice)
+    if statement.notice:
+        conn.session.notice(statement.notice)
     return Command(plan.bound.tag)
 
 

@@ -416,7 +416,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist."""
+    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist.
+
+    ``notice`` "" says nothing: UNLISTEN, where nobody can be listening.
+    """
 
     notice: str
 

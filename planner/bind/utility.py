@@ -425,7 +425,9 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
 
 
 def refuse_session(context: BindContext, node: ast.Notify | ast.LockTable) -> st.Statement:
-    """LISTEN, NOTIFY, UNLISTEN, LOCK TABLE: 0A000."""
+    """LISTEN, NOTIFY, LOCK TABLE: 0A000. UNLISTEN, which pools send to reset a session, has nothing to undo."""
     if isinstance(node, ast.LockTable):
         raise not_supported("LOCK TABLE", span=node.span)
+    if node.action == "unlisten":
+        return st.Skip(notice="")
     raise not_supported(node.action.upper(), span=node.span)
