@@ -142,10 +142,22 @@ class Flusher:
         for generation in live:
             if generation.log.current >= options.hot_rows or _worth_merging(generation.parts):
                 self._want(generation.shard)
+        for shard, history in core.shards.items():
+            manifest = core.log.manifests.get(shard)
+            dropped = history.latest.generation is None
+            if dropped and manifest is not None and not manifest.forgotten:
+                self._want(shard)
+            elif manifest is not None and self._has_doomed(manifest):
+                self._want(shard)
         pressure = core.log.pressure()
         if pressure.bytes > options.log_bytes:
             for shard in pressure.laggards:
                 self._want(shard)
+
+    def _has_doomed(self, manifest: Manifest) -> bool:
+        """Tell whether a manifest still names parts that could go otherwise (after TRUNCATE)."""
+        doomed = self._core.doomed_parts
+        return bool(doomed) and any(p.ref.name in doomed for p in manifest.parts)
 
     # -- one job -----------------------------------------------------------------------------------
 

@@ -294,6 +294,10 @@ class StoreTransaction:
         modes: dict[ShardId, int] = dict.fromkeys(writes, IX)
         for shard in scans:
             modes[shard] = SUPREMUM[modes[shard]][S] if shard in modes else S
+        if self.writing:
+            held = self.owner.held
+            if all(held.get(shard) == mode for shard, mode in modes.items()) and self._state is _ACTIVE:
+                return None
         return self.run(self._begin_write(modes))
 
     def _begin_write(self, modes: dict[ShardId, int]) -> Steps[None]:

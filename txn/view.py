@@ -44,12 +44,17 @@ class View:
     def index_views(self) -> list[IndexView]:
         """Return the indexes of the schema in use."""
         if self.indexes is None:
+            kept = self.generation.index_views
+            if kept is not None and kept[0] is self.spec:
+                self.indexes = kept[1]
+        if self.indexes is None:
             self.indexes = [
                 IndexView(
                     i.index, m := self.generation.indexes[i.index].make, m.of_row, i.unique, i.nulls_distinct
                 )
                 for i in self.spec.indexes
             ]
+            self.generation.index_views = (self.spec, self.indexes)
         return self.indexes
 
     def parts(self, statement: int) -> tuple[PartState, ...]:

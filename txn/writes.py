@@ -6,6 +6,7 @@ the final state is unique. A failed statement leaves nothing but its locks.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 ESCALATE_ROWS: Final = 2000
 """An update or delete of more rows than this takes table X instead of row locks."""
 
+CHUNK_ROWS: Final = 500
+"""Rows locked or checked between two turns of the event loop."""
+
 
 def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
     """Stage new rows; returns their ids."""
@@ -41,6 +45,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
             row = view.padding.pad(row)
         full.append(row)
         yield from lock_keys(txn, view, row, None, exclusive, entered)
+        if len(full) % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
     first = view.generation.take_row_ids(len(full))
     ids = [RowId(first + i) for i in range(len(full))]
     mark = len(txn.journal)
@@ -49,8 +55,10 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
         for row_id, row in zip(ids, full, strict=True):
             own.put(row_id, row, statement, 0)
             txn.journal.append((own, row_id))
-        for index, ikey, row in entered:
+        for count, (index, ikey, row) in enumerate(entered, 1):
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)
+            if count % CHUNK_ROWS == 0:
+                yield asyncio.sleep(0)
     except BaseException:
         txn.undo_to(mark)
         raise
@@ -163,16 +171,18 @@ def change(
     txn: StoreTransaction, shard: ShardId, changes: Sequence[tuple[RowId, Row | None]]
 ) -> Steps[list[bool]]:
     """Update (or delete, where the new row is None): lock, read what is replaced, stage, check."""
-    yield from intend(txn, shard)
+    owner = txn.owner
+    if owner.held.get(shard) != IX:
+        yield from intend(txn, shard)
     view = txn.write_view(shard)
     own = txn.own_writes(view)
     if len(changes) > ESCALATE_ROWS:
         yield from txn.lock(shard, X)
-    exclusive = txn.owner.held[shard] == X
+    exclusive = owner.held[shard] == X
     if not exclusive:
         acquire = txn.core.locks.acquire
         for row_id, _row in changes:
-            wait = acquire(txn.owner, (shard, row_id), X)
+            wait = acquire(owner, (shard, row_id), X)
             if wait is not None:
                 yield wait
     bases = yield from base_rows(view, [row_id for row_id, _row in changes])
@@ -185,16 +195,24 @@ def change(
         if row is not None:
             if len(row) < width:
                 row = view.padding.pad(row)
-            yield from lock_keys(txn, view, row, base[0], exclusive, entered)
+            old = base[0]
+            for index in view.index_views():
+                if index.of_row(row) != index.of_row(old):
+                    yield from lock_keys(txn, view, row, old, exclusive, entered)
+                    break
         staged.append((row_id, row, base[1]))
+        if len(staged) % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
     mark = len(txn.journal)
     statement = txn.statement
     try:
         for row_id, row, begin in staged:
             own.put(row_id, row, statement, begin)
             txn.journal.append((own, row_id))
-        for index, ikey, row in entered:
+        for count, (index, ikey, row) in enumerate(entered, 1):
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)
+            if count % CHUNK_ROWS == 0:
+                yield asyncio.sleep(0)
     except BaseException:
         txn.undo_to(mark)
         raise

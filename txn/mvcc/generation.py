@@ -60,7 +60,7 @@ class Generation:
     """
 
     __slots__ = (
-        "flush_cut", "flush_ended", "flushing", "garbage", "indexes", "key_makers", "last_change", "log",
+        "flush_cut", "flush_ended", "flushing", "garbage", "index_views", "indexes", "key_makers", "last_change", "log",
         "next_row_id", "number", "padding", "parts", "pinned", "reader_padding", "resident", "rows", "shard", "spec",
     )  # fmt: skip
 
@@ -81,6 +81,7 @@ class Generation:
         self.flush_cut = 0
         self.flush_ended: list[tuple[RowId, int]] = []
         self.spec = spec
+        self.index_views: tuple[ShardSpec, list[Any]] | None = None  # kept for txn.view
         self.padding = self.reader_padding = Padding(spec.columns)
         for index in spec.indexes:
             self.indexes[index.index] = HotIndex(KeyMaker(spec.columns, index), index)
