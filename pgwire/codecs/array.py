@@ -92,6 +92,7 @@ def parse(text: str, element: Callable[[str], Any]) -> Array:
             return tuple([None if p in _NULLS else element(p) for p in parts])
     at = _skip(text, 0)
     bounds: list[int] = []
+    low_bounds: list[int] = []
     if text[at : at + 1] == "[":
         while text[at : at + 1] == "[":
             match = _BOUNDS.match(text, at)
@@ -100,9 +101,8 @@ def parse(text: str, element: Callable[[str], Any]) -> Array:
             low, high = int(match[1] or 1), int(match[2])
             if high < low:
                 raise DataError("2202E", "upper bound cannot be less than lower bound")
-            if low != 1:
-                raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
-            bounds.append(high)
+            low_bounds.append(low)
+            bounds.append(high - low + 1)
             at = _skip(text, match.end())
         if text[at : at + 1] != "=":
             raise _malformed(text, 'Missing "=" after array dimensions.')
@@ -111,13 +111,17 @@ def parse(text: str, element: Callable[[str], Any]) -> Array:
             raise _malformed(text, 'Array contents must start with "{".')
     elif text[at : at + 1] != "{":
         raise _malformed(text, 'Array value must start with "{" or dimension information.')
-    value, end = _Reader(text, element).level(at, 1)
+    whole = text
+    text, at = text[at:], 0  # errors show what follows blanks and bounds
+    value, end = _Reader(text).level(at, 1)
     if _skip(text, end) != len(text):
         raise _malformed(text, "Junk after closing right brace.")
     lengths = _measure(value, text)
     if bounds and list(lengths) != bounds:
-        raise _malformed(text, "Specified array dimensions do not match array contents.")
-    return _freeze(value) if lengths else ()
+        raise _malformed(whole, "Specified array dimensions do not match array contents.")
+    if any(low != 1 for low in low_bounds):
+        raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
+    return _freeze(value, element) if lengths else ()
 
 
 def _skip(text: str, at: int) -> int:
@@ -127,11 +131,10 @@ def _skip(text: str, at: int) -> int:
 
 
 class _Reader:
-    """Recursive reader; dimensions are lists, elements are wrapped to stay apart from them."""
+    """Recursive reader; dimensions are lists, elements 1-tuples of their text, so that both stay apart."""
 
-    def __init__(self, text: str, element: Callable[[str], Any]) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.element = element
 
     def level(self, at: int, depth: int) -> tuple[list[Any], int]:
         """Read ``{...}`` at ``at``; return its items and the position after it."""
@@ -173,20 +176,22 @@ class _Reader:
                 raise _malformed(text, "Unexpected end of input.")
             if char == "{":
                 raise _malformed(text, 'Unexpected "{" character.')
+            if char == "\\":
+                raise _malformed(text, 'Unexpected "\\" character.')
             if char != ",":
                 raise _malformed(text, "Unexpected array element.")
             at += 1
 
-    def item(self, at: int) -> tuple[Any, int]:
-        """Read one element, quoted or not."""
+    def item(self, at: int) -> tuple[str | None, int]:
+        """Read one element's text, quoted or not."""
         text = self.text
         if text[at] == '"':
             piece, at = self.quoted(at)
-            return self.element(piece), at
+            return piece, at
         match = _PLAIN.match(text, at)
         if match is not None and text[match.end() : match.end() + 1] in (",", "}"):
             piece = match[0]
-            return (None if piece in _NULLS else self.element(piece)), match.end()
+            return (None if piece in _NULLS else piece), match.end()
         out: list[str] = []
         kept = 0  # blanks at the end are dropped, but not escaped ones
         escaped = False
@@ -213,7 +218,7 @@ class _Reader:
                     kept = len(out)
             at += 1
         piece = "".join(out[:kept])
-        return (None if not escaped and piece in _NULLS else self.element(piece)), at
+        return (None if not escaped and piece in _NULLS else piece), at
 
     def quoted(self, at: int) -> tuple[str, int]:
         text = self.text
@@ -254,8 +259,18 @@ def _measure(items: list[Any], text: str) -> tuple[int, ...]:
     return (len(items), *lengths) if lengths else ()
 
 
-def _freeze(items: list[Any]) -> Array:
-    return tuple([_freeze(item) if isinstance(item, list) else item[0] for item in items])
+def _freeze(items: list[Any], element: Callable[[str], Any]) -> Array:
+    """Turn lists into tuples and texts into elements; done last, so that syntax errors come first."""
+    return tuple(
+        [
+            _freeze(item, element)
+            if isinstance(item, list)
+            else None
+            if item[0] is None
+            else element(item[0])
+            for item in items
+        ]
+    )
 
 
 def quote(text: str) -> str:

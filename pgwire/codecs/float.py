@@ -22,7 +22,7 @@ _SPACE = " \t\n\r\f\v"
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _HEX = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?", re.ASCII)
 _SPECIAL = {
-    "nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
+    "nan": math.nan, "+nan": math.nan, "-nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
     "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
 }  # fmt: skip
 _F4 = struct.Struct(">f")
@@ -44,7 +44,7 @@ def parse_float8(text: str) -> float:
     if _DECIMAL.fullmatch(body):
         value = float(body)
         if math.isinf(value) or (value == 0.0 and _has_digit(body)):
-            raise DataError("22003", f'"{text}" is out of range for type double precision')
+            raise DataError("22003", f'"{body}" is out of range for type double precision')
         return value
     return _parse_rare(text, body, "double precision")
 

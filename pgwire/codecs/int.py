@@ -10,6 +10,7 @@ from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 
 _SYNTAX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)[ \t\n\r\f\v]*", re.ASCII)
+_PREFIX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)", re.ASCII)
 _STRTOUL = re.compile(r"[ \t\n\r\f\v]*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)[ \t\n\r\f\v]*", re.ASCII)
 
 
@@ -17,6 +18,10 @@ def _reader(low: int, high: int, type_name: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
         match = _SYNTAX.fullmatch(text)
         if match is None:
+            # Too many digits are noticed before what follows them.
+            start = _PREFIX.match(text)
+            if start is not None and not low <= int(start[1][:40]) <= high:
+                raise DataError("22003", f'value "{text}" is out of range for type {type_name}')
             raise DataError("22P02", f'invalid input syntax for type {type_name}: "{text}"')
         digits = match[1]
         if len(digits) > 40:

@@ -60,7 +60,7 @@ def parse_jsonb(text: str) -> str:
 
 def read(text: str) -> Json:
     """Parse any JSON text as jsonb does; 22P02, 22P05."""
-    value = _decode(_DECODER, text)
+    value = _decode(_DECODER, text, unescape=True)
     if "\\u" in text and _BAD_UNICODE.search(text):
         _Diagnosis(text, unescape=True).run()
     return value
@@ -71,7 +71,7 @@ def load(canonical: str) -> Json:
     return _DECODER.decode(canonical)
 
 
-def _decode(decoder: _json.JSONDecoder, text: str) -> Json:
+def _decode(decoder: _json.JSONDecoder, text: str, *, unescape: bool = False) -> Json:
     try:
         return decoder.decode(text)
     except DataError:
@@ -80,7 +80,7 @@ def _decode(decoder: _json.JSONDecoder, text: str) -> Json:
         raise DataError("54001", "stack depth limit exceeded") from None
     except ValueError:
         pass
-    _Diagnosis(text, unescape=False).run()
+    _Diagnosis(text, unescape=unescape).run()
     raise DataError("22P02", "invalid input syntax for type json")
 
 
@@ -163,6 +163,9 @@ class _Diagnosis:
         if text[at] == '"':
             closing = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text, at)
             return closing.end() if closing else len(text)
+        number = _NUMBER.match(text, at)
+        if number is not None:
+            return number.end()
         while at < len(text) and (text[at].isalnum() or text[at] == "_" or text[at] >= "\x80"):
             at += 1
         return max(at, self.at + 1)
@@ -230,8 +233,7 @@ class _Diagnosis:
             raise self.expected("Expected JSON value, but found {}.")
         else:
             self.lex()
-            match = re.compile(r"-?[0-9][0-9.eE+\-]*|[a-z]+").match(self.text, self.at)
-            self.at = match.end() if match else self.at + 1
+            self.at = self.token_end()
 
     def peek(self) -> str:
         self.skip()
@@ -289,7 +291,8 @@ class _Diagnosis:
                 raise self.error(f'Token "{text[start:]}" is invalid.', len(text))
             char = text[at]
             if high and not text.startswith("\\u", at):
-                raise self.surrogate("Unicode low surrogate must follow a high surrogate.", at)
+                end = at + 1 if char == '"' else at
+                raise self.surrogate("Unicode low surrogate must follow a high surrogate.", end)
             if char == '"':
                 break
             if char < " ":
