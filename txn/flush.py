@@ -144,10 +144,9 @@ class Flusher:
                 self._want(generation.shard)
         for shard, history in core.shards.items():
             manifest = core.log.manifests.get(shard)
-            dropped = history.latest.generation is None
-            if dropped and manifest is not None and not manifest.forgotten:
-                self._want(shard)
-            elif manifest is not None and self._has_doomed(manifest):
+            if manifest is None or manifest.forgotten:
+                continue
+            if history.latest.generation is None or self._has_doomed(manifest):
                 self._want(shard)
         pressure = core.log.pressure()
         if pressure.bytes > options.log_bytes:
