@@ -59,9 +59,9 @@ class BindContext:
             self,
             search_path=relation.view_path or self.search_path,
             env=CoerceEnv(
-                settings=self.env.settings,
+                # stored texts were printed under the default settings and mean the same under any
+                settings=DEFAULT,
                 params=ParamTypes((), variable=False),
-                folded=self.env.folded,
             ),
             text=relation.view_sql,
             view_depth=self.view_depth + 1,

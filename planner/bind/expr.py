@@ -346,7 +346,13 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
     names = node.type.names
     if len(names) > 1 and names[0] != "pg_catalog" and scope.context.catalog.schema(names[0]) is None:
         raise SqlError("3F000", f'schema "{names[0]}" does not exist', span=node.type.span)
-    target = resolve_type(node.type)
+    try:
+        target = resolve_type(node.type)
+    except SqlError as error:
+        schema = names[-2] if len(names) > 1 else ""
+        if error.sqlstate == "42704" and scope.context.find_relation(schema, names[-1]) is not None:
+            raise not_supported(f"the row type of table {names[-1]}", span=node.type.span) from None
+        raise
     arg_node = node.arg
     if isinstance(arg_node, ast.ArrayLiteral) and element_of(target.oid):
         arg = bind_array(scope, arg_node, target)
