@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from planner.query import Expr, QueryBase, QueryExpr, Range
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in ("type", "span"))
+def _field_names(kind: Hashable) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cast(Any, kind)) if f.name not in ("type", "span"))
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -21,11 +21,16 @@ def children(node: Any) -> Iterator[Any]:
         yield from _nodes(getattr(node, name))
 
 
+@cache
+def _is_node(kind: Hashable) -> bool:
+    return is_dataclass(kind)
+
+
 def _nodes(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
         for item in value:
             yield from _nodes(item)
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif value is not None and _is_node(value.__class__):
         yield value
 
 
