@@ -198,3 +198,41 @@ def start_postgresql(folder: Path) -> Iterator[PostgreSQL]:
 def type_oid(name: str) -> int:
     """Return the oid of a type by its pg_type name."""
     return facts().types_by_name[name].oid
+
+
+def sample_world(folder: Path) -> World:
+    """Return the tables of the scripts in ``tests/golden/lower``."""
+    world = World(folder)
+    world.table(
+        "t", "a int4 pk", "b int8", "c numeric(10,2)", "d numeric", "e text", "f date", "g float8", "h char(5)",
+        "i timestamp", "j bool",
+        rows=[
+            ("1", "10", "1.50", "1.5", "abc", "2020-01-31", "1.5", "ab", "2020-01-31 10:11:12.5", "t"),
+            ("2", "-20", "2.25", "2.50", "abd", "1999-12-31", "-2.5", "ab  ", "1999-12-31 23:59:59", "f"),
+            ("3", None, "-3.75", "100.000", "x%y", "2000-02-29", "0", None, None, None),
+            ("4", "7", "0.00", "0.001", "", "2024-02-29", "1e300", "zz", "2024-02-29 00:00:00", "t"),
+            ("5", "7", None, None, None, None, None, "zz", "2024-02-29 00:00:00", "t"),
+            ("6", "9223372036854775807", "99999999.99", "12345678901234567890.5", "é%", "1970-01-01", "-0.1", "q",
+             "2001-01-01 01:02:03", "f"),
+        ],
+    )  # fmt: skip
+    world.table(
+        "s", "a int4", "k int4", "v numeric(12,4)", "n text",
+        rows=[
+            ("1", "1", "1.0000", "p"), ("1", "2", "2.5000", "q"), ("2", "1", None, "r"), ("7", "5", "3.3333", None),
+            (None, "1", "4.0000", "p"),
+        ],
+    )  # fmt: skip
+    return world
+
+
+def printed(rows: Sequence[tuple[str | None, ...]], query: str) -> list[str]:
+    """Return rows as the golden scripts show them; sorted where the query does not order them."""
+    lines = ["|".join("NULL" if v is None else v for v in row) for row in rows]
+    return lines if " order by " in f" {query.lower()} " and _ordered_last(query) else sorted(lines)
+
+
+def _ordered_last(query: str) -> bool:
+    """Return whether the query's own rows are ordered: its last ORDER BY is outside parentheses."""
+    tail = query.lower().rsplit(" order by ", 1)[1]
+    return tail.count("(") == tail.count(")")
