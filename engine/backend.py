@@ -311,6 +311,9 @@ class Connection:
         """Describe a portal with its result formats; runs nothing."""
         portal = self.portals.get(name)
         if portal is None:
+            cursor = self.cursors.find(name)  # a SQL cursor is a portal too
+            if cursor is not None:
+                return field_descriptions(cursor.columns, (int(cursor.binary),))
             raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
         columns = None if portal.plan is None else self._columns(portal.plan)
         return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
@@ -456,6 +459,8 @@ class Connection:
         portal = self.portals.pop(name, None)
         if portal is not None:
             _close(portal)
+        elif self.cursors.find(name) is not None:
+            self.cursors.close(name)
         return None
 
     def sync(self) -> MaybeAwaitable[None]:

@@ -307,18 +307,27 @@ async def _copy_to(
             return Command(f"COPY {count}")
         binary = int(options.format == "binary")
         out.copy_out(binary, [binary] * len(columns))
-        if header:
+        if header and not binary:
             out.copy_data(header)
+            header = b""
         async for data, rows in pieces():
-            out.copy_rows(data)
+            out.copy_rows(_with_header(header, data) if header else data)
+            header = b""
             count += rows
             await out.drain()
         if trailer:
-            out.copy_data(trailer)
+            out.copy_data(header + trailer)
         out.copy_done()
     finally:
         reader.close()
     return Command(f"COPY {count}")
+
+
+def _with_header(header: bytes, framed: Any) -> bytes:
+    """Put the binary header into the first row's message, where PostgreSQL sends it and drivers look for it."""
+    data = bytes(framed)
+    length = int.from_bytes(data[1:5], "big") + len(header)
+    return data[:1] + length.to_bytes(4, "big") + header + data[5:]
 
 
 async def _write_file(

@@ -35,6 +35,10 @@ class Cursors:
             raise SqlError("34000", f'cursor "{name}" does not exist')
         return cursor
 
+    def find(self, name: str) -> Cursor | None:
+        """Return a cursor, or None."""
+        return self._open.get(name)
+
     def all(self) -> list[Cursor]:
         """Return all open cursors (pg_cursors)."""
         return list(self._open.values())

@@ -92,8 +92,11 @@ def _report(
     detail: str | None = None,
     hint: str | None = None,
     severity: str = "ERROR",
+    where: str | None = None,
 ) -> ErrorReport:
-    return ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+    return ErrorReport(
+        severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint, where=where
+    )
 
 
 _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
@@ -152,6 +155,7 @@ def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
             message=error.message,
             detail=error.detail,
             hint=error.hint,
+            where=error.where,
             position=None if error.span is None else error.span.start + 1,
             schema=error.schema,
             table=error.table,
@@ -160,7 +164,9 @@ def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
             constraint=error.constraint,
         )
     if isinstance(error, DataError):
-        return _report(error.sqlstate, error.message, detail=error.detail, hint=error.hint)
+        return _report(
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where
+        )
     for kind in type(error).__mro__:
         make = _TXN.get(kind)
         if make is not None:

@@ -50,8 +50,9 @@ class ServerProcess:
         finally:
             timer.cancel()
         self.process.wait()
-        output.close()
-        raise RuntimeError(f"the server did not start:\n{self.log()}")
+        message = f"the server did not start:\n{self.log()}"
+        self._end()
+        raise RuntimeError(message)
 
     def log(self) -> str:
         self._log.seek(0)
