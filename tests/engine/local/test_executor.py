@@ -1,0 +1,206 @@
+"""The local executor: snapshots, parameters, streaming, cancelling, what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from engine.local.errors import to_sql_error
+from engine.local.executor import LocalExecutor
+from engine.local.instance import open_instance
+from planner import facts as f
+from planner.errors import SqlError
+from tests.support.lowered import World, sample_world
+
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a < b"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return sample_world(tmp_path_factory.mktemp("local"))
+
+
+@pytest.fixture
+def executor(world: World) -> Iterator[LocalExecutor]:
+    made = LocalExecutor(blob_dir=world.folder)
+    yield made
+    asyncio.run(made.close())
+
+
+def rows(
+    world: World, executor: LocalExecutor, sql: str, params: tuple[Any, ...] = (), types: tuple[int, ...] = ()
+) -> list[tuple[str | None, ...]]:
+    return asyncio.run(world.answer(executor, sql, params, types))
+
+
+def test_hidden_rows_stay_hidden_and_hot_rows_show(world: World, executor: LocalExecutor) -> None:
+    assert rows(world, executor, "SELECT count(*), count(DISTINCT a) FROM t") == [("6", "6")]
+
+
+def test_a_column_added_later_reads_as_its_missing_value(world: World, executor: LocalExecutor) -> None:
+    oid = next(r.oid for r in world.catalog.by_oid.values() if r.name == "t")
+    old = world.snapshots[oid]
+    columns = tuple(
+        replace(c, missing_value=Decimal("7.5")) if c.attnum == 4 else c for c in old.spec.columns
+    )
+    part = old.parts[0]
+    without = replace(part, ref=replace(part.ref, columns=tuple(a for a in part.ref.columns if a != 4)))
+    world.snapshots[oid] = replace(old, spec=replace(old.spec, columns=columns), parts=(without,))
+    try:
+        found = rows(world, executor, "SELECT d, count(*) FROM t GROUP BY d ORDER BY d")
+    finally:
+        world.snapshots[oid] = old
+    # a = 1 and 4 are hot and have values of their own
+    assert found == [("0.001", "1"), ("1.5", "1"), ("7.5", "4")]
+
+
+@pytest.mark.parametrize(
+    ("oid", "type_name", "value", "text"),
+    [
+        (f.INT4, "int4", 5, "5"),
+        (f.INT8, "int8", -(2**63), "-9223372036854775808"),
+        (f.NUMERIC, "numeric", Decimal("1.500"), "1.500"),
+        (f.NUMERIC, "numeric", Decimal("NaN"), "NaN"),
+        (f.NUMERIC, "numeric", Decimal("-Infinity"), "-Infinity"),
+        (f.NUMERIC, "numeric", Decimal("9" * 38), "9" * 38),
+        (f.TEXT, "text", "it's \\ é", "it's \\ é"),
+        (f.BOOL, "bool", True, "t"),
+        (f.FLOAT8, "float8", 1e-300, "1e-300"),
+        (f.DATE, "date", -1, "1969-12-31"),
+        (f.TIMESTAMP, "timestamp", 1, "1970-01-01 00:00:00.000001"),
+        (f.TIMESTAMPTZ, "timestamptz", 0, "1970-01-01 00:00:00+00"),
+        (f.INTERVAL, "interval", (14, -3, 5), "1 year 2 mons -3 days +00:00:00.000005"),
+        (f.BYTEA, "bytea", b"\x00\xff", "\\x00ff"),
+        (f.UUID, "uuid", bytes(range(16)), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        (f.TIME, "time", 86_399_999_999, "23:59:59.999999"),
+    ],
+)
+def test_parameters_and_null_make_the_round_trip(
+    world: World, executor: LocalExecutor, oid: int, type_name: str, value: Any, text: str
+) -> None:
+    sql = f"SELECT $1::{type_name} AS x ORDER BY x"
+    assert rows(world, executor, sql, (value,), (oid,)) == [(text,)]
+    assert rows(world, executor, sql, (None,), (oid,)) == [(None,)]
+
+
+def test_numeric_parameters_compare_and_add_with_their_own_scale(
+    world: World, executor: LocalExecutor
+) -> None:
+    sql = "SELECT a, c + $1 FROM t WHERE c > $1 ORDER BY a"
+    plan = executor.prepare(world.bind(sql, (f.NUMERIC,)), world.catalog)
+    assert plan.numerics == (1,)
+    assert rows(world, executor, sql, (Decimal("2.000"),), (f.NUMERIC,)) == [
+        ("2", "4.250"),
+        ("6", "100000001.990"),
+    ]
+
+
+def test_a_placeholder_in_a_text_is_only_text(world: World, executor: LocalExecutor) -> None:
+    assert rows(world, executor, "SELECT 'hf_rel_1 ''hf_rel_1' FROM t WHERE a = 1") == [
+        ("hf_rel_1 'hf_rel_1",)
+    ]
+
+
+def test_a_result_streams_and_stops_when_closed(world: World, executor: LocalExecutor) -> None:
+    async def run() -> int:
+        plan = executor.prepare(world.bind("SELECT g FROM generate_series(1, 3000000) g"), world.catalog)
+        result = await executor.run(plan, world.context())
+        seen = 0
+        async for batch in result.batches:
+            seen += len(batch)
+            if seen > 50_000:
+                break
+        result.close()
+        result.close()
+        return seen
+
+    assert 50_000 < asyncio.run(run()) < 200_000
+
+
+def test_cancelling_interrupts_the_query_with_57014(world: World, executor: LocalExecutor) -> None:
+    async def run() -> None:
+        context = world.context()
+        context.cancelled = threading.Event()
+        plan = executor.prepare(world.bind(ENDLESS), world.catalog)
+        asyncio.get_running_loop().call_later(0.3, context.cancelled.set)
+        with pytest.raises(SqlError) as caught:
+            await executor.run(plan, context)
+        assert caught.value.sqlstate == "57014"
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_cancelled_task_leaves_the_executor_usable(world: World, executor: LocalExecutor) -> None:
+    async def run() -> list[tuple[str | None, ...]]:
+        plan = executor.prepare(world.bind(ENDLESS), world.catalog)
+        task = asyncio.ensure_future(executor.run(plan, world.context()))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await world.answer(executor, "SELECT count(*) FROM t")
+
+    assert asyncio.run(asyncio.wait_for(run(), 20)) == [("6",)]
+
+
+def test_an_error_after_the_first_batch_has_its_sqlstate(world: World, executor: LocalExecutor) -> None:
+    sql = "SELECT 10 / (200000 - g) FROM generate_series(1, 300000) g"
+    with pytest.raises(SqlError) as caught:
+        rows(world, executor, sql)
+    assert caught.value.sqlstate == "22012"
+
+
+def test_the_instance_reads_no_file_outside_the_blob_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "data", tmp_path / "other.csv"
+    inside.mkdir()
+    outside.write_text("a\n1\n")
+    instance = open_instance(inside, memory_bytes=2**27, threads=1)
+    for statement in (
+        f"SELECT * FROM read_csv('{outside}')",
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+    ):
+        with pytest.raises(duckdb.Error):
+            instance.execute(statement)
+    instance.close()
+
+
+def test_marked_errors_keep_sqlstate_and_message() -> None:
+    error = duckdb.ConversionException("Could not convert string 'HF!22012:division by zero\x1f5' to BOOL")
+    found = to_sql_error(error)
+    assert (found.sqlstate, found.message) == ("22012", "division by zero")
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate", "message"),
+    [
+        ("SELECT a + 2147483647 FROM t", "22003", "integer out of range"),
+        ("SELECT b + 1 FROM t", "22003", "bigint out of range"),
+        ("SELECT (a * 100000)::int2 FROM t", "22003", "smallint out of range"),
+        ("SELECT 1 / (a - 1) FROM t", "22012", "division by zero"),
+        ("SELECT c / (a - 1) FROM t", "22012", "division by zero"),
+        ("SELECT g / (a - 1) FROM t", "22012", "division by zero"),
+        ("SELECT e::int FROM t WHERE a = 1", "22P02", 'invalid input syntax for type integer: "abc"'),
+        (
+            "SELECT (SELECT k FROM s) FROM t",
+            "21000",
+            "more than one row returned by a subquery used as an expression",
+        ),
+        ("SELECT substring(e, 1, -a) FROM t", "22011", "negative substring length not allowed"),
+    ],
+)
+def test_errors_are_postgresql_s(
+    world: World, executor: LocalExecutor, sql: str, sqlstate: str, message: str
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        rows(world, executor, sql)
+    assert (caught.value.sqlstate, caught.value.message) == (sqlstate, message)
