@@ -26,6 +26,7 @@ import functools
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import CodeType
 from typing import Any, TypeVar, cast
 
 from planner.builtins import load
@@ -191,6 +192,20 @@ def _row_like(oid: int) -> bool:
     return oid == RECORD or (fact.kind == "c" if fact is not None else oid >= 16384)
 
 
+@functools.lru_cache(maxsize=4096)
+def _code(source: str) -> CodeType:
+    """Compile a generated module; statements of one shape give one source, since values are names in it."""
+    filename = f"<expression {next(_counter)}>"
+    try:
+        code = compile(source, filename, "exec")
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise SqlError("54001", "stack depth limit exceeded") from error
+    if len(linecache.cache) > 8000:
+        linecache.clearcache()
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return code
+
+
 class _Unit:
     """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
 
@@ -235,17 +250,8 @@ class _Unit:
     def function(self, body: str, argument: str = "r") -> RowFunction:
         """Compile the whole unit; ``body`` is that of the function returned."""
         source = "".join(self.helpers) + f"def f({argument}, e):\n{body}"
-        filename = f"<expression {next(_counter)}>"
-        try:
-            code = compile(source, filename, "exec")
-        except (RecursionError, MemoryError, SyntaxError) as error:
-            raise SqlError("54001", "stack depth limit exceeded") from error
-        exec(code, self.names)
+        exec(_code(source), self.names)
         function = self.names["f"]
-        if __debug__:
-            linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-            if len(linecache.cache) > 4000:
-                linecache.clearcache()
         function.may_suspend = self.may_suspend
         return cast("RowFunction", function)
 

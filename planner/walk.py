@@ -15,23 +15,29 @@ def _field_names(kind: Hashable) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cast(Any, kind)) if f.name not in ("type", "span"))
 
 
-def children(node: Any) -> Iterator[Any]:
-    """Yield the dataclass nodes directly below ``node`` (through tuples), in field order."""
-    for name in _field_names(type(node)):
-        yield from _nodes(getattr(node, name))
-
-
 @cache
 def _is_node(kind: Hashable) -> bool:
     return is_dataclass(kind)
 
 
-def _nodes(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
-    elif value is not None and _is_node(value.__class__):
-        yield value
+def children(node: Any) -> Iterator[Any]:
+    """Yield the dataclass nodes directly below ``node`` (through tuples), in field order."""
+    out: list[Any] = []
+    for name in _field_names(node.__class__):
+        value = getattr(node, name)
+        if value.__class__ is tuple:
+            _gather(value, out)
+        elif value is not None and _is_node(value.__class__):
+            out.append(value)
+    return iter(out)
+
+
+def _gather(items: tuple[Any, ...], out: list[Any]) -> None:
+    for item in items:
+        if item.__class__ is tuple:
+            _gather(item, out)
+        elif item is not None and _is_node(item.__class__):
+            out.append(item)
 
 
 def walk(node: Any) -> Iterator[Any]:

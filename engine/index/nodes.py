@@ -145,6 +145,9 @@ def projection(exprs: Sequence[Expr], layout: Layout) -> RowFunction:
             return list(map(getter, rows))
 
         return plain_function(pick)
+    if positions and positions[0] is not None and len(positions) == 1:
+        position = positions[0]
+        return plain_function(lambda rows, e: [(r[position],) for r in rows])
     return compile_map(exprs, layout)
 
 
