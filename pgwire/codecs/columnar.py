@@ -156,6 +156,9 @@ def _text_column(column: Any, oid: int, settings: CodecSettings) -> Any:
         return pc.if_else(column, pa.scalar(b"t", pa.binary()), pa.scalar(b"f", pa.binary()))
     if pa.types.is_decimal128(kind) and oid == domain.NUMERIC and 0 <= kind.scale <= 6:
         return column.cast(pa.string()).cast(pa.binary())
+    limit = _PLAIN_FLOATS.get((oid, str(kind)))
+    if limit is not None and settings.extra_float_digits > 0 and _plain_floats(column, limit):
+        return column.cast(pa.string()).cast(pa.binary())
     if pa.types.is_date32(kind) and oid == domain.DATE and settings.date_style == "ISO":
         days = pc.min_max(column.cast(pa.int32()))
         if _within(days, -719162, 2932896):
@@ -173,6 +176,24 @@ _INTEGERS: Final = frozenset({
     domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.CID, domain.XID8,
     domain.NUMERIC,
 })  # fmt: skip
+
+
+# Both print the shortest digits, and without an exponent up to here (Arrow's limit; PostgreSQL's for float4).
+_PLAIN_FLOATS: Final = {(domain.FLOAT8, "double"): 1e10, (domain.FLOAT4, "float"): 1e6}
+
+
+def _plain_floats(column: Any, limit: float) -> bool:
+    """Whether all values are 0 or of a size that Arrow prints as PostgreSQL does."""
+    size = pc.abs(column)
+    least, most = pc.min(size).as_py(), pc.max(size).as_py()
+    if least is None:
+        return True
+    if not most < limit or pc.any(pc.is_nan(column)).as_py():
+        return False
+    if least >= 1e-4:
+        return True
+    smallest = pc.min(size.filter(pc.not_equal(size, pa.scalar(0, column.type)))).as_py()
+    return smallest is None or smallest >= 1e-4
 
 
 def _within(bounds: Any, low: int, end: int) -> bool:

@@ -288,3 +288,19 @@ def test_binary_copy_reads_back(rows: list[Any], step: int) -> None:
         tuple(None if t is None else binary_input(oid, t) for t, oid in zip(row, ARROW_OIDS, strict=True)) for row in found
     ]  # fmt: skip
     assert values == rows
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    values=st.lists(
+        st.none() | st.floats(-1e11, 1e11) | FLOATS | st.just(float("nan")), min_size=1, max_size=6
+    )
+)
+def test_columnar_floats_print_as_single_ones(values: list[Any]) -> None:
+    for oid, kind in ((domain.FLOAT8, pa.float64()), (domain.FLOAT4, pa.float32())):
+        rounded = [None if v is None else round_float4(v) if oid == domain.FLOAT4 else v for v in values]
+        batch = pa.RecordBatch.from_arrays([pa.array(rounded, kind)], ["x"])
+        rows = [(v,) for v in rounded]
+        assert bytes(batch_encoder((oid,), (), DEFAULT)(batch)[0]) == bytes(
+            row_encoder((oid,), (), DEFAULT)(rows)[0]
+        )
