@@ -248,10 +248,16 @@ def _register() -> None:
     for name in ("notlike", "byteanlike"):
         python(f"{name}(bytea,bytea)", lambda data, pattern: not like(data, pattern))
     python("like_escape(bytea,bytea)", _like_escape)
+    for signature in ("array_send(anyarray)", "anyarray_send(anyarray)"):
+        python(signature, _send_array, needs_session=True, needs_types=True)
     for proc in facts().procs.values():
         sends = proc.result == BYTEA and len(proc.arg_types) == 1 and proc.name.endswith("send")
         if sends and has_codec(proc.arg_types[0]):
             python(facts().signature(proc.oid), _sender(proc.arg_types[0]), needs_session=True)
+
+
+def _send_array(session: EvalSession, value: Any, *, types: tuple[int, ...]) -> bytes:
+    return bytes(binary_output(types[0], value, session.codec_settings))
 
 
 def _sender(oid: int) -> Callable[[EvalSession, Any], bytes]:
