@@ -237,11 +237,18 @@ def _enum_values(text: str) -> tuple[str, ...]:
     return tuple(part.strip('"') for part in text.strip("{}").split(",") if part)
 
 
+# Settings of PostgreSQL's last minor releases that clients set only where they exist; what they forbid cannot be
+# asked here.
+ABSENT = frozenset(("restrict_nonsystem_relation_kind",))
+
+
 @cache
 def definitions() -> Mapping[str, SettingDef]:
     """Return all settings by lower-case name."""
     result: dict[str, SettingDef] = {}
     for row in rows("settings"):
+        if row["name"] in ABSENT:
+            continue
         result[row["name"].lower()] = SettingDef(
             name=row["name"], kind=row["vartype"], default=row["boot_val"], unit=row["unit"],
             context=row["context"], category=row["category"], choices=_enum_values(row["enumvals"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from engine.catalog.state import (
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
     SUPERUSER_OID,
+    column_domains,
     row_array_oid,
     row_type_oid,
     virtual_relations,
@@ -23,6 +25,8 @@ from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
 from planner.builtins.system_privileges import PUBLIC_SCHEMAS
 from planner.catalog import ColumnDef, RelationDef
+from planner.deparse import deparse_expr
+from planner.resolve import default_arguments
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -61,7 +65,8 @@ def pg_class(session: Session) -> Iterator[RowDict]:
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
     is_table = item.kind == "r"
-    rows = float(session.system.row_estimate(item.oid)) if is_table and not item.virtual else -1.0
+    counted = item.table_oid if is_index else item.oid if is_table and not item.virtual else 0
+    rows = float(session.system.row_estimate(counted)) if counted else -1.0
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
     method = None
     if table is not None:
@@ -135,6 +140,7 @@ def pg_attribute(session: Session) -> Iterator[RowDict]:
 
 
 def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
+    domains = column_domains()
     for item in relations:
         if item.kind == "r":
             for name, oid, number in _SYSTEM_COLUMNS:
@@ -146,13 +152,14 @@ def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
                 }  # fmt: skip
         for column in item.columns:
             length, by_value, align, storage = _storage_of(column.type.oid)
+            domain = domains.get((item.oid, column.attnum), 0) if item.virtual else 0
             fact = f.facts().types.get(column.type.oid)
             yield {
                 "attrelid": item.oid, "attname": column.name,
-                "atttypid": 0 if column.dropped else column.type.oid,
+                "atttypid": 0 if column.dropped else domain or column.type.oid,
                 "attstattarget": -1, "attlen": length, "attnum": column.attnum,
                 "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
-                "attcacheoff": -1, "atttypmod": column.type.typmod, "attbyval": by_value, "attalign": align,
+                "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
                 "atthasdef": column.default_sql is not None,
                 "atthasmissing": column.missing_value is not None,
@@ -246,9 +253,7 @@ def pg_constraint(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-_INFORMATION_DOMAINS = (
-    "cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no",
-)  # fmt: skip
+DOMAIN_IN, DOMAIN_RECV = 2597, 2598
 _PROC_COLUMNS = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 
 
@@ -257,10 +262,9 @@ def builtin_types(session: Session) -> Iterator[RowDict]:
     """Yield pg_type of built-in types."""
     for row in f.rows("types"):
         oid = int(row["oid"])
-        information = row["typname"].lstrip("_") in _INFORMATION_DOMAINS
         yield {
             "oid": oid, "typname": row["typname"],
-            "typnamespace": f.INFORMATION_SCHEMA_OID if information else f.PG_CATALOG_OID,
+            "typnamespace": f.PG_CATALOG_OID,
             "typowner": SUPERUSER_OID, "typlen": int(row["typlen"]), "typbyval": row["typbyval"] == "t",
             "typtype": row["typtype"], "typcategory": row["typcategory"],
             "typispreferred": row["typispreferred"] == "t", "typisdefined": True,
@@ -269,6 +273,30 @@ def builtin_types(session: Session) -> Iterator[RowDict]:
             "typnotnull": row["typnotnull"] == "t", "typbasetype": int(row["typbasetype"]),
             "typtypmod": int(row["typtypmod"]), "typndims": int(row["typndims"]),
             "typcollation": int(row["typcollation"]), **{c: int(row[c]) for c in _PROC_COLUMNS},
+        }  # fmt: skip
+
+
+@relation("pg_type", "static")
+def builtin_domains(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of information_schema's domains and their arrays."""
+    by_oid = {row["oid"]: row for row in f.rows("types")}
+    for row in f.rows("domains"):
+        base = by_oid[row["typbasetype"]]
+        common = {
+            "typnamespace": f.INFORMATION_SCHEMA_OID, "typowner": SUPERUSER_OID, "typisdefined": True,
+            "typdelim": ",", "typcollation": int(base["typcollation"]), "typalign": base["typalign"],
+        }  # fmt: skip
+        yield {
+            **common, "oid": int(row["oid"]), "typname": row["typname"], "typtype": "d",
+            "typlen": int(base["typlen"]), "typbyval": base["typbyval"] == "t", "typarray": int(row["typarray"]),
+            "typcategory": base["typcategory"], "typstorage": base["typstorage"], "typinput": DOMAIN_IN,
+            "typreceive": DOMAIN_RECV, "typoutput": int(base["typoutput"]), "typsend": int(base["typsend"]),
+            "typbasetype": int(row["typbasetype"]), "typtypmod": int(row["typtypmod"]),
+        }  # fmt: skip
+        yield {
+            **common, "oid": int(row["typarray"]), "typname": "_" + row["typname"], "typtype": "b", "typlen": -1,
+            "typcategory": "A", "typelem": int(row["oid"]), "typstorage": "x", "typinput": 750, "typoutput": 751,
+            "typreceive": 2400, "typsend": 2401, "typtypmod": -1,
         }  # fmt: skip
 
 
@@ -298,6 +326,7 @@ def pg_proc(session: Session) -> Iterator[RowDict]:
 
 
 def _proc_rows(file: str, schema_oid: int) -> Iterator[RowDict]:
+    defaults = _argument_defaults()
     for row in f.rows(file):
         names = row["proargnames"]
         yield {
@@ -313,8 +342,20 @@ def _proc_rows(file: str, schema_oid: int) -> Iterator[RowDict]:
             "proallargtypes": _oids(row["proallargtypes"]),
             "proargmodes": tuple(row["proargmodes"].strip("{}").split(",")) if row["proargmodes"] else None,
             "proargnames": tuple(n.strip('"') for n in names.strip("{}").split(",")) if names else None,
+            "proargdefaults": defaults.get(int(row["oid"])),
             "prosrc": entry_points().get(int(row["oid"]), row["proname"]),
         }  # fmt: skip
+
+
+@functools.cache
+def _argument_defaults() -> dict[int, str]:
+    """Return pg_proc.proargdefaults as pg_get_expr shows it."""
+    found: dict[int, str] = {}
+    for proc in f.facts().procs.values():
+        values = default_arguments(proc)
+        if values:
+            found[proc.oid] = ", ".join(deparse_expr(value) for value in values)
+    return found
 
 
 def _oids(text: str) -> tuple[int, ...] | None:

@@ -70,7 +70,11 @@ def row_array_oid(relation_oid: int) -> int:
 
 @functools.cache
 def virtual_relations() -> tuple[RelationDef, ...]:
-    """Return pg_catalog's and information_schema's relations, from the facts."""
+    """Return pg_catalog's and information_schema's relations, from the facts.
+
+    Columns of information_schema's domains have the types under them: that is what clients are told.
+    """
+    bases = {row["oid"]: SqlType(int(row["typbasetype"]), int(row["typtypmod"])) for row in rows("domains")}
     columns: dict[int, list[ColumnDef]] = {}
     head: dict[int, tuple[str, str, str]] = {}
     for row in rows("catalog_columns"):
@@ -82,7 +86,7 @@ def virtual_relations() -> tuple[RelationDef, ...]:
                 ColumnDef(
                     attnum=attnum,
                     name=row["attname"],
-                    type=SqlType(int(row["atttypid"]), int(row["atttypmod"])),
+                    type=bases.get(row["atttypid"]) or SqlType(int(row["atttypid"]), int(row["atttypmod"])),
                     not_null=row["attnotnull"] == "t",
                     collation=int(row["attcollation"]),
                 )
@@ -100,6 +104,17 @@ def virtual_relations() -> tuple[RelationDef, ...]:
         )
         for oid, (schema, name, kind) in head.items()
     )
+
+
+@functools.cache
+def column_domains() -> Mapping[tuple[int, int], int]:
+    """Return the domain of each catalog column that has one, by (relation oid, attnum)."""
+    domains = {row["oid"] for row in rows("domains")}
+    return {
+        (int(row["reloid"]), int(row["attnum"])): int(row["atttypid"])
+        for row in rows("catalog_columns")
+        if row["atttypid"] in domains
+    }
 
 
 def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:

@@ -331,9 +331,9 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
         if value in facts().types:
             found = format_type(value, None)
         elif session is not None:
-            from planner.builtins.system import row_type_name
+            from planner.builtins.system import other_type_name
 
-            found = row_type_name(session, value)
+            found = other_type_name(session, value)
     elif oid == REGPROC:
         proc = facts().procs.get(value)
         if proc is not None:

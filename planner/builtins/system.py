@@ -11,7 +11,7 @@ An oid that names nothing gives NULL, as PostgreSQL does. Definitions are in ``s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from planner.builtins.reg import find_relation, quote_ident
@@ -25,10 +25,6 @@ from planner.typefacts import format_type
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF = (
     1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604,
 )  # fmt: skip
-INFORMATION_DOMAINS = frozenset(
-    ("cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no")
-)
-
 # PostgreSQL's encodings by number (pg_wchar.h lists them; clients show the name).
 ENCODINGS = (
     "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL", "LATIN1", "LATIN2",
@@ -77,8 +73,9 @@ def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_type_is_visible``."""
     fact = facts().types.get(oid)
     if fact is not None:
-        schema = "information_schema" if fact.name.lstrip("_") in INFORMATION_DOMAINS else "pg_catalog"
-        name = fact.name
+        schema, name = "pg_catalog", fact.name
+    elif oid in domains():
+        schema, name = "information_schema", domains()[oid]
     else:
         found = session.catalog.row_type_relation(oid)
         if found is None:
@@ -92,9 +89,17 @@ def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     return False
 
 
+@functools.cache
+def domains() -> Mapping[int, str]:
+    """Return the names of information_schema's domains by oid."""
+    return {int(row["oid"]): row["typname"] for row in rows("domains")}
+
+
 def _has_type(session: EvalSession, schema: str, name: str) -> bool:
     if schema == "pg_catalog":
-        return name in facts().types_by_name and name.lstrip("_") not in INFORMATION_DOMAINS
+        return name in facts().types_by_name
+    if schema == "information_schema":
+        return name in domains().values()
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
         relation = session.catalog.relation(schema, candidate)
         if relation is not None and relation.kind in "rv" and not relation.virtual:
@@ -130,14 +135,17 @@ def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str 
     if oid is None:
         return None
     if oid not in facts().types:
-        shown = row_type_name(session, oid)
+        shown = other_type_name(session, oid)
         if shown is not None:
             return shown
     return format_type(oid, typmod)
 
 
-def row_type_name(session: EvalSession, oid: int) -> str | None:
-    """Return how a relation's row type (or the array type over it) prints; None if ``oid`` is not one."""
+def other_type_name(session: EvalSession, oid: int) -> str | None:
+    """Return how a type prints that is no built-in of pg_catalog: domains, row types and arrays over them."""
+    domain = domains().get(oid)
+    if domain is not None:
+        return domain if type_is_visible(session, oid) else f"information_schema.{domain}"
     found = session.catalog.row_type_relation(oid)
     if found is None:
         return None

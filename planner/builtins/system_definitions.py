@@ -98,7 +98,9 @@ def _for_reader(session: EvalSession, text: str) -> str:
 
 
 def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = False) -> str | None:
-    """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone."""
+    """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone; 0 for text that needs none."""
+    if relation_oid == 0:
+        return tree
     relation = session.catalog.relation_by_oid(relation_oid)
     if relation is None:
         return None

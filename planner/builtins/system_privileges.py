@@ -29,10 +29,7 @@ PUBLIC_SCHEMAS = ("public", "pg_catalog", "information_schema")
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
 _SECRET = frozenset(
-    "pg_statistic pg_authid pg_shadow pg_statistic_ext_data pg_file_settings pg_hba_file_rules pg_ident_file_mappings "
-    "pg_config pg_shmem_allocations pg_backend_memory_contexts pg_user_mapping pg_replication_origin_status "
-    "pg_subscription pg_largeobject sql_parts transforms _pg_foreign_table_columns _pg_foreign_data_wrappers "
-    "_pg_foreign_servers _pg_foreign_tables _pg_user_mappings".split()
+    ["pg_statistic", "pg_authid", "pg_shadow", "pg_statistic_ext_data", "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings", "pg_config", "pg_shmem_allocations", "pg_backend_memory_contexts", "pg_user_mapping", "pg_replication_origin_status", "pg_subscription", "pg_largeobject", "sql_parts", "transforms", "_pg_foreign_table_columns", "_pg_foreign_data_wrappers", "_pg_foreign_servers", "_pg_foreign_tables", "_pg_user_mappings"]
 )
 
 

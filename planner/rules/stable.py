@@ -124,6 +124,13 @@ class _Extraction:
                 return self._param(node)
             if isinstance(node, CaseExpr | CoalesceExpr | BoolExpr) and not guarded:
                 return self._guard(node)
+            if isinstance(node, SubLink):
+                # likewise what converts an output column for the comparison
+                lefts = tuple([self.visit(left, guarded) for left in node.lefts])
+                return replace(node, query=self.visit(node.query, guarded), lefts=lefts)
+            if isinstance(node, ArrayCoerce):
+                # what converts an element stays as it is: it is evaluated for each of them
+                return replace(node, arg=self.visit(node.arg, guarded))
         return replace_children(node, lambda child: self.visit(child, guarded))
 
     def _guard(self, node: CaseExpr | CoalesceExpr | BoolExpr) -> Any:
