@@ -319,7 +319,9 @@ class FromPlanner:
             return self._tie(
                 node, bound, SourceNode(source, own), {unit.range}, JoinKind.INNER, rest, keep=True
             )
-        right, rest = self._outer_join(unit, conjuncts, bound, node)
+        if node is not None and self._lateral_needs(unit):
+            return self._outer_join(unit, conjuncts, bound, node)
+        right, rest = self._outer_join(unit, conjuncts, bound, None)
         if node is None:
             return right, rest
         return self._tie(node, bound, right, ranges_of(unit), JoinKind.INNER, rest, keep=True)
@@ -355,9 +357,19 @@ class FromPlanner:
         return node, rest if keep else []
 
     def _outer_join(
-        self, join: FromItem, conjuncts: list[Expr], bound: AbstractSet[int], lateral: Node | None
+        self, join: FromItem, conjuncts: list[Expr], bound: AbstractSet[int], base: Node | None
     ) -> tuple[Node, list[Expr]]:
-        """Plan an outer join; WHERE conjuncts about its preserved side alone go below it."""
+        """Plan an outer join; WHERE conjuncts about its preserved side alone go below it.
+
+        With a ``base`` (the ranges ``bound``) the result includes it: A, (B LEFT JOIN C) is planned as
+        (A, B) LEFT JOIN C where B refers to A.
+        """
+        if base is not None and isinstance(join, RangeRef):
+            return self._add(base, set(bound), join, conjuncts)
+        if base is not None and isinstance(join, Join) and join.kind is JoinKind.INNER:
+            node, conjuncts = self._outer_join(join.left, [*conjuncts, *conjuncts_of(join.on)], bound, base)
+            bound = bound | ranges_of(join.left)
+            return self._outer_join(join.right, conjuncts, bound, node)
         if isinstance(join, RangeRef) or join.kind is JoinKind.INNER:
             units, pool = self._flatten([join])
             inside = ranges_of(join)
@@ -366,20 +378,24 @@ class FromPlanner:
             if left:
                 node = Filter(node, left)
             return node, [c for c in conjuncts if not any(c is m for m in mine)]
-        if self._lateral_needs(join):
+        if self._lateral_needs(join) and base is None:
             raise not_supported("LATERAL below an outer join that refers to what stands outside of it")
         kind, left_item, right_item = join.kind, join.left, join.right
         if kind is JoinKind.RIGHT:
             kind, left_item, right_item = JoinKind.LEFT, join.right, join.left
         on = conjuncts_of(join.on)
         left_ranges, right_ranges = ranges_of(left_item), ranges_of(right_item)
+        if base is not None and (kind is JoinKind.FULL or self._lateral_needs(right_item) - left_ranges):
+            raise not_supported("LATERAL below this outer join that refers to what stands outside of it")
         if kind is JoinKind.FULL:
             left_node, _ = self._outer_join(left_item, [], set(), None)
             right_node, _ = self._outer_join(right_item, [], set(), None)
             return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[
                 0
             ], conjuncts
-        left_node, conjuncts = self._outer_join(left_item, conjuncts, bound, lateral)
+        left_node, conjuncts = self._outer_join(left_item, conjuncts, bound, base)
+        if base is not None:
+            left_ranges = left_ranges | bound
         if isinstance(right_item, RangeRef):
             # conditions on the right side alone filter it before the join, as do lookups by the left row
             source, rest = self._source(right_item.range, on, left_ranges, left_node.layout)

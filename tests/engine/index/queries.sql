@@ -335,3 +335,11 @@ select nullif(tag,'ab') from emp order by id
 select * from emp where name ~ '^[a-c]' order by id
 select bool_or(id>6), every(id>0) from emp
 select sum(f::float8), sum(v) from nums where k<>2 and k<>3
+select d.id, e.id, m.c from dept d, lateral (select id, dept from emp where dept=d.id) e left join m on m.a=e.id and m.b=1 order by 1,2
+select d.id, e.id, m.c from dept d, lateral (select id, dept from emp where dept=d.id) e left join m on m.a=e.id and m.b=1 where m.c is null or e.id>1 order by 1,2
+select d.id, g, e.name from dept d, generate_series(1,d.id) g left join emp e on e.id=g where d.id<3 order by 1,2
+select d.id, g, e.name from dept d, generate_series(1,d.id) g join emp e on e.id=g left join m on m.a=e.id and m.b=g order by 1,2
+select d.id, g, h from dept d, generate_series(1,d.id) g left join lateral generate_series(1,g) h on h<>d.boss order by 1,2,3
+select d.id, x.n from dept d, lateral (select count(*) n from emp e left join m on m.a=e.id and m.b=d.id where e.dept=d.id) x order by 1
+select d.id, v.* from dept d, lateral (values (d.id, d.title), (0, 'z')) v(a,b) order by 1,2
+select e.id, u.* from emp e left join lateral (select d.title from dept d where d.id=e.dept union all select 'none' where e.dept is null) u on true order by 1
