@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
+from planner.raw_tables import FRAME_NONDEFAULT, JSON_SYNTAX, frame_words
 
 Raw: TypeAlias = dict[str, Any]
 
@@ -28,29 +29,6 @@ _TOKEN = re.compile(
 )
 _NEGATIVE = re.compile(r"-\s*[\w.]+")
 _ODD_NUMBER = re.compile(r"[-\s]*0[xXoObB]|.*_")
-
-_JSON_SYNTAX = {
-    "JsonObjectConstructor": "JSON_OBJECT",
-    "JsonArrayConstructor": "JSON_ARRAY",
-    "JsonArrayQueryConstructor": "JSON_ARRAY",
-    "JsonObjectAgg": "JSON_OBJECTAGG",
-    "JsonArrayAgg": "JSON_ARRAYAGG",
-    "JsonIsPredicate": "IS JSON",
-    "JsonParseExpr": "JSON",
-    "JsonScalarExpr": "JSON_SCALAR",
-    "JsonSerializeExpr": "JSON_SERIALIZE",
-    "JsonFuncExpr": "SQL/JSON query functions",
-    "JsonTable": "JSON_TABLE",
-    "MergeSupportFunc": "MERGE_ACTION",
-}
-
-_FRAME_ROWS, _FRAME_GROUPS = 0x4, 0x8
-_FRAME_NONDEFAULT = 0x1
-_START_UNBOUNDED_PRECEDING = 0x20
-_END_UNBOUNDED_FOLLOWING = 0x100
-_START_CURRENT, _END_CURRENT = 0x200, 0x400
-_START_PRECEDING, _END_PRECEDING, _START_FOLLOWING, _END_FOLLOWING = 0x800, 0x1000, 0x2000, 0x4000
-_EXCLUDE_CURRENT, _EXCLUDE_GROUP, _EXCLUDE_TIES = 0x8000, 0x10000, 0x20000
 
 
 def strings(nodes: Sequence[Raw]) -> tuple[str, ...]:
@@ -106,8 +84,8 @@ class RawReader:
         for kind, body in node.items():
             reader = _EXPRESSIONS.get(kind)
             if reader is None:
-                if kind in _JSON_SYNTAX:
-                    raise self.refuse(_JSON_SYNTAX[kind], body)
+                if kind in JSON_SYNTAX:
+                    raise self.refuse(JSON_SYNTAX[kind], body)
                 raise self.refuse(kind, body)
             return reader(self, body)
         raise AssertionError("empty node")
@@ -419,7 +397,7 @@ class RawReader:
         """Read a WindowDef (its body)."""
         options = body.get("frameOptions", 0)
         frame = None
-        if options & _FRAME_NONDEFAULT:
+        if options & FRAME_NONDEFAULT:
             frame = self._frame(body, options)
         return ast.WindowDef(
             name=body.get("name", ""),
@@ -431,38 +409,7 @@ class RawReader:
         )
 
     def _frame(self, body: Raw, options: int) -> ast.Frame:
-        mode = "rows" if options & _FRAME_ROWS else "groups" if options & _FRAME_GROUPS else "range"
-        start = (
-            "unbounded_preceding"
-            if options & _START_UNBOUNDED_PRECEDING
-            else "current"
-            if options & _START_CURRENT
-            else "preceding"
-            if options & _START_PRECEDING
-            else "following"
-            if options & _START_FOLLOWING
-            else "unbounded_following"
-        )
-        end = (
-            "unbounded_following"
-            if options & _END_UNBOUNDED_FOLLOWING
-            else "current"
-            if options & _END_CURRENT
-            else "preceding"
-            if options & _END_PRECEDING
-            else "following"
-            if options & _END_FOLLOWING
-            else "unbounded_preceding"
-        )
-        exclude = (
-            "current"
-            if options & _EXCLUDE_CURRENT
-            else "group"
-            if options & _EXCLUDE_GROUP
-            else "ties"
-            if options & _EXCLUDE_TIES
-            else "none"
-        )
+        mode, start, end, exclude = frame_words(options)
         return ast.Frame(
             mode=mode,  # type: ignore[arg-type]
             start=start,  # type: ignore[arg-type]
@@ -553,7 +500,7 @@ class RawReader:
                 raise self.refuse("TABLESAMPLE", body)
             if kind == "RangeTableFunc":
                 raise self.refuse("XMLTABLE", body)
-            raise self.refuse(_JSON_SYNTAX.get(kind, kind), body)
+            raise self.refuse(JSON_SYNTAX.get(kind, kind), body)
         raise AssertionError("empty node")
 
     def _opening_parenthesis(self, span: Span | None) -> Span | None:

@@ -1,7 +1,7 @@
 """Raw parse tree -> AST, for statements other than queries (see ``planner.raw_query``).
 
 ``StatementReader.statement`` looks the raw node's kind up in one table. Kinds that PostgreSQL has and this
-server refuses altogether stand in ``REFUSED`` with the name the error gives them; anything else unknown is
+server refuses altogether stand in ``raw_tables.REFUSED`` with the name the error gives them; anything else unknown is
 refused by its raw name, so nothing slips through.
 """
 
@@ -14,136 +14,21 @@ from typing import Any
 from planner import ast
 from planner.errors import not_supported
 from planner.raw_query import Raw, RawReader, strings
-
-REFUSED = {
-    "MergeStmt": "MERGE",
-    "CreateFunctionStmt": "CREATE FUNCTION",
-    "AlterFunctionStmt": "ALTER FUNCTION",
-    "CallStmt": "CALL",
-    "DoStmt": "DO",
-    "GrantStmt": "GRANT or REVOKE",
-    "GrantRoleStmt": "GRANT or REVOKE of roles",
-    "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",
-    "CreateSeqStmt": "CREATE SEQUENCE",
-    "AlterSeqStmt": "ALTER SEQUENCE",
-    "CreateEnumStmt": "CREATE TYPE",
-    "CompositeTypeStmt": "CREATE TYPE",
-    "CreateRangeStmt": "CREATE TYPE",
-    "AlterEnumStmt": "ALTER TYPE",
-    "AlterTypeStmt": "ALTER TYPE",
-    "AlterCompositeTypeStmt": "ALTER TYPE",
-    "CreateDomainStmt": "CREATE DOMAIN",
-    "AlterDomainStmt": "ALTER DOMAIN",
-    "CreateTrigStmt": "CREATE TRIGGER",
-    "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
-    "AlterEventTrigStmt": "ALTER EVENT TRIGGER",
-    "RuleStmt": "CREATE RULE",
-    "CreatePolicyStmt": "CREATE POLICY",
-    "AlterPolicyStmt": "ALTER POLICY",
-    "CreateExtensionStmt": "CREATE EXTENSION",
-    "AlterExtensionStmt": "ALTER EXTENSION",
-    "AlterExtensionContentsStmt": "ALTER EXTENSION",
-    "CreatedbStmt": "CREATE DATABASE",
-    "DropdbStmt": "DROP DATABASE",
-    "AlterDatabaseStmt": "ALTER DATABASE",
-    "AlterDatabaseSetStmt": "ALTER DATABASE",
-    "AlterDatabaseRefreshCollStmt": "ALTER DATABASE",
-    "CreateTableSpaceStmt": "CREATE TABLESPACE",
-    "DropTableSpaceStmt": "DROP TABLESPACE",
-    "AlterTableSpaceOptionsStmt": "ALTER TABLESPACE",
-    "AlterTableMoveAllStmt": "ALTER TABLE ALL IN TABLESPACE",
-    "CreateForeignTableStmt": "CREATE FOREIGN TABLE",
-    "CreateForeignServerStmt": "CREATE SERVER",
-    "AlterForeignServerStmt": "ALTER SERVER",
-    "CreateFdwStmt": "CREATE FOREIGN DATA WRAPPER",
-    "AlterFdwStmt": "ALTER FOREIGN DATA WRAPPER",
-    "CreateUserMappingStmt": "CREATE USER MAPPING",
-    "AlterUserMappingStmt": "ALTER USER MAPPING",
-    "DropUserMappingStmt": "DROP USER MAPPING",
-    "ImportForeignSchemaStmt": "IMPORT FOREIGN SCHEMA",
-    "CreatePublicationStmt": "CREATE PUBLICATION",
-    "AlterPublicationStmt": "ALTER PUBLICATION",
-    "CreateSubscriptionStmt": "CREATE SUBSCRIPTION",
-    "AlterSubscriptionStmt": "ALTER SUBSCRIPTION",
-    "DropSubscriptionStmt": "DROP SUBSCRIPTION",
-    "CreateStatsStmt": "CREATE STATISTICS",
-    "AlterStatsStmt": "ALTER STATISTICS",
-    "CreateCastStmt": "CREATE CAST",
-    "CreateConversionStmt": "CREATE CONVERSION",
-    "CreateTransformStmt": "CREATE TRANSFORM",
-    "CreatePLangStmt": "CREATE LANGUAGE",
-    "CreateAmStmt": "CREATE ACCESS METHOD",
-    "CreateOpClassStmt": "CREATE OPERATOR CLASS",
-    "CreateOpFamilyStmt": "CREATE OPERATOR FAMILY",
-    "AlterOpFamilyStmt": "ALTER OPERATOR FAMILY",
-    "AlterOperatorStmt": "ALTER OPERATOR",
-    "AlterTSConfigurationStmt": "ALTER TEXT SEARCH CONFIGURATION",
-    "AlterTSDictionaryStmt": "ALTER TEXT SEARCH DICTIONARY",
-    "AlterCollationStmt": "ALTER COLLATION",
-    "AlterObjectDependsStmt": "ALTER ... DEPENDS ON EXTENSION",
-    "AlterSystemStmt": "ALTER SYSTEM",
-    "AlterRoleSetStmt": "ALTER ROLE ... SET",
-    "ReassignOwnedStmt": "REASSIGN OWNED",
-    "DropOwnedStmt": "DROP OWNED",
-    "SecLabelStmt": "SECURITY LABEL",
-    "LoadStmt": "LOAD",
-    "ConstraintsSetStmt": "SET CONSTRAINTS",
-    "RefreshMatViewStmt": "REFRESH MATERIALIZED VIEW",
-    "ReplicaIdentityStmt": "REPLICA IDENTITY",
-}
-
-_DEFINE = {
-    "OBJECT_AGGREGATE": "CREATE AGGREGATE",
-    "OBJECT_OPERATOR": "CREATE OPERATOR",
-    "OBJECT_TYPE": "CREATE TYPE",
-    "OBJECT_COLLATION": "CREATE COLLATION",
-}
-
-_CONSTRAINT_KINDS = {
-    "CONSTR_NULL": "null",
-    "CONSTR_NOTNULL": "not null",
-    "CONSTR_DEFAULT": "default",
-    "CONSTR_CHECK": "check",
-    "CONSTR_PRIMARY": "primary key",
-    "CONSTR_UNIQUE": "unique",
-    "CONSTR_FOREIGN": "foreign key",
-    "CONSTR_EXCLUSION": "exclude",
-    "CONSTR_GENERATED": "generated",
-    "CONSTR_IDENTITY": "identity",
-    "CONSTR_ATTR_DEFERRABLE": "deferrable",
-    "CONSTR_ATTR_NOT_DEFERRABLE": "not deferrable",
-    "CONSTR_ATTR_DEFERRED": "deferred",
-    "CONSTR_ATTR_IMMEDIATE": "immediate",
-}
-
-# Bits of TableLikeClause.options.
-_LIKE_OPTIONS = (
-    "comments", "compression", "constraints", "defaults", "generated", "identity", "indexes",
-    "statistics", "storage",
-)  # fmt: skip
-
-_ON_COMMIT = {
-    "ONCOMMIT_PRESERVE_ROWS": "preserve",
-    "ONCOMMIT_DELETE_ROWS": "delete",
-    "ONCOMMIT_DROP": "drop",
-}
-
-_TRANSACTION = {
-    "TRANS_STMT_BEGIN": "begin",
-    "TRANS_STMT_START": "start",
-    "TRANS_STMT_COMMIT": "commit",
-    "TRANS_STMT_ROLLBACK": "rollback",
-    "TRANS_STMT_SAVEPOINT": "savepoint",
-    "TRANS_STMT_RELEASE": "release",
-    "TRANS_STMT_ROLLBACK_TO": "rollback to",
-    "TRANS_STMT_PREPARE": "prepare transaction",
-    "TRANS_STMT_COMMIT_PREPARED": "commit prepared",
-    "TRANS_STMT_ROLLBACK_PREPARED": "rollback prepared",
-}
-
-_CURSOR_BINARY, _CURSOR_SCROLL, _CURSOR_NO_SCROLL = 0x1, 0x2, 0x4
-_CURSOR_INSENSITIVE, _CURSOR_ASENSITIVE, _CURSOR_HOLD = 0x8, 0x10, 0x20
-FETCH_ALL = 2**63 - 1
+from planner.raw_tables import (
+    CONSTRAINT_KINDS,
+    CURSOR_ASENSITIVE,
+    CURSOR_BINARY,
+    CURSOR_HOLD,
+    CURSOR_INSENSITIVE,
+    CURSOR_NO_SCROLL,
+    CURSOR_SCROLL,
+    DEFINE,
+    FETCH_ALL,
+    LIKE_OPTIONS,
+    ON_COMMIT,
+    REFUSED,
+    TRANSACTION,
+)
 
 
 def _words(kind: str, prefix: str) -> str:
@@ -179,7 +64,7 @@ class StatementReader(RawReader):
             if reader is not None:
                 return reader(self, body)
             if kind == "DefineStmt":
-                what = _DEFINE.get(body["kind"], "CREATE " + _object_word(body["kind"]).upper())
+                what = DEFINE.get(body["kind"], "CREATE " + _object_word(body["kind"]).upper())
                 raise not_supported(what)
             raise not_supported(REFUSED.get(kind, kind.removesuffix("Stmt")))
         raise AssertionError("empty statement")
@@ -362,7 +247,7 @@ class StatementReader(RawReader):
     def constraint(self, body: Raw) -> ast.Constraint:
         """Read a Constraint (its body)."""
         raw_kind = body["contype"]
-        kind = _CONSTRAINT_KINDS.get(raw_kind)
+        kind = CONSTRAINT_KINDS.get(raw_kind)
         span = self.span(body)
         if kind is None:  # attributes newer than version 15: NOT ENFORCED ...
             raise self.syntax_error(span)
@@ -418,7 +303,7 @@ class StatementReader(RawReader):
                 return self.constraint(body)
             if kind == "TableLikeClause":
                 bits = body.get("options", 0)
-                words = [word for i, word in enumerate(_LIKE_OPTIONS) if bits >> i & 1]
+                words = [word for i, word in enumerate(LIKE_OPTIONS) if bits >> i & 1]
                 relation = self.table(body["relation"])
                 return ast.TableLike(relation=relation, including=frozenset(words), span=relation.span)
             raise self.refuse(kind, body)
@@ -435,7 +320,7 @@ class StatementReader(RawReader):
             relation=self.table(body["relation"]),
             elements=tuple([self._table_element(node) for node in body.get("tableElts", ())]),
             if_not_exists=body.get("if_not_exists", False),
-            on_commit=_ON_COMMIT.get(body.get("oncommit", ""), ""),  # type: ignore[arg-type]
+            on_commit=ON_COMMIT.get(body.get("oncommit", ""), ""),  # type: ignore[arg-type]
             options=self.options(body.get("options")),
             tablespace=body.get("tablespacename", ""),
             access_method=body.get("accessMethod", ""),
@@ -450,7 +335,7 @@ class StatementReader(RawReader):
             columns=strings(into.get("colNames", ())),
             if_not_exists=body.get("if_not_exists", False),
             with_data=not into.get("skipData", False),
-            on_commit=_ON_COMMIT.get(into.get("onCommit", ""), ""),  # type: ignore[arg-type]
+            on_commit=ON_COMMIT.get(into.get("onCommit", ""), ""),  # type: ignore[arg-type]
             options=self.options(into.get("options")),
             tablespace=into.get("tableSpaceName", ""),
             access_method=into.get("accessMethod", ""),
@@ -614,7 +499,7 @@ class StatementReader(RawReader):
 
     def _transaction(self, body: Raw) -> ast.Node:
         return ast.Transaction(
-            action=_TRANSACTION[body["kind"]],  # type: ignore[arg-type]
+            action=TRANSACTION[body["kind"]],  # type: ignore[arg-type]
             name=body.get("savepoint_name") or body.get("gid") or "",
             options=self.options(body.get("options")),
             chain=body.get("chain", False),
@@ -665,11 +550,11 @@ class StatementReader(RawReader):
             name=body["portalname"],
             query=self.query_node(body["query"]),
             text=self._inner_text("FOR"),
-            scroll=True if bits & _CURSOR_SCROLL else False if bits & _CURSOR_NO_SCROLL else None,
-            hold=bool(bits & _CURSOR_HOLD),
-            binary=bool(bits & _CURSOR_BINARY),
-            insensitive=bool(bits & _CURSOR_INSENSITIVE),
-            asensitive=bool(bits & _CURSOR_ASENSITIVE),
+            scroll=True if bits & CURSOR_SCROLL else False if bits & CURSOR_NO_SCROLL else None,
+            hold=bool(bits & CURSOR_HOLD),
+            binary=bool(bits & CURSOR_BINARY),
+            insensitive=bool(bits & CURSOR_INSENSITIVE),
+            asensitive=bool(bits & CURSOR_ASENSITIVE),
         )
 
     def _fetch(self, body: Raw) -> ast.Node:
