@@ -234,7 +234,7 @@ class StoreTransaction:
         """See ``txn.api``. Rows come in the order of ``keys``, under one key by row id."""
         if len(keys) == 1 and not self.writing and self._state is _ACTIVE:
             view = self.view(shard)
-            row = reads.one_hot(view, index, keys[0], self.read_ts)
+            row = reads.one_row(view, index, keys[0], self.read_ts)
             if row is not None:
                 rows = [row]
                 if not self.read_only:
