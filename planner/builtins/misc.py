@@ -15,13 +15,20 @@ from planner.builtins.reg import quote_ident, split_identifier
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
-from planner.facts import BOOL, facts
+from planner.facts import BOOL, BPCHAR, facts
 
 
 def _text(session: EvalSession, oid: int, value: Any) -> str:
     if oid == BOOL:
         return "t" if value else "f"
     return to_text(oid, value, session)
+
+
+def _cast_text(session: EvalSession, oid: int, value: Any) -> str:
+    """Return ``value::text``: what the cast gives, which for booleans and bpchar is not what output prints."""
+    if oid == BOOL:
+        return "true" if value else "false"
+    return str(value).rstrip(" ") if oid == BPCHAR else to_text(oid, value, session)
 
 
 def concat(session: EvalSession, *args: Any, types: tuple[int, ...]) -> str:
@@ -299,7 +306,7 @@ def _register() -> None:
     python("quote_nullable(text)", lambda s: "NULL" if s is None else quote_literal(s))
 
     def quote_any(session: EvalSession, value: Any, types: tuple[int, ...]) -> str:
-        return quote_literal(to_text(types[0], value, session))
+        return quote_literal(_cast_text(session, types[0], value))
 
     def quote_nullable(session: EvalSession, value: Any, types: tuple[int, ...]) -> str:
         return "NULL" if value is None else quote_any(session, value, types)
@@ -308,10 +315,10 @@ def _register() -> None:
     python("quote_nullable(anyelement)", quote_nullable, **typed)
 
     def text_any(session: EvalSession, a: str, b: Any, types: tuple[int, ...]) -> str:
-        return a + to_text(types[1], b, session)
+        return a + _cast_text(session, types[1], b)
 
     def any_text(session: EvalSession, a: Any, b: str, types: tuple[int, ...]) -> str:
-        return to_text(types[0], a, session) + b
+        return _cast_text(session, types[0], a) + b
 
     python("textanycat(text,anynonarray)", text_any, **typed)
     python("anytextcat(anynonarray,text)", any_text, **typed)

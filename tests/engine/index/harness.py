@@ -15,6 +15,7 @@ from pgwire.codecs.settings import CodecSettings
 from planner import statements as st
 from planner.bind import bind_statement
 from planner.catalog import RelationDef
+from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from planner.parse import parse_one
 from tests.support.catalog import MemoryCatalog
@@ -62,6 +63,8 @@ class Session:
         return self.rng.randbytes(count)
 
     def setting(self, name: str) -> str:
+        if name not in self.settings:
+            raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
         return self.settings[name]
 
     def set_setting(self, name: str, value: str, *, local: bool) -> str:

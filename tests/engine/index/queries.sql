@@ -343,3 +343,48 @@ select d.id, g, h from dept d, generate_series(1,d.id) g left join lateral gener
 select d.id, x.n from dept d, lateral (select count(*) n from emp e left join m on m.a=e.id and m.b=d.id where e.dept=d.id) x order by 1
 select d.id, v.* from dept d, lateral (values (d.id, d.title), (0, 'z')) v(a,b) order by 1,2
 select e.id, u.* from emp e left join lateral (select d.title from dept d where d.id=e.dept union all select 'none' where e.dept is null) u on true order by 1
+select regexp_replace('foo', 'o+', E'\\0'), regexp_match('abc','a(x)?c|b')
+select 'a' || 1 || true || 2.5 || date '2020-01-01'
+select array_to_string(array[1,null,3], ',', '*'), string_to_array('a,b,,c', ',', '')
+select sum(x)::int8, sum(x) from (values (9223372036854775807::int8),(1)) v(x)
+select sum(x::int8) from generate_series(1,10) x
+select avg(x::int2), avg(x::numeric), sum(x::numeric(10,3)) from generate_series(1,3) x
+select var_pop(1.0::numeric), stddev(1::int), variance('NaN'::numeric)
+select max(x), min(x) from (values ('b'),('A'),('ä')) v(x)
+select count(*), count(x), sum(x) from (values (1),(null),(3)) v(x)
+select bit_and(x::bit(4)), bit_or(x::bit(4)) from (values (5),(7)) v(x)
+select corr(y,x), regr_r2(y,x), regr_intercept(y,x), regr_avgx(y,x), regr_sxx(y,x) from (values (1::float8,2::float8),(2,4.1),(3,5.9)) t(x,y)
+select percentile_cont(array[0,0.5,1]) within group (order by x) from (values (1),(2),(10)) v(x)
+select percentile_disc(1.5) within group (order by x) from (values (1)) v(x)
+select mode() within group (order by x desc) from (values (1),(1),(2),(2)) v(x)
+select array_agg(x) from (values (array[1,2]),(array[3,4])) v(x)
+select array_agg(x) from (values (array[1,2]),(array[3])) v(x)
+select string_agg(x::bytea, '\x2c') from (values ('a'),('b')) v(x)
+select jsonb_object_agg(x, y) from (values ('b',1),('a',2),('b',3)) v(x,y)
+select json_object_agg(x, y) from (values (null::text,1)) v(x,y)
+select current_setting('nosuch.x', true)
+select 1 = '1', '2020-01-01' < date '2020-02-01'
+select '5'::int + '6', 'x' = 'x'
+select numeric(5,2) '1.005', 1.005::numeric(5,2), (-1.005)::numeric(5,2)
+select 1e131071 * 10
+select 7 / 2 * 2.0, 7 % -3, -7 / 2, 2 ^ 3 ^ 2, -2 ^ 2
+select |/ -1
+select 5 & 3 | 8 # 1, ~5, 1 << 40
+select cast('2020-02-30' as date)
+select 'abc' collate "C" < 'abd'
+select ('{"a":[1,2]}'::jsonb)->'a'->>1, '{"a":1}'::jsonb @> '{"a":1}'
+select trim(leading 'x' from 'xxa'), substring('abcdef' from '#"b_d#"%' for '#'), position('c' in 'abc'), overlay('abc' placing 'X' from 2 for 1)
+select greatest(1, 2.5, '3'), least('a', null)
+select case when null then 1 end, case 1 when null then 2 else 3 end
+select (1,2) in ((1,2),(3,4)), (1,null) in ((1,2)), row(1,2) is distinct from row(1,null)
+select 1 between 2 and null, 1 not between 2 and null
+select interval '1 year 2 months 3 days 04:05:06.789', justify_hours('30 hours'), extract(epoch from interval '1 day')
+select x::text from (values (1.10),(2.000)) v(x) group by x order by 1
+select generate_series(1, 0), 1
+select * from generate_series(1, 3, 0)
+select * from generate_series(1::numeric, 'NaN')
+select ntile(2) over (order by x), x from generate_series(1,5) x
+select sum(x) over (order by x rows between 2 preceding and 1 preceding) from generate_series(1,4) x
+select sum(x) over (order by x rows between 1 following and 1 preceding) from generate_series(1,4) x
+select sum(x) over (order by x range between null preceding and current row) from generate_series(1,2) x
+select last_value(x) over (order by x range between unbounded preceding and unbounded following exclude current row) from generate_series(1,3) x
