@@ -16,6 +16,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.facts import BOOL, BPCHAR, facts
+from planner.typefacts import format_type
 
 
 def _text(session: EvalSession, oid: int, value: Any) -> str:
