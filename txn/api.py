@@ -96,9 +96,7 @@ class Transaction(Protocol):
 
     # -- writes ----------------------------------------------------------------------------------
 
-    def begin_write(
-        self, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()
-    ) -> MaybeAwaitable[None]:
+    def begin_write(self, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()) -> MaybeAwaitable[None]:
         """Prepare a writing statement: promote if this is the first, lock tables (IX; SIX/S if scanned).
 
         Raises WriteConflict when something read since read_ts has changed; Deadlock; LockTimeout;
@@ -116,9 +114,7 @@ class Transaction(Protocol):
     ) -> MaybeAwaitable[StoredRow | None]:
         """Lock X the unique keys of ``row`` in ``indexes`` and return a live row holding one, or None."""
 
-    def update(
-        self, shard: ShardId, changes: Sequence[tuple[RowId, Row]]
-    ) -> MaybeAwaitable[list[bool]]:
+    def update(self, shard: ShardId, changes: Sequence[tuple[RowId, Row]]) -> MaybeAwaitable[list[bool]]:
         """Stage new values for rows (ids from reads of this transaction). Unique keys as for insert.
 
         All of one statement's changes are checked together at its end, so that ``SET k = k + 1`` works
@@ -177,9 +173,19 @@ class Store(Protocol):
     """A running set of shards with one oracle, log and lock table."""
 
     def begin(
-        self, *, read_only: bool = False, session: int = 0, deadline_ms: int | None = None
+        self,
+        *,
+        read_only: bool = False,
+        session: int = 0,
+        deadline_ms: int | None = None,
+        at: Timestamp | None = None,
+        lock_timeout_ms: int | None = None,
     ) -> Transaction:
-        """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors."""
+        """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors.
+
+        ``at``: read at that timestamp instead (read-only; raises ReadBelowSince). ``lock_timeout_ms``: limit of
+        each lock wait, 0 for none, None for the store's default.
+        """
 
     def read_ts(self) -> Timestamp:
         """Return the timestamp of the latest commit that is durable and applied."""

@@ -54,7 +54,7 @@ class TxnOptions:
     history_versions: int = 200_000
     hot_rows: int = 50_000
     hot_rows_total: int = 400_000
-    log_bytes: int = 64 << 20
+    log_bytes: int = 24 << 20
 
 
 @dataclass(slots=True)

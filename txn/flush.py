@@ -39,6 +39,7 @@ RETRY_S: Final = 5.0  # after a failed job (no space): do not hammer
 SMALL_PART_ROWS: Final = 250_000
 SMALL_PARTS: Final = 8  # so many small parts are merged
 ENDED_FRACTION: Final = 0.3  # a part with more ended rows is written anew
+ENDED_ROWS: Final = 10_000  # fewer are not worth a job of their own
 MERGE_ROWS: Final = 2_000_000  # at most so many rows in one merge
 CHUNK_ROWS: Final = 2000
 
@@ -310,7 +311,10 @@ class Flusher:
 
 
 def _worth_merging(parts: tuple[PartState, ...]) -> bool:
-    return bool(_choose_merge(parts))
+    """Tell whether parts deserve a job of their own; a flush for another reason merges more readily."""
+    small = sum(p.ref.rows < SMALL_PART_ROWS for p in parts)
+    ended = any(p.ended >= ENDED_ROWS and p.ended > p.ref.rows * ENDED_FRACTION for p in parts)
+    return small >= SMALL_PARTS or ended
 
 
 def _choose_merge(parts: tuple[PartState, ...]) -> tuple[PartState, ...]:
