@@ -609,7 +609,7 @@ class _Unit:
         )
         array = self.value(expr.arg, depth + 1)
         fact = facts().types.get(expr.arg.type.oid)
-        base = 0 if fact is not None and fact.name in ("int2vector", "oidvector") else 1
+        base = 0 if fact is not None and fact.name in ("int2vector", "oidvector", "name") else 1
         if fact is not None and fact.name == "jsonb":
             raise not_supported("subscripting of jsonb", span=expr.span)
         helper = self.name(array_slice if expr.is_slice else array_item, "sub")

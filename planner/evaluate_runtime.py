@@ -128,7 +128,12 @@ def least(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env
 
 
 def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
-    """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript."""
+    """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript.
+
+    A name is an array of "char", as its bytes are.
+    """
+    if type(array) is str:
+        array = tuple(array)
     for _, index in indexes:
         if array is None or index is None or type(array) is not tuple:
             return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from engine.catalog.state import DATABASE_OID
+from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.settings import HARMLESS, HONOURED, OURS
 from planner.deparse import index_definition
@@ -47,11 +47,13 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
     """Yield pg_stat_activity: one row per connection."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
+        host, _, port = other.peer.rpartition(":")
         role = other.catalog.role(other.session_user)
         yield {
             "datid": DATABASE_OID, "datname": other.database, "pid": pid,
             "usesysid": role.oid if role is not None else None, "usename": other.session_user,
             "application_name": other.settings.get("application_name"),
+            "client_addr": host.strip("[]") or None, "client_port": int(port) if host else -1,
             "backend_start": other.backend_start_us,
             "xact_start": other.transaction_time_us if other.txn is not None else None,
             "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
@@ -97,15 +99,26 @@ def pg_indexes(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_locks", "session")
 def pg_locks(session: Session) -> Iterator[RowDict]:
-    """Yield pg_locks from the lock table of txn."""
+    """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
     names = {"IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock",
              "SIX": "ShareRowExclusiveLock", "X": "AccessExclusiveLock"}  # fmt: skip
     for lock in session.db.store.lock_rows():
         yield {
-            "locktype": "relation" if lock.key is None else "tuple", "database": DATABASE_OID,
-            "relation": lock.shard, "virtualtransaction": f"{lock.session}/{lock.txn}",
-            "pid": lock.session, "mode": names[lock.mode], "granted": lock.granted, "fastpath": False,
+            **_granule(lock.granule), "database": DATABASE_OID,
+            "virtualtransaction": f"{lock.session}/{lock.txn}", "pid": lock.session,
+            "mode": names[lock.mode], "granted": lock.granted, "fastpath": False,
         }  # fmt: skip
+
+
+def _granule(granule: Any) -> RowDict:
+    """Return what pg_locks says of a table, a row (table, row id) or an index key (table, index, key)."""
+    if isinstance(granule, tuple) and len(granule) == 2:
+        table, row_id = granule
+        # ctid's parts, as queries show them
+        return {"locktype": "tuple", "relation": table, "page": row_id >> 16, "tuple": (row_id & 0xFFFF) + 1}
+    if isinstance(granule, tuple):
+        return {"locktype": "object", "relation": granule[0], "classid": PG_CLASS_OID, "objid": granule[1]}
+    return {"locktype": "relation", "relation": granule}
 
 
 @relation("pg_prepared_statements", "session")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pgwire.codecs import array, bit, bytea, datetime, domain, interval, json, numeric, system, text, uuid
+from pgwire.codecs import array, bit, bytea, datetime, domain, interval, json, network, numeric, system, text, uuid
 from pgwire.codecs import bool as bool_
 from pgwire.codecs import datetime_show as show
 from pgwire.codecs import float as float_
@@ -156,8 +156,13 @@ def _add_texts() -> None:
         (domain.UNKNOWN, "unknown", -2), (domain.CSTRING, "cstring", -2),
         (domain.REFCURSOR, "refcursor", -1), (domain.ACLITEM, "aclitem", 12),
         (domain.PG_NODE_TREE, "pg_node_tree", -1),
+        # columns of catalog relations that are always NULL: statistics and missing values
+        (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
     ):  # fmt: skip
         _add(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text, ascii=False)
+    _add(869, "inet", -1, network.parse_inet, network.show, network.recv_inet, network.send_inet)
+    _add(650, "cidr", -1, network.parse_cidr, network.show, network.recv_cidr, network.send_cidr)
+    _add(3220, "pg_lsn", 8, network.parse_lsn, network.show, network.recv_lsn, network.send_lsn)
     _add(
         domain.NAME, "name", 64, text.parse_name, text.show_text, text.recv_name, text.send_text, ascii=False
     )
@@ -251,8 +256,8 @@ def _array_codec(oid: int, element: Codec) -> Codec:
 
 
 # Domains of information_schema travel as their base types.
-_DOMAINS = {13221: domain.INT4, 13224: domain.VARCHAR, 13226: domain.NAME, 13231: domain.TIMESTAMPTZ,
-            13233: domain.VARCHAR}  # fmt: skip
+_DOMAINS = {13221: domain.INT4, 13224: domain.VARCHAR, 13226: domain.NAME, 13232: domain.TIMESTAMPTZ,
+            13234: domain.VARCHAR}  # fmt: skip
 
 
 def _fill() -> None:

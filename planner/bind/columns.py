@@ -15,7 +15,7 @@ from planner import ast
 from planner.bind.expr import bind_expr, register
 from planner.casts import CastContext, coerce_type, try_coerce
 from planner.errors import Span, SqlError
-from planner.facts import INT2VECTOR, INT4, JSONB, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
+from planner.facts import CHAR, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
     CteRange,
     Expr,
@@ -324,6 +324,8 @@ def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], spa
     if oid == JSONB:
         return _jsonb_subscript(scope, expr, steps, span)
     element = element_of(oid)
+    if oid == NAME and len(steps) == 1 and not steps[0].is_slice:
+        element = CHAR
     if not element and oid not in (INT2VECTOR, OIDVECTOR):
         raise SqlError(
             "42804", f"cannot subscript type {format_type(oid)} because it does not support subscripting", span=expr.span
