@@ -15,7 +15,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pgwire.codecs import array, bit, bytea, datetime, domain, interval, json, network, numeric, system, text, uuid
+from pgwire.codecs import (
+    array,
+    bit,
+    bytea,
+    datetime,
+    domain,
+    interval,
+    json,
+    network,
+    numeric,
+    system,
+    text,
+    uuid,
+)
 from pgwire.codecs import bool as bool_
 from pgwire.codecs import datetime_show as show
 from pgwire.codecs import float as float_

@@ -14,7 +14,7 @@ from pgwire.codecs.text import decode as decode_utf8
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
-from planner.facts import BYTEA, facts
+from planner.facts import ANYARRAY, BYTEA, facts
 
 python = REGISTRY.python
 
@@ -252,7 +252,7 @@ def _register() -> None:
         python(signature, _send_array, needs_session=True, needs_types=True)
     for proc in facts().procs.values():
         sends = proc.result == BYTEA and len(proc.arg_types) == 1 and proc.name.endswith("send")
-        if sends and has_codec(proc.arg_types[0]):
+        if sends and proc.arg_types[0] != ANYARRAY and has_codec(proc.arg_types[0]):
             python(facts().signature(proc.oid), _sender(proc.arg_types[0]), needs_session=True)
 
 
