@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
-from engine.index.state import Pipe, Rows, evaluate
+from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
@@ -203,7 +203,7 @@ class AggregateNode(Node):
             if item.__class__ is not list:
                 yield item
                 continue
-            rows = (yield from evaluate(work, item, e)) if work.may_suspend else work(item, e)
+            rows = yield from evaluate_rows(work, item, e)
             for table, key in zip(tables, self.keys, strict=True):
                 buckets: dict[Any, Rows] = {}
                 if self.whole:

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.index.nodes import Node
 from engine.index.sources import Source
-from engine.index.state import BATCH, Pipe, Rows, evaluate, gather
+from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from planner.builtins.compare import hash_key
 from planner.evaluate import Env, Layout, RowFunction, compile_filter, compile_row
 from planner.query import Expr, JoinKind
@@ -60,7 +60,7 @@ class DependentJoin(Node):
                         continue
                     rows = [left + right for right in batch]
                     if test is not None:
-                        rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                        rows = yield from evaluate_rows(test, rows, e)
                     if rows:
                         matched = True
                         out.extend(rows)
@@ -159,7 +159,7 @@ class HashJoin(Node):
                                     used.add(id(right))
                             rows = kept
                         else:
-                            rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                            rows = yield from evaluate_rows(test, rows, e)
                     elif full:
                         used.update(map(id, found))
                     if rows:
@@ -197,10 +197,7 @@ def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any
     function = projection(exprs, layout)
 
     def run(rows: Any, e: Env) -> Any:
-        if function.may_suspend:
-            found = yield from evaluate(function, rows, e)
-        else:
-            found = function(rows, e)
+        found = yield from evaluate_rows(function, rows, e)
         if len(keys) == 1:
             first = keys[0]
             if first is None:
@@ -259,7 +256,7 @@ class LoopJoin(Node):
                                     used.add(number)
                             rows = passed
                         else:
-                            rows = (yield from evaluate(test, rows, e)) if test.may_suspend else test(rows, e)
+                            rows = yield from evaluate_rows(test, rows, e)
                     elif full:
                         used.update(range(i, i + len(part)))
                     if rows:

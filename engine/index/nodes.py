@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
-from engine.index.state import BATCH, Pipe, Rows, evaluate
+from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins.compare import hash_key, sort_key
 from planner.errors import SqlError
 from planner.evaluate import (
@@ -62,7 +62,7 @@ def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
     if function.may_suspend:
         for item in source:
             if item.__class__ is list:
-                out = yield from evaluate(function, item, e)
+                out = yield from evaluate_rows(function, item, e)
                 if out:
                     yield out
             else:

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.index.access import Access
 from engine.index.nodes import Node, chunks, lockstep
-from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate
+from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate, evaluate_rows
 from planner.catalog import RelationDef
 from planner.errors import not_supported
 from planner.evaluate import (
@@ -81,10 +81,7 @@ class Source:
         try:
             for item in source:
                 if item.__class__ is list:
-                    if test.may_suspend:
-                        kept = yield from evaluate(test, item, e)
-                    else:
-                        kept = test(item, e)
+                    kept = yield from evaluate_rows(test, item, e)
                     yield kept or None
                 else:
                     yield item

@@ -26,6 +26,7 @@ from planner.evaluate import Env, RowFunction, Shared, Suspend
 
 Rows: TypeAlias = list[RowTuple]
 BATCH = 1024
+FEW = 16  # rows at a time where each may run a sub-select
 SLICE_S = 0.005  # the loop gets a turn at least this often
 SLEEP_SLICE_S = 0.05  # a sleeping statement notices a cancel at least this often
 
@@ -92,6 +93,21 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
                 run.rows.extend(item)
             yield None if item.__class__ is list else item
         run.store(run.rows)
+
+
+def evaluate_rows(function: RowFunction, rows: Rows, e: Env) -> Generator[Item, None, Rows]:
+    """Run a batch function over ``rows``; one that may suspend gets few rows at a time.
+
+    Such a function runs a sub-select for each row, so a whole batch could keep the loop for long.
+    """
+    if not function.may_suspend:
+        done: Rows = function(rows, e)
+        return done
+    out: Rows = []
+    for i in range(0, len(rows), FEW):
+        out.extend((yield from evaluate(function, rows[i : i + FEW], e)))
+        yield None
+    return out
 
 
 def gather(pipe: Pipe) -> Generator[Item, None, Rows]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.index.aggregate import aggregate_row, state_maker
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, sort_rows
-from engine.index.state import Pipe, Rows, evaluate, gather
+from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, gather
 from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
@@ -348,7 +348,7 @@ class WindowNode(Node):
         rows = yield from gather(self.inputs[0].pipe(e))
         if not rows:
             return
-        mapped = (yield from evaluate(self.work, rows, e)) if self.work.may_suspend else self.work(rows, e)
+        mapped = yield from evaluate_rows(self.work, rows, e)
         work: Rows = [(i, *r) for i, r in enumerate(mapped)]
         results: list[list[Any]] = [[None] * len(rows) for _ in self.calls]
         ordered = work
