@@ -1,0 +1,164 @@
+"""A flush, stopped after every single turn of the event loop: readers and writers never notice it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.durable import run
+from tests.support.store import (
+    BY_K,
+    BY_V,
+    SHARD,
+    make_table,
+    now,
+    open_memory_store,
+    snapshot_rows,
+    tiny_limits,
+)
+from txn.persist.memory import MemoryDisk
+from txn.store import ShardStore
+from txn.types import KeyRange
+
+State = dict[int, tuple[int, int, str]]
+
+
+async def look(txn: Any, expected: State) -> None:
+    """Compare every way of reading with what should be there."""
+    rows = sorted(expected.values())
+    assert [
+        v for _r, _b, v in sorted(snapshot_rows(await now(txn.snapshot(SHARD))), key=lambda r: r[2])
+    ] == rows
+    assert [r.values for r in await now(txn.range(SHARD, BY_K, KeyRange()))] == rows
+    assert sorted([r.values async for chunk in txn.scan(SHARD) for r in chunk]) == rows
+    for k in (0, 5, 11, 19, 100):
+        found = await now(txn.lookup(SHARD, BY_K, [(k,)]))
+        assert [r.values for r in found] == [r for r in rows if r[0] == k]
+    found = await now(txn.lookup(SHARD, BY_V, [(1,)]))
+    assert sorted(r.values for r in found) == [r for r in rows if r[1] == 1]
+
+
+async def change(store: ShardStore, state: State, k: int, row: tuple[int, int, str] | None) -> State:
+    txn = store.begin()
+    await now(txn.begin_write([SHARD]))
+    (found,) = await now(txn.lookup(SHARD, BY_K, [(k,)], for_update=True))
+    if row is None:
+        await now(txn.delete(SHARD, [found.row_id]))
+    else:
+        await now(txn.update(SHARD, [(found.row_id, row)]))
+    await now(txn.commit())
+    state = dict(state)
+    del state[k]
+    if row is not None:
+        state[row[0]] = row
+    return state
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_flush_is_invisible_at_every_turn(again: bool) -> None:
+    async def attempt(turns: int) -> bool:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        state: State = {k: (k, k % 3, f"first {k}") for k in range(20)}
+        await make_table(store, list(state.values()))
+        if again:
+            await store.flush()
+            state = await change(store, state, 7, (7, 1, "between"))
+        oldest, oldest_state = store.begin(read_only=True), state
+        state = await change(store, state, 5, (5, 1, "second"))
+        state = await change(store, state, 11, None)
+        old, old_state = store.begin(read_only=True), state
+        flushing = asyncio.ensure_future(store.flush())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        over = flushing.done()
+        readers = [(oldest, oldest_state), (old, old_state)]
+        fresh = store.begin(read_only=True)
+        for txn, expected in (*readers, (fresh, state)):
+            snapshot = sorted(v for _r, _b, v in snapshot_rows(await now(txn.snapshot(SHARD))))
+            assert snapshot == sorted(expected.values()), turns
+        # One row of a part moves to another key, one goes, one changes twice: all while the flush goes on.
+        state = await change(store, state, 0, (100, 1, "moved"))
+        state = await change(store, state, 19, None)
+        state = await change(store, state, 5, (5, 2, "third"))
+        state = await change(store, state, 5, (5, 1, "fourth"))
+        for txn, expected in (*readers, (store.begin(read_only=True), state)):
+            await look(txn, expected)
+        await flushing
+        store.validate()
+        for txn, expected in (*readers, (store.begin(read_only=True), state)):
+            await look(txn, expected)
+        for txn in list(store.core.active.values()):
+            txn.rollback()
+        store.core.vacuum()
+        await store.flush()
+        store.validate()
+        await look(store.begin(read_only=True), state)
+        await store.close()
+        store = await open_memory_store(disk)
+        await look(store.begin(read_only=True), state)
+        await store.close()
+        return over
+
+    async def go() -> None:
+        turns = 0
+        while not await attempt(turns):
+            turns += 1
+        assert turns > 20
+
+    with tiny_limits():
+        run(go)
+
+
+def test_hot_rows_leave_memory_and_history_goes_when_nobody_needs_it() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(k, k, "x") for k in range(50)])
+        generation = store.core.shards[SHARD].latest.generation
+        assert generation is not None
+        hold = store.hold()
+        state = {k: (k, k, "x") for k in range(50)}
+        for n in range(20):
+            state = await change(store, state, n, (n, 0, "y"))
+        await store.flush()
+        assert 0 < len(generation.rows) <= 20, "only what the hold needs is hot"
+        store.release(hold)
+        store.core.vacuum()
+        assert not generation.rows
+        assert not any(index.entries for index in generation.indexes.values())
+        assert generation.log.entries == 0
+        await look(store.begin(read_only=True), state)
+        await store.close()
+
+    run(go)
+
+
+def test_many_small_parts_become_one_and_ended_rows_go() -> None:
+    async def go() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store)
+        for n in range(12):
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            await now(txn.insert(SHARD, [(n * 10 + i, n, "x") for i in range(10)]))
+            await now(txn.commit())
+            await store.flush()
+        generation = store.core.shards[SHARD].latest.generation
+        assert generation is not None
+        assert len(generation.parts) < 9
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        rows = await now(txn.range(SHARD, BY_K, KeyRange(has_lower=True, lower=30), for_update=True))
+        await now(txn.delete(SHARD, [r.row_id for r in rows]))
+        await now(txn.commit())
+        for _ in range(3):
+            await store.flush()
+        assert sum(p.ref.rows for p in generation.parts) == 30
+        parquet = [name for name in disk.blobs if name.endswith(".parquet")]
+        assert len(parquet) == len(generation.parts), "files of merged parts were deleted"
+        await store.close()
+
+    run(go)
