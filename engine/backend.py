@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from engine import run
 from engine.cursors import Cursors
 from engine.dml import make_env
-from engine.eager import eager
+from engine.eager import eager, settle
 from engine.errors import report_of
 from engine.output import encoder_of, expand_formats, field_descriptions, param_decoder, send_rows
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
-from engine.query import context
+from engine.query import context, start_quick
 from engine.rows import ReadyRows
 from engine.session import Replan, Session
 from engine.templates import decode_values, extract, same_statement
@@ -62,6 +62,9 @@ PARSE_IN_THREAD_CHARS = 16 * 1024
 
 _ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
 _IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
+
+
+_ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +276,9 @@ class Connection:
         self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None]
     ) -> tuple[Any, ...]:
         """Return parameter values; the decoders are kept with the statement while formats stay the same."""
-        settings = self.session.codec_settings
-        key = (tuple(formats), settings if prepared.reads_clock else self.session.output_settings)
+        session = self.session
+        settings = session.codec_settings if prepared.reads_clock else session.output_settings
+        key = (tuple(formats), settings)
         if prepared.decoder_key != key:
             each = expand_formats(key[0], len(raw))
             prepared.decoders = [
@@ -337,12 +341,33 @@ class Connection:
                 raise SqlError("25P02", _IN_FAILED_BLOCK)
             if found.outcome is None and not found.done:
                 self._touch(found.prepared.text)
+                if plan.quick is not None and self._quick(found, plan, max_rows, out):
+                    return None
             result = self._guard(self._execute(found, max_rows, out))
         except Exception as error:
             raise self._fail(error) from error
         if isinstance(result, Awaitable):
             return self._reporting(result)
         return None
+
+    def _quick(self, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
+        """Answer a point read on the spot; False leaves the portal to the general path, maybe started."""
+        result = start_quick(self.session, plan, portal.params)
+        if result is None:
+            return False
+        columns = plan.columns
+        assert columns is not None
+        if not isinstance(result, ReadyRows) or (max_rows and len(result.rows) >= max_rows):
+            portal.started = result
+            return False
+        rows = result.rows
+        if rows:
+            data, count = encoder_of(plan, columns, portal.result_formats, self.session).rows(rows)
+            out.data_rows(data, count)
+        portal.outcome = Rows(columns, result)
+        portal.done = True
+        out.command_complete(f"SELECT {len(rows)}")
+        return True
 
     async def _reporting(self, work: Awaitable[T]) -> T:
         try:
@@ -360,8 +385,13 @@ class Connection:
             raise SqlError("55000", f'portal "{portal.name}" cannot be run')
         outcome = portal.outcome
         if outcome is None:
-            outcome, plan = await self._run_with_retries(plan, portal.params, out, portal.prepared)
-            portal.plan = plan
+            started, portal.started = portal.started, None
+            if started is not None:
+                assert plan.columns is not None
+                outcome = Rows(plan.columns, await settle(started))
+            else:
+                outcome, plan = await self._run_with_retries(plan, portal.params, out, portal.prepared)
+                portal.plan = plan
             portal.outcome = outcome
         if isinstance(outcome, Command):
             portal.done = True
@@ -472,7 +502,7 @@ class Connection:
             self._idle()
             return None
         try:
-            result = eager(session.commit())
+            result = None if session.commit_read() else eager(session.commit())
         except Exception as error:
             raise self._fail(error) from error
         if isinstance(result, Awaitable):
@@ -663,12 +693,7 @@ class Connection:
         session = self.session
         if session.state is BlockState.IDLE:
             session.settings.commit()
-        session.activity = {
-            BlockState.IDLE: "idle",
-            BlockState.IMPLICIT: "idle",
-            BlockState.BLOCK: "idle in transaction",
-            BlockState.FAILED: "idle in transaction (aborted)",
-        }[session.state]
+        session.activity = _ACTIVITY[session.state]
 
     def _fail(self, error: BaseException) -> BaseException:
         """Return the error to raise towards the connection: a report, or the bug itself."""

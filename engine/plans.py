@@ -34,6 +34,7 @@ class Plan:
         "encoders",
         "fields",
         "namespace_version",
+        "quick",
     )
 
     def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
@@ -46,11 +47,17 @@ class Plan:
         self.dml: Any = None
         self.encoders: dict[Any, Any] = {}
         self.fields: dict[tuple[int, ...], Any] = {}
+        # the row executor's plan when every table is reached by key: then nothing is left to decide
+        self.quick: Any = None
 
     @property
     def cacheable(self) -> bool:
-        """Whether the plan may be shared: utility statements are cheap to bind and often depend on state."""
-        return self.bound.class_ in _CACHED
+        """Whether the plan may be shared.
+
+        Utility statements are cheap to bind and often depend on state; a literal that was read under the
+        current time (``timestamp 'now'``) means something else in the next transaction.
+        """
+        return self.bound.class_ in _CACHED and "now" not in self.bound.settings
 
     @property
     def retryable(self) -> bool:

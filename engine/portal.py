@@ -75,6 +75,7 @@ class Portal:
     sent: int = 0
     done: bool = False
     reader: RowReader | None = None
+    started: Any = None  # a quick read that turned out to need waiting
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
@@ -10,7 +11,8 @@ from engine.plans import Plan
 from engine.rows import ReadyRows, RowStream
 from planner.errors import SqlError
 from planner.query import QueryExpr, RelationRange
-from planner.route import Route, RouteFacts, choose
+from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.statements import QueryStatement
 from planner.walk import ranges_of
 from txn.types import ShardId
 
@@ -130,6 +132,17 @@ def context(
     )
 
 
+def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
+    """Start a query whose plan says that keys serve it; None where the general path must decide."""
+    if session.derived.executor != "auto" or not plan.fresh(session.catalog):
+        return None
+    txn = session.ensure_txn()
+    txn.next_statement()
+    result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
+    session.use(plan)
+    return result  # type: ignore[no-any-return]
+
+
 async def run_query(
     session: Session,
     plan: Plan,
@@ -140,6 +153,8 @@ async def run_query(
     """Start a query on the route of choice."""
     compiled = compiled_query(plan, slot, query)
     route, executable = choose_route(session, compiled)
+    if slot == "query" and route.reason == BY_KEY and isinstance(plan.bound.statement, QueryStatement):
+        plan.quick = executable
     return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 

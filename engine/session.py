@@ -10,13 +10,13 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
-from engine.eager import settle
+from engine.eager import settle, uninterrupted
 from engine.plans import Plan
 from engine.settings import Settings
 from engine.system import SystemView
@@ -67,6 +67,8 @@ class Derived:
         "codec",
         "executor",
         "generation",
+        "idle_in_transaction_ms",
+        "idle_session_ms",
         "local_max_bytes",
         "lock_timeout_ms",
         "plan_key",
@@ -95,6 +97,8 @@ class Derived:
         self.lock_timeout_ms = settings.integer("lock_timeout")
         self.statement_timeout_ms = settings.integer("statement_timeout")
         self.transaction_timeout_ms = settings.integer("transaction_timeout")
+        self.idle_in_transaction_ms = settings.integer("idle_in_transaction_session_timeout")
+        self.idle_session_ms = settings.integer("idle_session_timeout")
         self.read_only = get("default_transaction_read_only") == "on"
 
 
@@ -161,6 +165,8 @@ class Session:
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self.on_block_end: list[Callable[[bool], None]] = []
+        # work of the transaction that is left for its commit (ON COMMIT DROP)
+        self.before_commit: list[Callable[[Session], Awaitable[None]]] = []
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
 
@@ -184,11 +190,16 @@ class Session:
     def user(self) -> str:
         """current_user."""
         role = self.settings.get("role")
-        return self._session_user.name if role == "none" else role
+        return self.session_user if role == "none" else role
 
     @property
     def session_user(self) -> str:
-        """session_user."""
+        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them."""
+        return self.settings.get("session_authorization")
+
+    @property
+    def authenticated_user(self) -> str:
+        """Who logged in."""
         return self._session_user.name
 
     @property
@@ -396,12 +407,27 @@ class Session:
             self._leave(committed=True)
             return
         try:
-            await settle(txn.commit())
+            for work in self.before_commit:
+                await work(self)
+            result = txn.commit()
+            if isinstance(result, Awaitable):
+                await uninterrupted(result)
         except BaseException:
             self.rollback()
             raise
         self.txn = None
         self._leave(committed=True)
+
+    def commit_read(self) -> bool:
+        """Commit at once if the transaction wrote nothing; else return False."""
+        txn = self.txn
+        if txn is None or txn.writing:
+            return False
+        if isinstance(txn.commit(), Awaitable):
+            raise RuntimeError("a transaction that wrote nothing had to wait to commit")
+        self.txn = None
+        self._leave(committed=True)
+        return True
 
     def rollback(self) -> None:
         """Roll the running transaction back and leave the block."""
@@ -420,7 +446,8 @@ class Session:
             for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
                 self.settings.override(name, None)
         self.state = next_state(self.state, BlockEvent.END)
-        self.savepoints.clear()
+        if self.savepoints:
+            self.savepoints.clear()
         self._used.clear()
         self._ddl_staged = False
         for callback in tuple(self.on_block_end):

@@ -22,6 +22,7 @@ ExecutorName: TypeAlias = Literal["index", "local", "spark"]
 # Below these the row executor beats DuckDB's fixed cost of one to four milliseconds (bench/routes.py).
 ROW_EXECUTOR_MAX_ROWS = 1000
 ROW_EXECUTOR_MAX_RANGES = 3
+BY_KEY = "every table is reached by key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def choose(facts: RouteFacts) -> Route:
     if facts.tables == 0 and "index" not in refused:
         return Route("index", "reads no table")
     if facts.by_key and "index" not in refused:
-        return Route("index", "every table is reached by key")
+        return Route("index", BY_KEY)
     small = facts.rows <= ROW_EXECUTOR_MAX_ROWS and facts.tables <= ROW_EXECUTOR_MAX_RANGES
     if small and "index" not in refused:
         return Route("index", f"{facts.rows} rows in {facts.tables} tables: a row-wise pass is cheapest")
@@ -75,4 +76,6 @@ def choose(facts: RouteFacts) -> Route:
         return Route("local", f"reads about {facts.bytes} bytes ({facts.rows} rows)")
     if "index" not in refused:
         return Route("index", f"local cannot run it: {refused['local']}")
-    return Route("spark", f"only Spark can run it: {refused['index']}")
+    if facts.spark_available and "spark" not in refused:
+        return Route("spark", f"only Spark can run it: {refused['index']}")
+    return Route("index", "no executor can run it")
