@@ -30,6 +30,7 @@ from engine.plans import PlanCache
 from engine.rows import RowTuple
 from engine.session import Session
 from engine.settings import REPORTED, Settings, definitions
+from engine.spark.executor import SparkExecutor
 from engine.templates import TemplateCache
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.errors import BackendError, ErrorReport
@@ -110,6 +111,12 @@ class Database:
                 memory_bytes=config.memory // 3,
                 threads=config.local_threads,
                 queries=config.local_queries,
+            ),
+            "spark": SparkExecutor(
+                master=config.spark_master,
+                mode=config.spark_start,
+                data_dir=Path(config.data_dir),
+                heap_bytes=config.memory // 3,
             ),
         }
         return database

@@ -1,5 +1,9 @@
 """The Spark executor.
 
-``gateway.py`` (JVM), ``session.py`` and ``executor.py`` are in the works, together with ``planner/lower/spark.py``;
-whoever works on the lowering leaves these to them.
+gateway.py     the JVM: command line, life and death
+runtime.py     when it starts, the session in it, restart after a crash
+relations.py   a snapshot's parts and hot rows as Spark relations
+stream.py      a result as Arrow batches, pulled from the JVM
+errors.py      Spark's errors as SQLSTATEs
+executor.py    the executor interface over all of these
 """

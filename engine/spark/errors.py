@@ -1,0 +1,122 @@
+"""Spark's errors as SQLSTATEs.
+
+An exception of the JVM reaches us as text, at times wrapped in the failure of the job it ended. Errors that our SQL
+raises carry theirs (``HF!22012:division by zero``); Spark's own are told by their condition, ``[DIVIDE_BY_ZERO]``.
+What is left over is a query that Spark refuses: 0A000 with its first line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planner.errors import SqlError
+from planner.lower.dialect import ERROR_END, ERROR_MARK
+
+_MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+_TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
+_INTEGERS = {"BIGINT": "bigint", "INT": "integer", "SMALLINT": "smallint", "TINYINT": "smallint"}
+_CONDITIONS: dict[str, tuple[str, str]] = {
+    "DIVIDE_BY_ZERO": ("22012", "division by zero"),
+    "REMAINDER_BY_ZERO": ("22012", "division by zero"),
+    "INTERVAL_DIVIDED_BY_ZERO": ("22012", "division by zero"),
+    "NUMERIC_VALUE_OUT_OF_RANGE": ("22003", "numeric field overflow"),
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE": ("22003", "numeric field overflow"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("21000", "more than one row returned by a subquery used as an expression"),
+    "DATETIME_OVERFLOW": ("22008", "timestamp out of range"),
+    "INTERVAL_ARITHMETIC_OVERFLOW": ("22008", "interval out of range"),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": ("22008", "date/time field value out of range"),
+}  # fmt: skip
+_CANCELLED = ("cancelled part of cancelled job tags", "cancelled job tag", "SparkJobCancelled", "was cancelled",
+              "JOB_CANCELLED", "Job cancelled", "OPERATION_CANCELED")  # fmt: skip
+
+
+def text_of(error: BaseException) -> str:
+    """Return an exception's own text, its causes' after it, without asking the JVM."""
+    parts: list[str] = []
+    current: Any = error
+    while current is not None and len(parts) < 8:
+        parts.append(str(getattr(current, "_desc", "") or _java_message(current) or _plain(current)))
+        stack = getattr(current, "_stackTrace", None)
+        if stack:
+            parts.append(str(stack))
+        current = getattr(current, "_cause", None)
+    return "\n".join(parts)
+
+
+def _java_message(error: Any) -> str:
+    """Return the whole text of an exception that py4j did not translate; it was sent with the failure."""
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        return ""
+    try:
+        return str(error)
+    except Exception as unreadable:
+        return f"{getattr(error, 'errmsg', '')} ({type(unreadable).__name__})"
+
+
+def _plain(error: Any) -> str:
+    # Spark's own classes print themselves by asking the JVM.
+    return type(error).__name__ if hasattr(error, "_desc") else str(error)
+
+
+def lost(error: BaseException) -> bool:
+    """Return whether the exception means that the JVM went away."""
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+    if isinstance(error, Py4JJavaError):
+        return False
+    return isinstance(error, Py4JNetworkError | Py4JError | ConnectionError | EOFError)
+
+
+def to_sql_error(error: BaseException) -> SqlError:
+    """Return the error a client gets for an exception of Spark."""
+    if isinstance(error, SqlError):
+        return error
+    return from_text(text_of(error))
+
+
+def from_text(text: str) -> SqlError:
+    """Return the error a client gets for the text of an exception."""
+    marked = _MARKED.search(text)
+    if marked is not None:
+        return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
+    if any(sign in text for sign in _CANCELLED):
+        return SqlError("57014", "canceling statement due to user request")
+    for found in _CONDITION.finditer(text):
+        known = _known(found.group(1), text)
+        if known is not None:
+            return known
+    first = text.strip().splitlines()[0] if text.strip() else "no message"
+    if "OutOfMemoryError" in text or "UNABLE_TO_ACQUIRE_MEMORY" in text or "SparkOutOfMemoryError" in text:
+        return SqlError("53200", "out of memory", detail=first)
+    if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:
+        return SqlError("58030", f"Spark cannot read its files: {first}")
+    if "java.lang.ArithmeticException" in text or "overflow" in first:
+        return SqlError("22003", "value out of range")
+    if "Job aborted" in text or "INTERNAL_ERROR" in text:
+        return SqlError("XX000", f"Spark failed: {first}")
+    return SqlError("0A000", f"Spark cannot run this query: {_TAIL.sub('', first)}")
+
+
+def _known(condition: str, text: str) -> SqlError | None:
+    base = condition.split(".")[0]
+    if base in ("ARITHMETIC_OVERFLOW", "CAST_OVERFLOW", "BINARY_ARITHMETIC_OVERFLOW"):
+        return SqlError("22003", _overflow(text))
+    if base in ("CAST_INVALID_INPUT", "CANNOT_PARSE_TIMESTAMP", "INVALID_BOOLEAN"):
+        return SqlError("22P02", "invalid input syntax")
+    found = _CONDITIONS.get(base)
+    return None if found is None else SqlError(*found)
+
+
+def _overflow(text: str) -> str:
+    """Return PostgreSQL's message for an integer overflow, as far as Spark names the type."""
+    lowered = text.lower()
+    for name, sql_name in (("long", "bigint"), ("integer", "integer"), ("short", "smallint")):
+        if f"{name} overflow" in lowered:
+            return f"{sql_name} out of range"
+    for name, sql_name in _INTEGERS.items():
+        if re.search(rf'to "?{name}"? ', text):
+            return f"{sql_name} out of range"
+    return "value out of range"

