@@ -15,10 +15,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.peers import holdfast, postgres
 from bench.tpch import compare, data
+from sqllogictest.client import Client
 from tests.support.server import ServerProcess
 
 TPS = re.compile(r"tps = ([\d.]+)")
@@ -39,6 +41,7 @@ class Line:
     higher_is_better: bool = True
 
     def show(self) -> str:
+        """Return the line as a row of a Markdown table."""
         ratio = self.ours / self.theirs if self.higher_is_better else self.theirs / self.ours
         return (
             f"| {self.name} | {self.ours:,.1f} {self.unit} | {self.theirs:,.1f} {self.unit} "
@@ -85,7 +88,7 @@ def interleaved(ours: Callable[[], float], theirs: Callable[[], float], rounds: 
 
 
 def transactions(us: ServerProcess, them: str, seconds: int, rounds: int) -> list[Line]:
-    """pgbench's scripts and single-row inserts."""
+    """Measure pgbench's scripts and single-row inserts."""
     for url in (us.url, them):
         host, port = url.split("@")[1].split("/")[0].split(":")
         subprocess.run(
@@ -173,12 +176,16 @@ def small(us: ServerProcess, them: str, rounds: int) -> list[Line]:
             client.run("INSERT INTO thousand SELECT i, i FROM generate_series(1, 1000) AS g (i)")
             for _ in range(20):
                 client.run(sql)
-            times = [timed(lambda c=client: c.run(sql)) * 1000 for _ in range(50 * rounds)]  # type: ignore[misc]
+            times = [_seconds(client, sql) * 1000 for _ in range(50 * rounds)]
             client.close()
             latencies.append(statistics.median(times))
         lines.append(Line(name, latencies[0], latencies[1], "ms", budget, higher_is_better=False))
         print(lines[-1].show(), flush=True)
     return lines
+
+
+def _seconds(client: Client, sql: str) -> float:
+    return timed(partial(client.run, sql))
 
 
 def tpch(us: ServerProcess, them: str, scale: float, rounds: int) -> list[Line]:
@@ -196,11 +203,8 @@ def tpch(us: ServerProcess, them: str, scale: float, rounds: int) -> list[Line]:
         differ = compare.differences(expected, actual)
         if differ:
             raise RuntimeError(f"TPC-H query {number} differs: {differ}")
-        medians.append(
-            interleaved(
-                lambda s=sql: timed(lambda: mine.run(s)), lambda s=sql: timed(lambda: others.run(s)), rounds
-            )  # type: ignore[misc]
-        )
+        ours, theirs = (partial(_seconds, client, sql) for client in (mine, others))
+        medians.append(interleaved(ours, theirs, rounds))
     means = [statistics.geometric_mean([pair[i] for pair in medians]) * 1000 for i in (0, 1)]
     lines.append(
         Line(

@@ -41,6 +41,7 @@ class Ledger:
     next_id: int = 1
 
     def take(self) -> int:
+        """Return a number for a new transfer."""
         with self.lock:
             self.next_id += 1
             return self.next_id - 1

@@ -1,4 +1,4 @@
-"""TPC-H data and queries: generation by tpchgen-cli, loading through psql's \\copy."""
+r"""TPC-H data and queries: generation by tpchgen-cli, loading through psql's \copy."""
 
 from __future__ import annotations
 

@@ -21,9 +21,7 @@ STEPS = [
 @pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK: install default-jdk-headless")
 @pytest.mark.skipif(not DRIVER.exists(), reason="no pgjdbc: install libpostgresql-jdbc-java")
 def test_what_pgjdbc_users_do(server: ServerProcess, tmp_path: Path) -> None:
-    subprocess.run(
-        ["javac", "-cp", str(DRIVER), "-d", str(tmp_path), str(PROGRAM)], check=True, timeout=120
-    )
+    subprocess.run(["javac", "-cp", str(DRIVER), "-d", str(tmp_path), str(PROGRAM)], check=True, timeout=120)
     done = subprocess.run(
         ["java", "-cp", f"{tmp_path}:{DRIVER}", "Jdbc", f"jdbc:postgresql://127.0.0.1:{server.port}/postgres"],
         capture_output=True, text=True, timeout=120, check=False,

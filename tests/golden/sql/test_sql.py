@@ -1,13 +1,14 @@
 """Transcripts with several clients: what the guarantees look like from outside.
 
 A command is ``name> SQL``; each name is a connection. Output lines are ``name: ...`` in the order in which answers
-came. A statement that gets no answer within WAIT_S prints ``name: (waits)`` and its answer where it arrives.
+came. A statement that waits for a lock (pg_locks says so) prints ``name: (waits)``, and its answer where it arrives.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from sqllogictest.client import Client, ServerError
 from tests.golden.harness import check
 from tests.support.server import ServerProcess
 
-WAIT_S = 0.4
-ANSWER_S = 30.0
+POLL_S = 0.02
+ANSWER_S = 60.0
 SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
 
 
@@ -35,6 +36,7 @@ class Speaker:
     def __init__(self, name: str, client: Client) -> None:
         self.name = name
         self.client = client
+        self.pid = client.run("SELECT pg_backend_pid()").rows[0][0]
         self.pending = 0
         self._work: queue.Queue[str | None] = queue.Queue()
         self.answers: queue.Queue[list[str]] = queue.Queue()
@@ -78,7 +80,20 @@ class Stage:
 
     def __init__(self, server: ServerProcess) -> None:
         self._server = server
+        self._control = server.connect()
         self._speakers: dict[str, Speaker] = {}
+
+    def _answer(self, speaker: Speaker) -> list[str] | None:
+        """Return a speaker's answer, or None as soon as it is seen to wait for a lock."""
+        deadline = time.monotonic() + ANSWER_S
+        while time.monotonic() < deadline:
+            answer = speaker.take(POLL_S)
+            if answer is not None:
+                return answer
+            waits = f"SELECT 1 FROM pg_locks WHERE pid = {speaker.pid} AND NOT granted"
+            if self._control.run(waits).rows:
+                return speaker.take(POLL_S)
+        raise AssertionError(f"{speaker.name} neither answers nor waits for a lock")
 
     def run(self, commands: list[str]) -> list[str]:
         output: list[str] = []
@@ -89,13 +104,12 @@ class Stage:
                 speaker = self._speakers[name] = Speaker(name, self._server.connect())
             assert not speaker.pending, f"{name} is still waiting"
             speaker.say(sql)
-            answer = speaker.take(WAIT_S)
+            answer = self._answer(speaker)
             output += answer if answer is not None else [f"{name}: (waits)"]
             # whoever this statement set free answers now
             for other in self._speakers.values():
                 if other is not speaker and other.pending and answer is not None:
-                    late = other.take(WAIT_S)
-                    output += late or []
+                    output += self._answer(other) or []
         for speaker in self._speakers.values():
             while speaker.pending:
                 late = speaker.take(ANSWER_S)
@@ -106,6 +120,7 @@ class Stage:
     def close(self) -> None:
         for speaker in self._speakers.values():
             speaker.close()
+        self._control.close()
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
