@@ -284,7 +284,7 @@ def builtin_domains(session: Session) -> Iterator[RowDict]:
         base = by_oid[row["typbasetype"]]
         common = {
             "typnamespace": f.INFORMATION_SCHEMA_OID, "typowner": SUPERUSER_OID, "typisdefined": True,
-            "typdelim": ",", "typcollation": int(base["typcollation"]), "typalign": base["typalign"],
+            "typdelim": ",", "typcollation": C_COLLATION if base["typcollation"] != "0" else 0, "typalign": base["typalign"],
         }  # fmt: skip
         yield {
             **common, "oid": int(row["oid"]), "typname": row["typname"], "typtype": "d",

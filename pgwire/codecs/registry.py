@@ -171,6 +171,7 @@ def _add_texts() -> None:
         (domain.PG_NODE_TREE, "pg_node_tree", -1),
         # columns of catalog relations that are always NULL: statistics and missing values
         (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
+        (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
         _add(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text, ascii=False)
     _add(869, "inet", -1, network.parse_inet, network.show, network.recv_inet, network.send_inet)

@@ -75,11 +75,14 @@ def _pretty(session: EvalSession, sql: str, relation: RelationDef) -> str:
 def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
     from planner.bind.context import make_context
     from planner.bind.expr import bind_clause
-    from planner.bind.stored import table_scope
+    from planner.bind.stored import coerce_default, table_scope
     from planner.parse import parse_expression
 
     context = make_context(session.catalog, ("pg_catalog",), text=sql, variable_params=False)
-    return bind_clause(table_scope(context, relation), parse_expression(sql), "CHECK")
+    expr = bind_clause(table_scope(context, relation), parse_expression(sql), "CHECK")
+    # the conversion to a column's type is not shown, but what it converts gets parentheses
+    column = next((c for c in relation.columns if c.default_sql == sql), None)
+    return expr if column is None else coerce_default(expr, column.name, column.type, context.env)
 
 
 def _for_reader(session: EvalSession, text: str) -> str:
