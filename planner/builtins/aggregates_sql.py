@@ -239,6 +239,9 @@ _both("stddev(float8)", _plain("stddev_samp"))
 _both("variance(float8)", _plain("var_samp"))
 for _name in ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"):
     _both(f"{_name}(float8,float8)", _plain(_name))
+for _type in ("int2", "int4", "int8"):
+    for _name in ("bit_and", "bit_or", "bit_xor"):
+        _both(f"{_name}({_type})", _plain(_name))
 _both("string_agg(text,text)", _string_agg)
 _both("array_agg(anynonarray)", _array_agg)
 _both("percentile_cont(float8,float8)", _percentile)
