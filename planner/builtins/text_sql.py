@@ -18,15 +18,13 @@ from planner.types import SqlType
 def _like(negated: bool, *, fold: bool = False) -> SqlForm:
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         left, pattern = args
-        if fold:
-            if not (isinstance(pattern.constant, str) and pattern.constant.isascii()):
-                raise not_supported("ILIKE with this pattern in this executor")
+        if fold and isinstance(pattern.constant, str) and pattern.constant.isascii():
+            folded = pattern.constant.lower()
             test = d.like(
-                b.fn("lower", left.node),
-                Val(
-                    d.literal(pattern.constant.lower(), "text"), pattern.type, None, pattern.constant.lower()
-                ),
+                b.fn("lower", left.node), Val(d.literal(folded, "text"), pattern.type, None, folded)
             )
+        elif fold:
+            test = d.like(b.fn("lower", left.node), Val(b.fn("lower", pattern.node), pattern.type))
         else:
             test = d.like(left.node, pattern)
         return b.not_(test) if negated else test
