@@ -11,17 +11,21 @@ import signal
 import ssl
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import uvloop
 
 from engine import doctor
 from engine.config import Config, ConfigError, add_arguments, load
-from engine.database import Database
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
 from txn.errors import TxnError
 
 log = logging.getLogger("holdfast")
+
+# How deep expressions may nest before 54001: Python's 1000 frames stop near 100 levels; 4000 stay well
+# within the main thread's 8 MiB of C stack (hashing and comparing trees recurses in C).
+RECURSION_LIMIT = 4000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,10 +68,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         uvloop.run(serve_forever(config))
+        status = 0
     except (TxnError, OSError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
-        return 1
-    return 0
+        status = 1
+    if argv is None:
+        _leave(status)
+    return status
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process of ``holdfast serve`` without tearing the interpreter down.
+
+    The store is closed and every thread that matters has ended. What is left would be the finalisation of
+    extension modules, and DuckDB's binding uses it to print pages about objects it did not release.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def tls_context(config: Config) -> ssl.SSLContext | None:
@@ -80,7 +99,10 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
 
 
 async def serve_forever(config: Config) -> None:
-    """Serve until SIGTERM or SIGINT, then drain (a second signal stops at once)."""
+    """Serve until SIGTERM or SIGINT, then drain."""
+    from engine.database import Database  # brings DuckDB along, which the other commands do not need
+
+    sys.setrecursionlimit(RECURSION_LIMIT)
     database = await Database.open(config)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()

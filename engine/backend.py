@@ -27,7 +27,7 @@ from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.query import context, start_quick
 from engine.rows import ReadyRows
-from engine.session import Replan, Session
+from engine.session import Derived, Replan, Session
 from engine.templates import decode_values, extract, same_statement
 from engine.txn_block import BlockState, status_byte
 from pgwire.backend import (
@@ -38,7 +38,7 @@ from pgwire.backend import (
     TransactionStatus,
 )
 from pgwire.codecs.errors import DataError
-from pgwire.errors import BackendError
+from pgwire.errors import BackendError, ErrorReport
 from planner import ast
 from planner.bind import bind_statement, coerce_argument
 from planner.errors import SqlError
@@ -54,6 +54,12 @@ T = TypeVar("T")
 
 log = logging.getLogger("holdfast")
 
+_IDLE_SESSION = ErrorReport(
+    severity="FATAL", sqlstate="57P05", message="terminating connection due to idle-session timeout"
+)
+_IDLE_IN_TRANSACTION = ErrorReport(
+    severity="FATAL", sqlstate="25P03", message="terminating connection due to idle-in-transaction timeout"
+)
 MAX_PORTALS = 1000
 MAX_PREPARED = 10_000
 MAX_REPLANS = 10
@@ -86,6 +92,7 @@ class Connection:
         self.cursors = Cursors(session)
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         session.on_block_end.append(self._block_ended)
 
     # -- errors and interruption -------------------------------------------------------------------
@@ -220,6 +227,9 @@ class Connection:
         result_formats: Sequence[int],
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         try:
             self._bind_portal(portal, statement, param_formats, params, result_formats)
         except Exception as error:
@@ -341,6 +351,7 @@ class Connection:
                 raise SqlError("25P02", _IN_FAILED_BLOCK)
             if found.outcome is None and not found.done:
                 self._touch(found.prepared.text)
+                session.reads_alone = plan.only_reads and out.sync_follows
                 if plan.quick is not None and self._quick(found, plan, max_rows, out):
                     return None
             result = self._guard(self._execute(found, max_rows, out))
@@ -552,6 +563,7 @@ class Connection:
             if cached is not None:
                 plan, values = cached
                 source = CachedText(sql)
+                session.reads_alone = plan.only_reads
                 outcome, plan = await self._run_with_retries(plan, values, out, source)
                 await self._answer(outcome, plan, out, alone=True)
                 if session.state is BlockState.IMPLICIT:
@@ -580,6 +592,7 @@ class Connection:
     async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session
         plan = self._bind(statement)
+        session.reads_alone = alone and plan.only_reads
         if plan.cacheable and not session.in_own_ddl and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
             self._remember(statement.text, plan)
         outcome, plan = await self._run_with_retries(plan, (), out, statement)
@@ -666,6 +679,9 @@ class Connection:
 
     def close(self) -> MaybeAwaitable[None]:
         """The connection ended: roll back and release everything."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         if self._task is not None:
             self._task.cancel()
         self._drop_portals()
@@ -683,6 +699,9 @@ class Connection:
 
     def _touch(self, text: str) -> None:
         session = self.session
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         session.query_text = text
         session.activity = "active"
         session.statement_time_us = session.state_change_us = self.db.clock_us()
@@ -694,6 +713,22 @@ class Connection:
         if session.state is BlockState.IDLE:
             session.settings.commit()
         session.activity = _ACTIVITY[session.state]
+        derived = session.derived
+        if derived.idle_limits:
+            self._limit_idleness(derived)
+
+    def _limit_idleness(self, derived: Derived) -> None:
+        """Start the clock that ends a session whose client says nothing for too long."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        inside = self.session.state in (BlockState.BLOCK, BlockState.FAILED)
+        limit_ms = derived.idle_in_transaction_ms if inside else derived.idle_session_ms
+        if limit_ms:
+            report = _IDLE_IN_TRANSACTION if inside else _IDLE_SESSION
+            self._idle_timer = asyncio.get_running_loop().call_later(
+                limit_ms / 1000, self.db.terminate, self.session.pid, report
+            )
 
     def _fail(self, error: BaseException) -> BaseException:
         """Return the error to raise towards the connection: a report, or the bug itself."""

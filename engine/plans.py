@@ -60,6 +60,11 @@ class Plan:
         return self.bound.class_ in _CACHED and "now" not in self.bound.settings
 
     @property
+    def only_reads(self) -> bool:
+        """Whether it reads tables and has no effect: it then needs neither locks nor a read set."""
+        return self.bound.class_ is StatementClass.READ_ONLY and not self.bound.volatile
+
+    @property
     def retryable(self) -> bool:
         """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
         return not self.bound.volatile and self.bound.class_ in _CACHED

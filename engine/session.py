@@ -20,6 +20,7 @@ from engine.eager import settle, uninterrupted
 from engine.plans import Plan
 from engine.settings import Settings
 from engine.system import SystemView
+from engine.temporary import CommitActions
 from engine.txn_block import BlockEvent, BlockState, next_state
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
@@ -68,6 +69,7 @@ class Derived:
         "executor",
         "generation",
         "idle_in_transaction_ms",
+        "idle_limits",
         "idle_session_ms",
         "local_max_bytes",
         "lock_timeout_ms",
@@ -75,12 +77,14 @@ class Derived:
         "read_only",
         "statement_timeout_ms",
         "transaction_timeout_ms",
+        "user",
     )
 
     def __init__(self, settings: Settings, user: str) -> None:
         """Read ``settings``; ``user`` is the current role."""
         get = settings.get
         self.generation = settings.generation
+        self.user = user
         style, order = get("datestyle").split(", ")
         interval_style, zone = get("intervalstyle"), get("timezone")
         self.codec = CodecSettings(
@@ -99,6 +103,7 @@ class Derived:
         self.transaction_timeout_ms = settings.integer("transaction_timeout")
         self.idle_in_transaction_ms = settings.integer("idle_in_transaction_session_timeout")
         self.idle_session_ms = settings.integer("idle_session_timeout")
+        self.idle_limits = self.idle_session_ms > 0 or self.idle_in_transaction_ms > 0
         self.read_only = get("default_transaction_read_only") == "on"
 
 
@@ -161,12 +166,13 @@ class Session:
         self._derived: Derived | None = None
         self._codec: CodecSettings | None = None
         self._modes_set = False
+        self.reads_alone = False  # the statement to run is a read and a transaction by itself
         self.has_temporaries = False  # once true, plans depend on whose session it is
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self.on_block_end: list[Callable[[bool], None]] = []
-        # work of the transaction that is left for its commit (ON COMMIT DROP)
-        self.before_commit: list[Callable[[Session], Awaitable[None]]] = []
+        self._limits = (0, 0)  # lock and transaction timeout that the running transaction goes by, milliseconds
+        self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
 
@@ -338,7 +344,7 @@ class Session:
     def ensure_txn(self) -> Transaction:
         """Return the running transaction, starting an implicit one if there is none."""
         if self.txn is None:
-            self._start(read_only=self.derived.read_only)
+            self._start(read_only=self.reads_alone or self.derived.read_only)
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         assert self.txn is not None
         return self.txn
@@ -352,7 +358,19 @@ class Session:
             lock_timeout_ms=derived.lock_timeout_ms,
         )
         self._catalog = self._base_catalog = self.db.catalog
+        self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
+
+    def renew_limits(self) -> None:
+        """Give the running transaction the time limits that are set now (SET LOCAL lock_timeout)."""
+        derived = self.derived
+        lock_timeout_ms, deadline_ms = derived.lock_timeout_ms, derived.transaction_timeout_ms
+        if self.txn is None or (lock_timeout_ms, deadline_ms) == self._limits:
+            return
+        self.txn.set_lock_timeout(lock_timeout_ms)
+        if deadline_ms != self._limits[1]:
+            self.txn.set_deadline(deadline_ms or None)
+        self._limits = (lock_timeout_ms, deadline_ms)
 
     def begin_block(self, statement: TransactionStatement) -> None:
         """BEGIN / START TRANSACTION."""
@@ -407,8 +425,8 @@ class Session:
             self._leave(committed=True)
             return
         try:
-            for work in self.before_commit:
-                await work(self)
+            if self.commit_actions is not None:
+                await self.commit_actions.run(self)
             result = txn.commit()
             if isinstance(result, Awaitable):
                 await uninterrupted(result)

@@ -50,6 +50,13 @@ class Responder(Protocol):
     output limit is buffered (the back-pressure that reaches executors).
     """
 
+    @property
+    def sync_follows(self) -> bool:
+        """During ``execute``: whether Sync is known to come next, so that nothing joins the transaction.
+
+        False says nothing: the next message may not have arrived yet.
+        """
+
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe)."""
 

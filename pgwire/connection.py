@@ -132,6 +132,12 @@ class Connection:
             return self.startup_message
         return decode.frontend(kind, self.data, self.start, self.stop)
 
+    @property
+    def sync_follows(self) -> bool:
+        """Whether the next message, already here, is Sync."""
+        frames = self._frames
+        return frames.data[frames.pos : frames.pos + 1] == b"S"
+
     def next_frame(self) -> int:
         """Return the next message's type and make its transition; NO_FRAME if there is none to act on.
 

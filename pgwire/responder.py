@@ -131,6 +131,11 @@ class WireResponder:
         self.ended = True
         self._out.append(data)
 
+    @property
+    def sync_follows(self) -> bool:
+        """See ``pgwire.backend.Responder``."""
+        return self._connection.sync_follows
+
     # ------------------------------------------------------------------ remarks
 
     def notice(self, report: ErrorReport) -> None:
