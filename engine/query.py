@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.eager import settle
 from engine.executor import ExecContext, Result
 from engine.plans import Plan
+from engine.privileges import permitted
 from engine.rows import ReadyRows, RowStream
 from planner.errors import SqlError
 from planner.query import QueryExpr, RelationRange
@@ -134,7 +135,7 @@ def context(
 
 def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
-    if session.derived.executor != "auto" or not plan.fresh(session.catalog):
+    if session.derived.executor != "auto" or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
     txn = session.ensure_txn()
     txn.next_statement()
@@ -155,7 +156,15 @@ async def run_query(
     route, executable = choose_route(session, compiled)
     if slot == "query" and route.reason == BY_KEY and isinstance(plan.bound.statement, QueryStatement):
         plan.quick = executable
-    return await settle(session.db.executors[route.executor].run(executable, ctx))
+    try:
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
+    except SqlError as error:
+        # an engine may learn only at run time that it cannot (a stored array of several dimensions)
+        if error.sqlstate != "0A000" or route.executor == "index" or session.derived.executor != "auto":
+            raise
+        compiled.refused[route.executor] = error
+        route, executable = choose_route(session, compiled)
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 
 async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple[Any, ...]]:
