@@ -144,6 +144,10 @@ class Catalog(Protocol):
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid."""
 
+    @property
+    def namespace_version(self) -> int:
+        """A number that changes when a name may resolve differently."""
+
     def schemas(self) -> Iterable[SchemaDef]:
         """Yield all schemas."""
 

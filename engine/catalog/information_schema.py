@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from engine.catalog.physical import numeric_precision_scale
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
+from planner.builtins.system_definitions import view_text
 from planner.catalog import ColumnDef, RelationDef
 from planner.typenames import format_type
+from planner.types import SqlType
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -18,6 +20,7 @@ _INTEGER_BITS = {f.INT2: 16, f.INT4: 32, f.INT8: 64}
 _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
 MAX_OCTETS = 1 << 30
+UTF8_ENCODING = 6
 PRIVILEGES = ("INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 
@@ -101,13 +104,13 @@ def columns(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@relation("information_schema.views", "catalog")
+@relation("information_schema.views", "session")
 def views(session: Session) -> Iterator[RowDict]:
     """Yield views."""
     for item in _relations(session, "v"):
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "view_definition": item.view_sql + ";" if item.view_sql else None, "check_option": "NONE",
+            "view_definition": view_text(session, item, pretty=False), "check_option": "NONE",
             "is_updatable": "NO", "is_insertable_into": "NO", "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO", "is_trigger_insertable_into": "NO",
         }  # fmt: skip
@@ -215,6 +218,66 @@ def table_privileges(session: Session) -> Iterator[RowDict]:
 def role_table_grants(session: Session) -> Iterator[RowDict]:
     """Yield what owners may do."""
     yield from _privileges(session)
+
+
+def _column_privileges(session: Session) -> Iterator[RowDict]:
+    for item in _relations(session):
+        owner = _owner(session, item.owner)
+        for column in item.live:
+            for privilege in ("INSERT", "SELECT", "UPDATE", "REFERENCES"):
+                yield {
+                    "grantor": owner, "grantee": owner, "table_catalog": session.database,
+                    "table_schema": item.schema, "table_name": item.name, "column_name": column.name,
+                    "privilege_type": privilege, "is_grantable": "YES",
+                }  # fmt: skip
+
+
+@relation("information_schema.column_privileges", "catalog")
+def column_privileges(session: Session) -> Iterator[RowDict]:
+    """Yield what owners may do with columns."""
+    yield from _column_privileges(session)
+
+
+@relation("information_schema.role_column_grants", "catalog")
+def role_column_grants(session: Session) -> Iterator[RowDict]:
+    """Yield what owners may do with columns."""
+    yield from _column_privileges(session)
+
+
+@relation("information_schema.constraint_table_usage", "catalog")
+def constraint_table_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the tables of primary keys and unique constraints."""
+    for item in session.catalog.user_relations():
+        for constraint in item.constraints:
+            if constraint.kind in "pu":
+                yield {
+                    "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+                    "constraint_catalog": session.database, "constraint_schema": item.schema,
+                    "constraint_name": constraint.name,
+                }  # fmt: skip
+
+
+@relation("information_schema.collations", "static")
+def collations(session: Session) -> Iterator[RowDict]:
+    """Yield the collations this server compares by."""
+    for row in f.rows("collations"):
+        if int(row["collencoding"]) in (-1, UTF8_ENCODING):
+            yield {
+                "collation_catalog": session.database, "collation_schema": "pg_catalog",
+                "collation_name": row["collname"], "pad_attribute": "NO PAD",
+            }  # fmt: skip
+
+
+@relation("information_schema.domains", "static")
+def domains(session: Session) -> Iterator[RowDict]:
+    """Yield information_schema's own domains."""
+    for row in f.rows("domains"):
+        base = ColumnDef(attnum=1, name="", type=SqlType(int(row["typbasetype"]), int(row["typtypmod"])))
+        yield {
+            "domain_catalog": session.database, "domain_schema": "information_schema",
+            "domain_name": row["typname"], "udt_catalog": session.database, "dtd_identifier": "1",
+            **_type_columns(base),
+        }  # fmt: skip
 
 
 @relation("information_schema.information_schema_catalog_name", "static")

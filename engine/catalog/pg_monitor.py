@@ -10,10 +10,12 @@ from zoneinfo import ZoneInfo, available_timezones
 from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.settings import HARMLESS, HONOURED, OURS
+from planner.builtins.system_definitions import view_text
 from planner.deparse import index_definition
 
 if TYPE_CHECKING:
     from engine.session import Session
+    from planner.catalog import RelationDef
 
 
 def _owner(session: Session, oid: int) -> str:
@@ -75,14 +77,14 @@ def pg_tables(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@relation("pg_views", "catalog")
+@relation("pg_views", "session")
 def pg_views(session: Session) -> Iterator[RowDict]:
     """Yield pg_views."""
     for item in session.catalog.all_relations():
         if item.kind == "v":
             yield {
                 "schemaname": item.schema, "viewname": item.name, "viewowner": _owner(session, item.owner),
-                "definition": item.view_sql + ";" if item.view_sql else None,
+                "definition": view_text(session, item, pretty=False),
             }  # fmt: skip
 
 
@@ -171,6 +173,50 @@ def pg_stat_user_tables(session: Session) -> Iterator[RowDict]:
 def pg_stat_sys_tables(session: Session) -> Iterator[RowDict]:
     """Yield pg_stat_sys_tables."""
     yield from _table_stats(session, system=True, user=False)
+
+
+def _tables(session: Session, name: str) -> Iterator[RelationDef]:
+    """Yield the tables that a view of the all/user/sys family shows."""
+    for item in session.catalog.all_relations():
+        if item.kind == "r" and ("_all_" in name or item.virtual == ("_sys_" in name)):
+            yield item
+
+
+def _register_families() -> None:
+    """Register the views that name tables and indexes beside counters which are unknown (NULL) here."""
+    for family in ("all", "user", "sys"):
+        for prefix in ("pg_statio", "pg_stat_xact"):
+            _register_tables(f"{prefix}_{family}_tables")
+        for prefix in ("pg_statio", "pg_stat"):
+            _register_indexes(f"{prefix}_{family}_indexes")
+
+
+def _register_tables(name: str) -> None:
+    @relation(name, "catalog")
+    def tables(session: Session) -> Iterator[RowDict]:
+        for item in _tables(session, name):
+            yield {"relid": item.oid, "schemaname": item.schema, "relname": item.name}
+
+
+def _register_indexes(name: str) -> None:
+    @relation(name, "catalog")
+    def indexes(session: Session) -> Iterator[RowDict]:
+        for item in _tables(session, name):
+            for index in item.indexes:
+                yield {
+                    "relid": item.oid, "indexrelid": index.oid, "schemaname": item.schema,
+                    "relname": item.name, "indexrelname": index.name,
+                }  # fmt: skip
+
+
+_register_families()
+
+
+@relation("pg_stat_gssapi", "session")
+def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_gssapi: no connection uses it."""
+    for pid in session.db.sessions:
+        yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
 
 
 @relation("pg_stat_database", "session")

@@ -184,10 +184,16 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
 
     if view.kind != "v" or not view.view_sql:
         return None
-    context = make_context(session.catalog, view.view_path, text=view.view_sql, variable_params=False)
-    query = bind_view(context, view)
-    names = [column.name for column in view.columns]
-    return deparse_query(query, pretty=pretty, qualify=qualifier(session), names=names) + ";"
+    # which names need their schema depends on the search path and on the names there are
+    key = (view.oid, view.view_sql, pretty, session.search_path, session.catalog.namespace_version)
+    text = _TEXTS.get(key)
+    if text is None:
+        context = make_context(session.catalog, view.view_path, text=view.view_sql, variable_params=False)
+        query = bind_view(context, view)
+        names = [column.name for column in view.columns]
+        text = deparse_query(query, pretty=pretty, qualify=qualifier(session), names=names) + ";"
+        _TEXTS.put(key, text)
+    return text
 
 
 def view_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:

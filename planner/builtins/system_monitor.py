@@ -1,8 +1,8 @@
 """Sizes, sessions, transactions, settings and properties: what monitoring tools and drivers ask a server.
 
 Figures come from the store where it keeps them (bytes and rows of tables, the lock table, sessions). PostgreSQL's
-counters of its own storage (blocks fetched, tuples inserted since a reset ...) have nothing to count here: they answer
-0, times of last maintenance answer NULL, and ``docs/catalog.md`` says so.
+counters of its own storage (blocks fetched, tuples inserted since a reset, times of maintenance ...) have nothing to
+count here: they answer NULL, as the views over them do, and ``docs/catalog.md`` says so.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _export_snapshot() -> str:
 
 
 def _register_statistics() -> None:
-    """Give every counter of PostgreSQL's statistics that nothing else answers its neutral value."""
+    """Let every counter of PostgreSQL's statistics that nothing else answers be unknown."""
     known = facts()
     python = REGISTRY.python
     python("pg_stat_get_live_tuples(oid)", lambda s, oid: s.system.row_estimate(oid), needs_session=True)
@@ -265,15 +265,14 @@ def _register_statistics() -> None:
         lambda s, n: s.system.database_oid if _nth_backend(s, n) is not None else None,
         needs_session=True,
     )
-    neutral: dict[int, Any] = {INT4: 0, INT8: 0, FLOAT8: 0.0, TIMESTAMPTZ: None}
+    figures = (INT4, INT8, FLOAT8, TIMESTAMPTZ)
     for proc in known.procs.values():
         counts = proc.name.startswith("pg_stat_get_") and proc.arg_types in ((OID,), ())
-        if not counts or proc.returns_set or proc.result not in neutral:
+        if not counts or proc.returns_set or proc.result not in figures:
             continue
         signature = known.signature(proc.oid)
         if (row := REGISTRY.functions.get(proc.oid)) is None or row.python is None:
-            value = neutral[proc.result]
-            python(signature, lambda *_, value=value: value)
+            python(signature, lambda *_: None)
 
 
 def _register() -> None:
