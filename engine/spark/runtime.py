@@ -25,8 +25,9 @@ from engine.spark.gateway import Gateway, GatewayError, start_gateway
 from planner.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")
-# py4j reports every connection it closes.
-logging.getLogger("py4j").setLevel(logging.CRITICAL)
+# One reports every connection it closes, the other every failed query with the JVM's stack.
+for _loud in ("py4j", "SQLQueryContextLogger"):
+    logging.getLogger(_loud).setLevel(logging.CRITICAL + 1)
 
 MIN_HEAP_BYTES = 512 * 2**20
 BATCH_ROWS = 16_384

@@ -191,9 +191,29 @@ def exists(query: Node) -> Node:
     return exp.Exists(this=query)
 
 
-def scalar(query: Node) -> Node:
-    """Return ``(query)`` as a scalar."""
-    return exp.Subquery(this=query)
+def scalar(query: Node, *, one_row: bool = False, correlated: bool = True) -> Node:
+    """Return ``(query)`` as a scalar; what is known of it stays with the node (Spark's rules ask for it)."""
+    node = exp.Subquery(this=query)
+    node.meta.update(one_row=one_row, correlated=correlated)
+    return node
+
+
+def one_row_query(node: Node) -> Node | None:
+    """Return the query of a scalar sub-select that always yields exactly one row, else None."""
+    return node.this if isinstance(node, exp.Subquery) and node.meta.get("one_row") else None
+
+
+def has_query(node: Node) -> bool:
+    """Return whether a tree holds a sub-select."""
+    return any(isinstance(n, exp.Select) for n in node.walk())
+
+
+def has_correlated_query(node: Node) -> bool:
+    """Return whether a tree holds a sub-select that depends, or may depend, on columns outside it."""
+    scalars = [n for n in node.walk() if isinstance(n, exp.Subquery) and "correlated" in n.meta]
+    if any(n.meta["correlated"] for n in scalars):
+        return True
+    return any(isinstance(n, exp.Exists | exp.In) and has_query(n) for n in node.walk())
 
 
 def like(node: Node, pattern: Node, escape: Node | None = None) -> Node:

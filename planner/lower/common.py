@@ -132,6 +132,8 @@ class Lowering:
         self.relations: list[RelationUse] = []
         self.finish: Finish | None = None
         self._placeholders: list[dict[int, Val]] = []
+        # The outermost query level that a column was looked up in since ``correlated`` last began.
+        self._reached = 0
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -150,7 +152,16 @@ class Lowering:
         return None if known is None else known.get(expr)
 
     def _scope(self, level: int) -> Scope:
+        self._reached = min(self._reached, len(self.scopes) - 1 - level)
         return self.scopes[-1 - level]
+
+    def correlated(self, query: q.QueryExpr) -> tuple[Result, bool]:
+        """Return a lowered sub-query, and whether it depends on the levels around it."""
+        outside, self._reached = self._reached, len(self.scopes)
+        result = self.query(query)
+        depends = self._reached < len(self.scopes)
+        self._reached = min(outside, self._reached)
+        return result, depends
 
     def variable(self, var: q.Var) -> Val:
         """Return the value of a column reference."""

@@ -8,12 +8,12 @@ for the values at hand. Times are microseconds (Spark's TIME is not on by defaul
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import ERROR_MARK, Dialect
+from planner.lower.dialect import ERROR_MARK, Dialect, Named, Parts
 from planner.lower.duckdb import iso_date, iso_timestamp
 from planner.lower.value import Fixed, Val, kind_of
 from planner.types import SqlType
@@ -75,6 +75,45 @@ class SparkDialect(Dialect):
         for name, node in parts:
             items += [b.string(name), node]
         return b.cast(b.fn("named_struct", *items), engine_type)
+
+    def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
+        """Spark takes no sub-select inside a lambda: one among the nodes becomes a FROM item.
+
+        ``f((SELECT q))`` is written ``(SELECT f(y.v) FROM (SELECT q) AS y(v))``.
+        """
+        for position, node in enumerate(nodes):
+            if b.has_query(node):
+                label = self.fresh("y")
+                rest = [*nodes[:position], b.col(label, "v"), *nodes[position + 1 :]]
+                return self._over(node, label, self.let(rest, body))
+        return super().let(nodes, body)
+
+    def chain(
+        self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]
+    ) -> Node:
+        """As ``let``."""
+        moved = [position for position, (_, node, _) in enumerate(first) if b.has_query(node)]
+        if not moved:
+            return super().chain(first, steps, last)
+
+        def body(*values: Node) -> Node:
+            parts = list(first)
+            for position, value in zip(moved, values, strict=True):
+                parts[position] = (parts[position][0], value, parts[position][2])
+            return super(SparkDialect, self).chain(parts, steps, last)
+
+        return self.let([first[position][1] for position in moved], body)
+
+    def _over(self, node: Node, label: str, inner: Node) -> Node:
+        """Return ``inner`` where ``label.v`` is the value of ``node``, which holds a sub-select."""
+        query = b.one_row_query(node)
+        if query is None:
+            # A level more, so that no row stays NULL; Spark resolves references across one level only.
+            if b.has_correlated_query(node):
+                raise not_supported("this expression over a correlated sub-select in this executor")
+            query = b.select([node])
+        made = b.select([inner], source=b.derived(query, label, columns=["v"]))
+        return b.scalar(made, one_row=True, correlated=b.has_correlated_query(node))
 
     def integer_divide(self, left: Node, right: Node) -> Node:
         """Divide exactly: a quotient of DECIMALs keeps 20 whole digits, so a long dividend goes in two halves."""
@@ -282,9 +321,7 @@ class SparkDialect(Dialect):
                 return b.fn("unhex", b.string(value.hex()))
             case "date" if isinstance(value, int):
                 day = iso_date(value)
-                return (
-                    b.cast(b.string(day), "DATE") if day else b.fn("date_from_unix_date", b.integer(value))
-                )
+                return b.cast(b.string(day), "DATE") if day else b.fn("date_from_unix_date", b.integer(value))
             case "timestamp" | "timestamptz" if isinstance(value, int):
                 moment = iso_timestamp(value)
                 if moment is not None:

@@ -19,6 +19,7 @@ from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.value import Val
 from planner.types import SqlType
+from planner.walk import walk
 
 if TYPE_CHECKING:
     from planner.lower.common import Lowering
@@ -50,9 +51,23 @@ def lower_sublink(lw: Lowering, expr: q.SubLink, *, truth: bool = False) -> Val:
 
 
 def _scalar(lw: Lowering, expr: q.SubLink) -> Val:
-    result = lw.query(expr.query)
+    result, depends = lw.correlated(expr.query)
     column = result.columns[0]
-    return Val(b.scalar(result.node), expr.type, column.num, padded=column.padded)
+    node = b.scalar(result.node, one_row=_one_row(expr.query), correlated=depends)
+    return Val(node, expr.type, column.num, padded=column.padded)
+
+
+def _one_row(query: q.QueryExpr) -> bool:
+    """Return whether a query certainly yields exactly one row: an aggregate of everything."""
+    return (
+        isinstance(query, q.Select)
+        and query.grouped
+        and not (query.group or query.grouping_sets)
+        and query.having is None
+        and query.limit is None
+        and query.offset is None
+        and not any(isinstance(n, q.FuncExpr) and n.returns_set for n in walk(query))
+    )
 
 
 def _array(lw: Lowering, expr: q.SubLink) -> Val:
