@@ -6,17 +6,19 @@ rewritten. DROP COLUMN leaves the slot in old rows. New constraints are checked 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.physical import shard_spec
+from engine.catalog.physical import physical_type, shard_spec
 from engine.dml import TableShape, make_env, table_layout
 from engine.eager import settle
-from engine.keys import add_checks, add_keys
+from engine.keys import add_checks, add_keys, building_indexes
 from engine.plans import Plan
 from engine.query import context
+from engine.roles import named_role
 from planner import statements as st
-from planner.bind import bind_check, rebase_view
+from planner.bind import bind_check, deparse_check, rebase_view
 from planner.catalog import ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
@@ -52,13 +54,14 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await _drop_constraint(session, relation, action)
             case st.SetDefault():
                 await _change_column(session, relation, action.column, default_sql=action.default_sql)
+            case st.AlterColumnType():
+                await _alter_type(session, plan, relation, action)
             case st.SetNotNull():
                 await _set_not_null(session, relation, action)
             case st.AlterOwner():
-                role = session.catalog.role(action.role)
-                if role is None:
-                    raise SqlError("42704", f'role "{action.role}" does not exist')
-                await _store(session, replace(relation, owner=role.oid))
+                await _store(session, replace(relation, owner=named_role(session, action.role).oid))
+            case st.SetSchema():
+                await _set_schema(session, relation, action.schema)
             case _:
                 raise not_supported(f"ALTER TABLE {type(action).__name__}")
 
@@ -66,7 +69,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
 async def _store(session: Session, relation: RelationDef) -> None:
     changed = replace(relation, version=session.db.next_catalog_version())
     if relation.kind == "r":
-        await settle(session.ensure_txn().alter_shard(shard_spec(changed)))
+        with building_indexes(changed):
+            await settle(session.ensure_txn().alter_shard(shard_spec(changed)))
     await session.change_catalog([changed])
 
 
@@ -127,23 +131,30 @@ async def _require_no_rows_null(session: Session, relation: RelationDef, column:
     position = column.attnum - 1
     for _, row in await _rows(session, relation):
         if position >= len(row) or row[position] is None:
-            raise SqlError(
-                "23502",
-                f'column "{column.name}" of relation "{relation.name}" contains null values',
-                schema=relation.schema,
-                table=relation.name,
-                column=column.name,
-            )
+            raise _has_nulls(relation, column)
+
+
+def _has_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
+    return SqlError(
+        "23502",
+        f'column "{column.name}" of relation "{relation.name}" contains null values',
+        schema=relation.schema,
+        table=relation.name,
+        column=column.name,
+    )
 
 
 async def _validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:
     """Raise 23514 if any row breaks one of the new CHECK constraints."""
+    _check_rows(session, relation, constraints, [row for _, row in await _rows(session, relation)])
+
+
+def _check_rows(session: Session, relation: RelationDef, constraints: Any, rows: Sequence[Row]) -> None:
     env = Env((), session, shared=Shared())
-    rows = await _rows(session, relation)
     for constraint in constraints:
         expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
         predicate = compile_expr(expr, table_layout(relation))
-        for _, row in rows:
+        for row in rows:
             if predicate((*row, relation.oid), env) is False:
                 raise SqlError(
                     "23514",
@@ -259,6 +270,27 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
     )
 
 
+async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
+    """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
+    from engine.ddl import rebase_views
+
+    schema = session.catalog.schema(name)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{name}" does not exist')
+    if name in ("pg_catalog", "information_schema") or "pg_temp" in (name[:7], relation.schema[:7]):
+        raise SqlError("0A000", "cannot move objects into or out of temporary schemas"
+                       if "pg_temp" in (name[:7], relation.schema[:7])
+                       else f"cannot move objects into schema {name}")  # fmt: skip
+    if schema.name == relation.schema:
+        return
+    for taken in (relation.name, *(index.name for index in relation.indexes)):
+        if session.catalog.relation(name, taken) is not None:
+            raise SqlError("42P07", f'relation "{taken}" already exists in schema "{name}"')
+    before = session.catalog
+    await _store(session, replace(relation, schema=name, schema_oid=schema.oid))
+    await rebase_views(session, relation.oid, before)
+
+
 def _find_column(relation: RelationDef, name: str) -> ColumnDef:
     for column in relation.live:
         if column.name == name:
@@ -270,6 +302,74 @@ async def _change_column(session: Session, relation: RelationDef, name: str, **c
     column = _find_column(relation, name)
     columns = tuple(replace(c, **changes) if c.attnum == column.attnum else c for c in relation.columns)
     await _store(session, replace(relation, columns=columns))
+
+
+async def _alter_type(
+    session: Session, plan: Plan, relation: RelationDef, action: st.AlterColumnType
+) -> None:
+    """ALTER COLUMN TYPE: rows change where their values, or the form they are stored in, change.
+
+    Raises SqlError 0A000 where a view reads the column, what USING raises, 23502, 23514, 23505.
+    """
+    column = _find_column(relation, action.column)
+    _refuse_if_viewed(session, relation, column)
+    after = replace(
+        column,
+        type=action.type,
+        default_sql=action.default_sql,
+        collation=action.collation,
+    )
+    rewrites = action.rewrites or physical_type(column.type) != physical_type(action.type)
+    if rewrites:
+        after = replace(after, missing_value=None)  # every row now holds a value of its own
+    columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)
+    changed = _with_checks_rebound(session, replace(relation, columns=columns))
+    if not rewrites:
+        await _store(session, changed)
+        return
+    env = make_env(context(session, plan, ()))
+    make = compile_expr(action.using, table_layout(relation))
+    position = column.attnum - 1
+    rows = []
+    for _, row in await _rows(session, relation):
+        value = make((*row, relation.oid), env)
+        rows.append((*row[:position], value, *row[position + 1 :]))
+    if after.not_null and any(row[position] is None for row in rows):
+        raise _has_nulls(relation, after)
+    checks = [c for c in changed.constraints if c.kind == "c"]
+    _check_rows(session, changed, checks, rows)
+    await _store(session, changed)
+    with building_indexes(changed):
+        await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+
+
+def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:
+    """Raise 0A000 if a view reads the column: it cannot be bound without it."""
+    without = tuple(replace(c, dropped=True) if c.attnum == column.attnum else c for c in relation.columns)
+    broken = _views_that_break(session, relation, replace(relation, columns=without))
+    if broken:
+        raise SqlError(
+            "0A000",
+            "cannot alter type of a column used by a view or rule",
+            detail=f'rule _RETURN on view {broken[0].name} depends on column "{column.name}"',
+        )
+
+
+def _with_checks_rebound(session: Session, relation: RelationDef) -> RelationDef:
+    """Return a table with its CHECKs bound under its new column types; 42883 where one has no meaning."""
+    constraints = []
+    for constraint in relation.constraints:
+        if constraint.kind == "c":
+            try:
+                expr = bind_check(
+                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                )
+            except SqlError as error:
+                error.span = None  # it would point into another text
+                raise
+            constraint = replace(constraint, check_sql=deparse_check(expr, relation))
+        constraints.append(constraint)
+    return replace(relation, constraints=tuple(constraints))
 
 
 async def _set_not_null(session: Session, relation: RelationDef, action: st.SetNotNull) -> None:

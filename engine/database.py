@@ -65,8 +65,8 @@ class Database:
         self.executors: dict[str, Any] = {}
         self.start_time_us = self.clock_us()
         self.stopping: Callable[[], None] | None = None
-        # ends a session by its pid (pg_terminate_backend); False if there is none
-        self.terminate: Callable[[int], bool] = lambda pid: False
+        # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
+        self.terminate: Callable[..., bool] = lambda pid, report=None: False
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
         self._next_oid = 0
@@ -142,13 +142,14 @@ class Database:
     async def _drop_leftover_temporaries(self) -> None:
         """Temporary tables end with their session; those of a crashed server end at its restart."""
         left = [r for r in self.catalog.user_relations() if r.persistence == "t"]
-        if not left:
+        schemas = [s for s in self.catalog.schemas() if s.name.startswith("pg_temp_")]
+        if not left and not schemas:
             return
         txn = self.store.begin()
         for relation in left:
             if relation.kind == "r":
                 await settle(txn.drop_shard(ShardId(relation.oid)))
-        deletes = [key_of(relation) for relation in left]
+        deletes = [*(key_of(relation) for relation in left), *(key_of(schema) for schema in schemas)]
         await settle(txn.begin_write([SPEC.shard]))
         await write_changes(txn, self.catalog, [], deletes)
         await settle(txn.commit())

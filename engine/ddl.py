@@ -15,15 +15,18 @@ from engine.alter import apply_actions
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, StoredKey, key_of
 from engine.eager import settle
-from engine.keys import add_checks, add_keys, unused_name
+from engine.keys import add_checks, add_keys, building_indexes, unused_name
 from engine.plans import Plan
 from engine.portal import Command, Outcome
 from engine.query import collect, context, run_query
+from engine.roles import named_role, shown_name
 from engine.session import Session
+from engine.temporary import CommitActions
+from planner import ast
 from planner import statements as st
-from planner.bind import bind_check, deparse_check, rebase_view
+from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -75,8 +78,6 @@ def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bo
 async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
     """CREATE TABLE [AS]."""
     session = conn.session
-    if statement.on_commit not in ("", "preserve"):
-        raise not_supported(f"ON COMMIT {statement.on_commit.upper()}")
     schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
     if _exists(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
@@ -108,6 +109,10 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     spec = shard_spec(relation)
     session.ensure_txn().create_shard(spec)
     await session.change_catalog([relation])
+    if statement.on_commit == "drop" or statement.on_commit == "delete":
+        if session.commit_actions is None:
+            session.commit_actions = CommitActions()
+        session.commit_actions.add(oid, statement.on_commit)
     if statement.query is None:
         return Command("CREATE TABLE")
     if not statement.with_data:
@@ -122,8 +127,6 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
 async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
     """CREATE SCHEMA."""
     session = conn.session
-    if statement.elements:
-        raise not_supported("CREATE SCHEMA with schema elements")
     if statement.name.startswith("pg_"):
         raise SqlError(
             "42939",
@@ -137,14 +140,51 @@ async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema
         return Command("CREATE SCHEMA")
     owner = session.role_oid
     if statement.owner is not None:
-        role = session.catalog.role(statement.owner)
-        if role is None:
-            raise SqlError("42704", f'role "{statement.owner}" does not exist')
-        owner = role.oid
+        owner = named_role(session, statement.owner).oid
     await session.change_catalog(
         [SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)]
     )
+    for element in sorted(statement.elements, key=_element_order):
+        await _create_element(conn, plan, statement.name, element)
     return Command("CREATE SCHEMA")
+
+
+def _element_order(element: ast.Node) -> int:
+    """Tables come first, then indexes, then views, whatever order they are written in (manual, CREATE SCHEMA)."""
+    return (ast.CreateTable, ast.CreateIndex, ast.CreateView).index(type(element))
+
+
+async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
+    """Bind and run one element of CREATE SCHEMA; unqualified names mean the new schema first."""
+    session = conn.session
+    session.ensure_txn().next_statement()
+    bound = bind_statement(
+        element,
+        plan.bound.text,
+        session.catalog,
+        (schema, *session.search_path),
+        settings=session.bind_settings,
+    )
+    inner = Plan(bound, session.catalog)
+    match bound.statement:
+        case st.CreateTable():
+            await create_table(conn, inner, bound.statement, ())
+        case st.CreateIndex():
+            await create_index(conn, inner, bound.statement, ())
+        case st.CreateView():
+            await create_view(conn, inner, bound.statement, ())
+
+
+async def alter_schema_owner(
+    conn: Connection, plan: Plan, statement: st.AlterSchemaOwner, params: Params
+) -> Outcome:
+    """ALTER SCHEMA ... OWNER TO."""
+    session = conn.session
+    schema = session.catalog.schema(statement.schema)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{statement.schema}" does not exist')
+    await session.change_catalog([replace(schema, owner=named_role(session, statement.role).oid)])
+    return Command(plan.bound.tag)
 
 
 async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
@@ -237,7 +277,8 @@ def _table(session: Session, oid: int) -> RelationDef:
 
 async def replace_table(session: Session, relation: RelationDef) -> None:
     """Store a changed table and change its shard to match."""
-    await settle(session.ensure_txn().alter_shard(shard_spec(relation)))
+    with building_indexes(relation):
+        await settle(session.ensure_txn().alter_shard(shard_spec(relation)))
     await session.change_catalog([relation])
 
 
@@ -276,7 +317,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             await _rename_index(session, owner, relation.name, new)
         else:
             await session.change_catalog([replace(relation, name=new, version=version)])
-            await _rebase_views(session, relation.oid, catalog)
+            await rebase_views(session, relation.oid, catalog)
         return Command(plan.bound.tag)
     if statement.what == "column":
         if not any(c.name == statement.old for c in relation.live):
@@ -289,7 +330,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         changed = replace(relation, columns=columns, version=version)
         changed = _rename_in_checks(session, relation, changed)
         await session.change_catalog([changed])
-        await _rebase_views(session, relation.oid, catalog)
+        await rebase_views(session, relation.oid, catalog)
         return Command(plan.bound.tag)
     if not any(c.name == statement.old for c in relation.constraints):
         raise SqlError(
@@ -329,7 +370,7 @@ def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef)
     return replace(after, constraints=tuple(constraints))
 
 
-async def _rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:
+async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:
     """Rewrite the texts of views that read a renamed relation or column.
 
     A view's text names what it reads, so it is bound against the catalog of before the change and
@@ -369,6 +410,8 @@ _KIND_NAMES = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
 
 def _resolve(session: Session, schema: str, name: str) -> RelationDef | None:
     catalog = session.catalog
+    if schema == "pg_temp":
+        schema = session.temp_schema
     if schema:
         if catalog.schema(schema) is None:
             return None
@@ -458,14 +501,6 @@ def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     return sorted(found.values(), key=lambda r: r.oid)
 
 
-def _shown_name(session: Session, relation: RelationDef) -> str:
-    """Return a relation's name as messages show it: qualified unless the search path finds it."""
-    visible = _resolve(session, "", relation.name)
-    return relation.name if visible is not None and visible.oid == relation.oid else (
-        f"{relation.schema}.{relation.name}"
-    )  # fmt: skip
-
-
 async def drop_relations(
     session: Session, targets: Sequence[RelationDef], *, cascade: bool, quiet: bool = False
 ) -> None:
@@ -478,11 +513,11 @@ async def drop_relations(
         for view in dependents:
             on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
             lines.append(
-                f"view {_shown_name(session, view)} depends on "
-                f"{_KIND_NAMES[on.kind]} {_shown_name(session, on)}"
+                f"view {shown_name(session, view)} depends on "
+                f"{_KIND_NAMES[on.kind]} {shown_name(session, on)}"
             )
         what = (
-            f"cannot drop {_KIND_NAMES[first.kind]} {_shown_name(session, first)} because other "
+            f"cannot drop {_KIND_NAMES[first.kind]} {shown_name(session, first)} because other "
             "objects depend on it"
             if len(targets) == 1
             else "cannot drop desired object(s) because other objects depend on them"
@@ -495,11 +530,11 @@ async def drop_relations(
         )
     if dependents and not quiet:
         if len(dependents) == 1:
-            session.notice(f"drop cascades to view {_shown_name(session, dependents[0])}")
+            session.notice(f"drop cascades to view {shown_name(session, dependents[0])}")
         else:
             session.notice(
                 f"drop cascades to {len(dependents)} other objects",
-                detail="\n".join(f"drop cascades to view {_shown_name(session, v)}" for v in dependents),
+                detail="\n".join(f"drop cascades to view {shown_name(session, v)}" for v in dependents),
             )
     txn = session.ensure_txn()
     deletes: list[StoredKey] = []
@@ -532,14 +567,13 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
                 "2BP01",
                 f"cannot drop schema {name} because other objects depend on it",
                 detail="\n".join(
-                    f"{_KIND_NAMES[r.kind]} {_shown_name(session, r)} depends on schema {name}"
-                    for r in inside
+                    f"{_KIND_NAMES[r.kind]} {shown_name(session, r)} depends on schema {name}" for r in inside
                 ),
                 hint="Use DROP ... CASCADE to drop the dependent objects too.",
             )
         if inside:
             every = [*inside, *_dependents(session, {r.oid for r in inside})]
-            names = [f"{_KIND_NAMES[r.kind]} {_shown_name(session, r)}" for r in every]
+            names = [f"{_KIND_NAMES[r.kind]} {shown_name(session, r)}" for r in every]
             if len(names) == 1:
                 session.notice(f"drop cascades to {names[0]}")
             else:

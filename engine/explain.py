@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine import run as runner
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
+from engine.privileges import check as check_privileges
 from engine.query import choose_route, collect, compiled_query
 from engine.rows import ReadyRows
 from pgwire.backend import Responder
@@ -54,6 +55,10 @@ async def run_explain(
     txn.next_statement()
     body = statement.body
     inner = Plan(body, session.catalog)
+    if isinstance(body.statement, st.ExecutePrepared):
+        inner, params = runner.prepared_plan(conn, inner, body.statement, params)
+        check_privileges(session, inner)
+        body = inner.bound
     facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
     lines: list[str] = []
     source = _source(body.statement)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.errors import key_text
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.statements import CheckSpec, KeySpec
+from txn.errors import DuplicateKey
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -147,3 +150,23 @@ def add_checks(session: Session, relation: RelationDef, checks: Sequence[CheckSp
         )
         relation = replace(relation, constraints=(*relation.constraints, constraint))
     return relation
+
+
+@contextmanager
+def building_indexes(relation: RelationDef) -> Iterator[None]:
+    """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index (23505)."""
+    try:
+        yield
+    except DuplicateKey as error:
+        index = next((i for i in relation.indexes if i.oid == error.index), None)
+        if index is None:
+            raise
+        names, values = key_text(relation, index, error.key)
+        raise SqlError(
+            "23505",
+            f'could not create unique index "{index.name}"',
+            detail=f"Key ({names})=({values}) is duplicated.",
+            schema=relation.schema,
+            table=relation.name,
+            constraint=index.name,
+        ) from None

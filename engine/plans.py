@@ -34,6 +34,7 @@ class Plan:
         "encoders",
         "fields",
         "namespace_version",
+        "permitted",
         "quick",
     )
 
@@ -42,6 +43,7 @@ class Plan:
         self.bound = bound
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
+        self.permitted: tuple[int, str] | None = None  # see engine.privileges
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
         self.dml: Any = None

@@ -9,7 +9,7 @@ from engine.catalog.state import SUPERUSER_OID, key_of
 from engine.plans import Plan
 from engine.portal import Command, Outcome
 from pgwire.auth.scram import make_verifier, parse_verifier
-from planner.catalog import RoleDef
+from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
 
@@ -37,8 +37,9 @@ async def run_role(
 ) -> Outcome:
     """Run a role statement."""
     session = conn.session
-    if not session.is_superuser and not _may_create_roles(session):
-        raise SqlError("42501", f"permission denied to {statement.action} role")
+    if not session.is_superuser and not _may_create_roles(session) and not _own_password(session, statement):
+        what = "" if statement.action == "alter" else f" to {statement.action} role"
+        raise SqlError("42501", f"permission denied{what}")
     if statement.action == "create":
         await _create(session, statement)
     elif statement.action == "alter":
@@ -51,6 +52,15 @@ async def run_role(
 def _may_create_roles(session: Session) -> bool:
     role = session.catalog.role(session.user)
     return role is not None and role.create_role
+
+
+def _own_password(session: Session, statement: RoleStatement) -> bool:
+    """Tell whether a role only changes its own password, which everybody may."""
+    return (
+        statement.action == "alter"
+        and statement.names == (session.user,)
+        and statement.options.keys() == {"password"}
+    )
 
 
 def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:
@@ -115,27 +125,68 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             raise SqlError("55006", f"{which} user cannot be dropped")
         if role.oid == SUPERUSER_OID:
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
-        owned = [r for r in session.catalog.user_relations() if r.owner == role.oid]
+        owned = [f"owner of schema {s.name}" for s in session.catalog.schemas() if s.owner == role.oid]
+        owned += [
+            f"owner of {'table' if r.kind == 'r' else 'view'} {shown_name(session, r)}"
+            for r in session.catalog.user_relations()
+            if r.owner == role.oid
+        ]
         if owned:
             raise SqlError(
                 "2BP01",
                 f'role "{name}" cannot be dropped because some objects depend on it',
-                detail="\n".join(f"owner of {'table' if r.kind == 'r' else 'view'} {r.name}" for r in owned),
+                detail="\n".join(owned),
             )
         await session.change_catalog([], [key_of(role)])
 
 
-def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
-    """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves."""
-    if value is None or (setting == "role" and value == "none"):
-        session.settings.set("role", None, local=local)
-        return
-    role = session.catalog.role(value)
+def shown_name(session: Session, relation: RelationDef) -> str:
+    """Return a relation's name as messages show it: qualified unless the search path finds it."""
+    catalog = session.catalog
+    for schema in session.search_path:
+        found = catalog.relation(schema, relation.name)
+        if found is not None:
+            return relation.name if found.oid == relation.oid else f"{relation.schema}.{relation.name}"
+    return f"{relation.schema}.{relation.name}"
+
+
+def named_role(session: Session, name: str) -> RoleDef:
+    """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
+    special = {
+        "current_user": session.user,
+        "current_role": session.user,
+        "session_user": session.session_user,
+    }
+    role = session.catalog.role(special.get(name, name))
     if role is None:
-        raise SqlError("22023", f'role "{value}" does not exist')
-    authenticated = session.catalog.role(session.session_user)
-    allowed = authenticated is not None and (authenticated.superuser or authenticated.name == value)
-    if not allowed:
-        what = "role" if setting == "role" else "session authorization"
-        raise SqlError("42501", f'permission denied to set {what} "{value}"')
-    session.settings.set("role", value, local=local)
+        raise SqlError("42704", f'role "{name}" does not exist')
+    return role
+
+
+def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
+    """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves.
+
+    SET ROLE goes by the session user, SET SESSION AUTHORIZATION by who logged in; the latter also ends a
+    SET ROLE. ``is_superuser`` follows the current user. All of it is undone with the transaction.
+
+    Raises SqlError 22023 for an unknown role, 42501 where it is not allowed.
+    """
+    settings = session.settings
+    if setting == "role":
+        if value is not None and value != "none":
+            _allow_role(session, value, session.session_user, "role")
+        settings.set("role", value, local=local)
+    else:
+        if value is not None:
+            _allow_role(session, value, session.authenticated_user, "session authorization")
+        settings.set("session_authorization", value, local=local)
+        settings.follow("role", None, local=local)
+    settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)
+
+
+def _allow_role(session: Session, name: str, by: str, what: str) -> None:
+    if session.catalog.role(name) is None:
+        raise SqlError("22023", f'role "{name}" does not exist')
+    acting = session.catalog.role(by)
+    if acting is None or not (acting.superuser or acting.name == name):
+        raise SqlError("42501", f'permission denied to set {what} "{name}"')

@@ -12,6 +12,8 @@ from engine import copy, ddl, explain, roles
 from engine.dml import run_delete, run_insert, run_update
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
+from engine.privileges import check as check_privileges
+from engine.privileges import maintainable
 from engine.query import context, run_query
 from engine.rows import ReadyRows
 from engine.settings import SettingDef
@@ -36,6 +38,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateView: ddl.create_view,
     st.CreateIndex: ddl.create_index,
     st.AlterTable: ddl.alter_table,
+    st.AlterSchemaOwner: ddl.alter_schema_owner,
     st.Rename: ddl.rename,
     st.Drop: ddl.drop,
     st.Truncate: ddl.truncate,
@@ -57,6 +60,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         )
     if plan.bound.class_ in _NEEDS_TXN:
         session.ensure_txn().next_statement()
+        session.renew_limits()
+    check_privileges(session, plan)
     if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
     if isinstance(statement, q.Update):
@@ -69,6 +74,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     handler = _DDL.get(kind)
     if handler is not None:
         await session.start_ddl(plan)
+        check_privileges(session, plan)
         return await handler(conn, plan, statement, params)
     return await _UTILITY[kind](conn, plan, statement, params, out)
 
@@ -298,20 +304,30 @@ async def _prepare(
 async def _execute_prepared(
     conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
+    inner, values = prepared_plan(conn, plan, statement, params)
+    return await run(conn, inner, values, out)
+
+
+def prepared_plan(
+    conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...]
+) -> tuple[Plan, tuple[Any, ...]]:
+    """Return the plan that EXECUTE runs, and its parameter values.
+
+    ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804.
+    """
     prepared = conn.prepared.get(statement.name)
     if prepared is None:
         raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
     inner = conn.fresh_plan(prepared)
     if inner is None:
-        return Command("EXECUTE")
+        raise RuntimeError("PREPARE keeps no empty statement")
     if len(statement.args) != len(prepared.param_oids):
         raise SqlError(
             "42601",
             f'wrong number of parameters for prepared statement "{statement.name}"',
             detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
         )
-    values = conn.argument_values(plan, statement, prepared.param_oids, params)
-    return await run(conn, inner, values, out)
+    return inner, conn.argument_values(plan, statement, prepared.param_oids, params)
 
 
 async def _deallocate(
@@ -361,10 +377,12 @@ async def _maintenance(
     if statement.what in ("vacuum", "checkpoint", "cluster"):
         # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).
         if statement.tables:
-            for oid in statement.tables:
+            for oid in maintainable(session, statement.tables, statement.what):
                 await session.db.store.flush(ShardId(oid))
         elif statement.what == "checkpoint" or statement.what == "vacuum":
             await session.db.store.flush()
+    else:
+        maintainable(session, statement.tables, statement.what)
     return Command(statement.what.upper())
 
 

@@ -171,7 +171,10 @@ class Session:
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self.on_block_end: list[Callable[[bool], None]] = []
-        self._limits = (0, 0)  # lock and transaction timeout that the running transaction goes by, milliseconds
+        self._limits = (
+            0,
+            0,
+        )  # lock and transaction timeout that the running transaction goes by, milliseconds
         self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)

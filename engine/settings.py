@@ -504,6 +504,8 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
         if definition.context in ("backend", "superuser-backend"):
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
+        if definition.context == "superuser" and self.get("is_superuser") != "on":
+            raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         canonical = normalise(definition, value, self.get(key))
         if key in HONOURED or key in HARMLESS or any(key == ours.name for ours in OURS):
             return canonical
@@ -520,6 +522,11 @@ class Settings:
         self._log.append((key, self._values.get(key), local))
         self._store(key, canonical)
         return canonical
+
+    def follow(self, key: str, value: str | None, *, local: bool = False) -> None:
+        """Set an internal value that goes with another change, unchecked; undone together with it."""
+        self._log.append((key, self._values.get(key), local))
+        self._store(key, value)
 
     def _default(self, key: str) -> str:
         if key in self._defaults:

@@ -64,7 +64,7 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
         case (
             st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateIndex() | st.AlterTable()
-            | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
+            | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():

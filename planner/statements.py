@@ -237,9 +237,16 @@ class AlterColumnType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterOwner:
-    """OWNER TO."""
+    """OWNER TO; ``role`` may be current_user or session_user."""
 
     role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSchema:
+    """SET SCHEMA of a table or view."""
+
+    schema: str
 
 
 AlterAction: TypeAlias = (
@@ -252,7 +259,16 @@ AlterAction: TypeAlias = (
     | SetNotNull
     | AlterColumnType
     | AlterOwner
+    | SetSchema
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSchemaOwner:
+    """ALTER SCHEMA ... OWNER TO; ``role`` as for AlterOwner."""
+
+    schema: str
+    role: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -437,6 +453,7 @@ Statement: TypeAlias = (
     | CreateView
     | CreateIndex
     | AlterTable
+    | AlterSchemaOwner
     | Rename
     | Drop
     | Truncate

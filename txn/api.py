@@ -57,6 +57,12 @@ class Transaction(Protocol):
     def writing(self) -> bool:
         """True once ``begin_write`` succeeded (reads then see the latest state, under locks)."""
 
+    def set_lock_timeout(self, lock_timeout_ms: int) -> None:
+        """Change the limit of lock waits (0: none)."""
+
+    def set_deadline(self, deadline_ms: int | None) -> None:
+        """Change the deadline, counted from now; None: there is none."""
+
     def next_statement(self) -> int:
         """Start a statement: from now on reads see own intents of *earlier* statements only."""
 

@@ -64,7 +64,7 @@ class ShardStore:
         txn = StoreTransaction(
             self.core, read_only=read_only, session=session, at=at, deadline_ms=deadline_ms
         )
-        if lock_timeout_ms is not None:
+        if lock_timeout_ms is not None and not read_only:  # who only reads takes no locks
             txn.owner.lock_timeout_ms = lock_timeout_ms
         return txn
 

@@ -151,6 +151,20 @@ class StoreTransaction:
             self.core.locks.fail_wait(self.owner, self._ended_by)
             self.rollback()
 
+    def set_lock_timeout(self, lock_timeout_ms: int) -> None:
+        """See ``txn.api``."""
+        if self.owner is not _NOBODY:
+            self.owner.lock_timeout_ms = lock_timeout_ms
+
+    def set_deadline(self, deadline_ms: int | None) -> None:
+        """See ``txn.api``."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if deadline_ms is not None and self._state is _ACTIVE:
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(deadline_ms / 1000, self._expire)
+
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
         self.statement += 1

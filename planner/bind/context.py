@@ -72,6 +72,8 @@ class BindContext:
     def find_relation(self, schema: str, name: str) -> RelationDef | None:
         """Return the relation a name means (``schema`` "" searches the path), and note its version."""
         found: RelationDef | None = None
+        if schema == "pg_temp":  # the session's own, which is in its path once it exists
+            schema = next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
         if schema:
             found = self.catalog.relation(schema, name)
         else:

@@ -47,9 +47,12 @@ MAX_INDEX_COLUMNS = 32
 
 
 def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.CreateSchema:
-    """CREATE SCHEMA [AUTHORIZATION role]; schema elements are 0A000."""
-    if node.elements:
-        raise not_supported("CREATE SCHEMA with schema elements", span=node.elements[0].span)
+    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: tables, views and indexes, bound when it runs.
+
+    Raises SqlError 42P15 for an element that names another schema, 0A000 for other kinds of elements.
+    """
+    for element in node.elements:
+        _check_element(node, element)
     owner: str | None = None
     name = node.name
     if node.owner is not None:
@@ -58,7 +61,21 @@ def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.Creat
             raise not_supported(f"CREATE SCHEMA AUTHORIZATION {special.upper()} without a name")
         owner = None if special in ("current_user", "current_role") else owner_name(node.owner)
         name = name or node.owner.name
-    return st.CreateSchema(name=name, if_not_exists=node.if_not_exists, owner=owner)
+    return st.CreateSchema(
+        name=name, if_not_exists=node.if_not_exists, owner=owner, elements=tuple(node.elements)
+    )
+
+
+def _check_element(schema: ast.CreateSchema, element: ast.Node) -> None:
+    if not isinstance(element, ast.CreateTable | ast.CreateView | ast.CreateIndex):
+        raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
+    reference = element.relation
+    name = schema.name or (schema.owner.name if schema.owner is not None else "")
+    if reference.schema not in ("", name):
+        raise SqlError(
+            "42P15",
+            f"CREATE specifies a schema ({reference.schema}) different from the one being created ({name})",
+        )
 
 
 # --- views ------------------------------------------------------------------------------------------
@@ -505,12 +522,28 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
-    """ALTER ... SET SCHEMA: 0A000."""
-    raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
+    """ALTER TABLE, VIEW ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for other kinds."""
+    if node.what not in ("table", "view") or node.relation is None:
+        raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind not in _KINDS[node.what] or relation.kind == "i":
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if context.catalog.schema(node.new) is None:
+        raise SqlError("3F000", f'schema "{node.new}" does not exist')
+    return st.AlterTable(table=relation.oid, actions=(st.SetSchema(schema=node.new),))
 
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
-    """ALTER SCHEMA ... OWNER TO and kin: 0A000 (tables and views go through ALTER TABLE)."""
+    """ALTER SCHEMA ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    if node.what == "schema":
+        name = node.name[-1]
+        if context.catalog.schema(name) is None:
+            raise SqlError("3F000", f'schema "{name}" does not exist')
+        return st.AlterSchemaOwner(schema=name, role=owner_name(node.role))
     raise not_supported(f"ALTER {node.what.upper()} ... OWNER TO", span=node.span)
 
 

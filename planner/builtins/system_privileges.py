@@ -29,7 +29,29 @@ PUBLIC_SCHEMAS = ("public", "pg_catalog", "information_schema")
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
 _SECRET = frozenset(
-    ["pg_statistic", "pg_authid", "pg_shadow", "pg_statistic_ext_data", "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings", "pg_config", "pg_shmem_allocations", "pg_backend_memory_contexts", "pg_user_mapping", "pg_replication_origin_status", "pg_subscription", "pg_largeobject", "sql_parts", "transforms", "_pg_foreign_table_columns", "_pg_foreign_data_wrappers", "_pg_foreign_servers", "_pg_foreign_tables", "_pg_user_mappings"]
+    [
+        "pg_statistic",
+        "pg_authid",
+        "pg_shadow",
+        "pg_statistic_ext_data",
+        "pg_file_settings",
+        "pg_hba_file_rules",
+        "pg_ident_file_mappings",
+        "pg_config",
+        "pg_shmem_allocations",
+        "pg_backend_memory_contexts",
+        "pg_user_mapping",
+        "pg_replication_origin_status",
+        "pg_subscription",
+        "pg_largeobject",
+        "sql_parts",
+        "transforms",
+        "_pg_foreign_table_columns",
+        "_pg_foreign_data_wrappers",
+        "_pg_foreign_servers",
+        "_pg_foreign_tables",
+        "_pg_user_mappings",
+    ]
 )
 
 
@@ -53,8 +75,12 @@ class Kind:
 
 
 def _relation_target(relation: RelationDef) -> Target:
-    readable = relation.virtual and relation.name not in _SECRET
-    return Target(relation.owner, frozenset(("SELECT",)) if readable else frozenset())
+    return Target(relation.owner, frozenset(("SELECT",)) if readable_by_all(relation) else frozenset())
+
+
+def readable_by_all(relation: RelationDef) -> bool:
+    """Tell whether everybody may read a relation: the catalog's, except what shows secrets."""
+    return relation.virtual and relation.name not in _SECRET
 
 
 def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:

@@ -1,0 +1,67 @@
+"""Temporary tables: what ON COMMIT says happens to them when a transaction commits.
+
+    CREATE TEMP TABLE t (...) ON COMMIT DROP           gone with the transaction that made it
+    CREATE TEMP TABLE t (...) ON COMMIT DELETE ROWS    empty at every commit
+
+A session's temporary relations live in a schema of its own (``Session.temp_schema``), which is made at first use and
+dropped when the session ends; those of a crashed server are dropped when it starts again. Only the session itself
+writes to them, so their ON COMMIT actions are session state, not catalog state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from engine.eager import settle
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+OnCommit = Literal["delete", "drop"]
+
+
+class CommitActions:
+    """The ON COMMIT actions of one session's temporary tables, by table oid."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._actions: dict[int, OnCommit] = {}
+
+    def add(self, oid: int, action: OnCommit) -> None:
+        """Note what happens to table ``oid`` at commit."""
+        self._actions[oid] = action
+
+    async def run(self, session: Session) -> None:
+        """Do what the tables ask for, as the last work of the committing transaction.
+
+        A transaction that wrote nothing has left no rows behind, so there is nothing to delete then. Tables that
+        are gone (dropped, or their creation was undone) are forgotten.
+        """
+        txn = session.txn
+        if txn is None or not txn.writing:
+            return
+        dropped = []
+        for oid, action in list(self._actions.items()):
+            relation = session.catalog.relation_by_oid(oid)
+            if relation is None:
+                del self._actions[oid]
+            elif action == "drop":
+                dropped.append(relation)
+                del self._actions[oid]
+            elif await _has_rows(session, oid):
+                await settle(txn.truncate(ShardId(oid)))
+        if dropped:
+            from engine.ddl import drop_relations
+
+            txn.next_statement()  # what this statement itself created is to be found
+            await drop_relations(session, dropped, cascade=True, quiet=True)
+
+
+async def _has_rows(session: Session, oid: int) -> bool:
+    assert session.txn is not None
+    session.txn.next_statement()
+    async for rows in session.txn.scan(ShardId(oid)):
+        if rows:
+            return True
+    return False
