@@ -6,6 +6,7 @@ pg_blocking_pids ──> the lock table                 pg_show_all_settings ─
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,21 @@ class SystemView:
     def query_text(self) -> str:
         """Text of the statement as the client sent it."""
         return self._session.query_text
+
+    @property
+    def client_address(self) -> tuple[str, int] | None:
+        """Address and port of the client, None for one that has none."""
+        host, _, port = self._session.peer.rpartition(":")
+        return (host.strip("[]"), int(port)) if host else None
+
+    @property
+    def server_address(self) -> tuple[str, int] | None:
+        """Address and port the server listens on, None where it listens on all or by a name."""
+        try:
+            address = ipaddress.ip_address(self._session.db.config.host)
+        except ValueError:
+            return None
+        return None if address.is_unspecified else (str(address), self._session.db.config.port)
 
     def warn(self, message: str) -> None:
         """Send a WARNING to the client."""

@@ -49,13 +49,13 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
     """Yield pg_stat_activity: one row per connection."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
-        host, _, port = other.peer.rpartition(":")
+        host, port = other.system.client_address or (None, -1)
         role = other.catalog.role(other.session_user)
         yield {
             "datid": DATABASE_OID, "datname": other.database, "pid": pid,
             "usesysid": role.oid if role is not None else None, "usename": other.session_user,
             "application_name": other.settings.get("application_name"),
-            "client_addr": host.strip("[]") or None, "client_port": int(port) if host else -1,
+            "client_addr": host, "client_port": port,
             "backend_start": other.backend_start_us,
             "xact_start": other.transaction_time_us if other.txn is not None else None,
             "query_start": other.statement_time_us or None, "state_change": other.state_change_us,

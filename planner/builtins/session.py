@@ -39,6 +39,14 @@ class EvalSystem(Protocol):
     def query_text(self) -> str:
         """Text of the statement as the client sent it."""
 
+    @property
+    def client_address(self) -> tuple[str, int] | None:
+        """Address and port of the client, None for one that has none."""
+
+    @property
+    def server_address(self) -> tuple[str, int] | None:
+        """Address and port the server listens on, None where it listens on all."""
+
     def warn(self, message: str) -> None:
         """Send a WARNING to the client."""
 

@@ -19,7 +19,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, relation_visible
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError, not_supported
-from planner.facts import ProcFact, facts, rows
+from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.typefacts import format_type
 
 if TYPE_CHECKING:
@@ -237,8 +237,17 @@ def rule_definition(session: EvalSession, oid: int, pretty: bool = False) -> str
 _MODES = {"i": "", "o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 
 
-def _arguments(proc: ProcFact, *, defaults: bool) -> str:
+def _default(value: Expr) -> str:
+    """Return a default's text; those of float8 were written as decimals."""
     from planner.deparse import deparse_expr
+    from planner.query import Const
+
+    if isinstance(value, Const) and value.type.oid == FLOAT8:
+        return str(value.value)
+    return deparse_expr(value)
+
+
+def _arguments(proc: ProcFact, *, defaults: bool) -> str:
     from planner.resolve import default_arguments
 
     types = proc.all_arg_types or proc.arg_types
@@ -257,7 +266,7 @@ def _arguments(proc: ProcFact, *, defaults: bool) -> str:
             inputs += 1
             left = len(proc.arg_types) - inputs
             if left < len(values):
-                text += " DEFAULT " + deparse_expr(values[len(values) - 1 - left])
+                text += " DEFAULT " + _default(values[len(values) - 1 - left])
         parts.append(text)
     if order_at < 0:
         return ", ".join(parts)
@@ -295,7 +304,6 @@ def function_result(oid: int) -> str | None:
 
 def function_argument_default(oid: int, position: int) -> str | None:
     """SQL's ``pg_get_function_arg_default``: the default of an input argument counted from 1, or NULL."""
-    from planner.deparse import deparse_expr
     from planner.resolve import default_arguments
 
     proc = facts().procs.get(oid)
@@ -303,7 +311,7 @@ def function_argument_default(oid: int, position: int) -> str | None:
         return None
     values = default_arguments(proc)
     index = position - 1 - (len(proc.arg_types) - len(values))
-    return deparse_expr(values[index]) if 0 <= index < len(values) else None
+    return _default(values[index]) if 0 <= index < len(values) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,17 @@ def _backend_user_oid(session: EvalSession, number: int) -> int | None:
     return role.oid if role is not None else None
 
 
+def _address(side: str, position: int) -> Callable[[EvalSession], Any]:
+    """Return inet_client_addr() and its kin: NULL where there is no address."""
+
+    def address(session: EvalSession) -> Any:
+        system = session.system
+        found = system.client_address if side == "client" else system.server_address
+        return None if found is None else found[position]
+
+    return address
+
+
 def _export_snapshot() -> str:
     raise not_supported("pg_export_snapshot()")
 
@@ -302,8 +313,10 @@ def _register() -> None:
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
     python("pg_export_snapshot()", _export_snapshot)
-    for signature in ("inet_client_addr()", "inet_client_port()", "inet_server_addr()", "inet_server_port()"):
-        python(signature, lambda: None)
+    for side, part, position in (
+        ("client", "addr", 0), ("client", "port", 1), ("server", "addr", 0), ("server", "port", 1),
+    ):  # fmt: skip
+        session_form(f"inet_{side}_{part}()", _address(side, position))
     session_form("pg_relation_filenode(regclass)", filenode)
     session_form("pg_relation_filepath(regclass)", filepath)
     session_form("pg_relation_is_publishable(regclass)", is_publishable)
