@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import not_supported
+from planner.facts import BIT as BIT_OID
 from planner.facts import (
     BOOL,
     BPCHAR,
@@ -41,7 +42,6 @@ from planner.facts import (
     XID,
     facts,
 )
-from planner.facts import BIT as BIT_OID
 from planner.types import SqlType
 from txn.types import IndexId, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
