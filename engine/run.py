@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import copy, ddl, explain, roles
 from engine.dml import run_delete, run_insert, run_update
+from engine.lock_table import lock_table
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
@@ -386,8 +387,15 @@ async def _maintenance(
     return Command(statement.what.upper())
 
 
+async def _lock_table(
+    conn: Connection, plan: Plan, statement: st.LockTable, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    return await lock_table(conn.session, plan, statement)
+
+
 _UTILITY: dict[type, Handler] = {
     st.Skip: _skip,
+    st.LockTable: _lock_table,
     st.Explain: explain.run_explain,
     st.Copy: copy.run_copy,
     st.Transaction: _transaction,

@@ -301,6 +301,14 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LockTable:
+    """LOCK TABLE of tables by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive)."""
+
+    tables: tuple[int, ...]
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoleStatement:
     """CREATE / ALTER / DROP ROLE (USER). ``options``: attribute name of RoleDef, or password -> value."""
 
@@ -457,6 +465,7 @@ Statement: TypeAlias = (
     | Rename
     | Drop
     | Truncate
+    | LockTable
     | RoleStatement
     | Transaction
     | SetVariable

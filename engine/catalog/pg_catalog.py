@@ -24,7 +24,7 @@ from planner import facts as f
 from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
 from planner.builtins.system_privileges import PUBLIC_SCHEMAS
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, RelationDef, SchemaDef
 from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
 
@@ -190,12 +190,28 @@ def pg_namespace(session: Session) -> Iterator[RowDict]:
     """Yield pg_namespace."""
     yield {"oid": 99, "nspname": "pg_toast", "nspowner": SUPERUSER_OID}
     for schema in session.catalog.schemas():
-        acl = None
-        if schema.name in PUBLIC_SCHEMAS:
-            owner = session.catalog.role_by_oid(schema.owner)
-            name = quote_ident(owner.name) if owner is not None else str(schema.owner)
-            acl = (f"{name}=UC/{name}", f"=U/{name}")
-        yield {"oid": schema.oid, "nspname": schema.name, "nspowner": schema.owner, "nspacl": acl}
+        yield {
+            "oid": schema.oid, "nspname": schema.name, "nspowner": schema.owner,
+            "nspacl": _schema_acl(session, schema),
+        }  # fmt: skip
+
+
+def _schema_acl(session: Session, schema: SchemaDef) -> tuple[str, ...] | None:
+    """Return the privileges on a schema that everybody may use, None where they are the default ones."""
+    if schema.name not in PUBLIC_SCHEMAS:
+        return None
+    owner = session.catalog.role_by_oid(schema.owner)
+    name = quote_ident(owner.name) if owner is not None else str(schema.owner)
+    return (f"{name}=UC/{name}", f"=U/{name}")
+
+
+@relation("pg_init_privs", "catalog")
+def pg_init_privs(session: Session) -> Iterator[RowDict]:
+    """Yield pg_init_privs: what everybody may do from the start, so that dumps leave it out."""
+    for schema in session.catalog.schemas():
+        acl = _schema_acl(session, schema)
+        if acl is not None:
+            yield {"objoid": schema.oid, "classoid": PG_NAMESPACE_OID, "privtype": "i", "initprivs": acl}
 
 
 @relation("pg_index", "catalog")

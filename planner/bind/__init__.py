@@ -127,7 +127,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Maintenance: utility.bind_maintenance,
             ast.Comment: utility.bind_comment,
             ast.Notify: utility.refuse_session,
-            ast.LockTable: utility.refuse_session,
+            ast.LockTable: utility.bind_lock,
             ast.Explain: _explain,
         }
     )

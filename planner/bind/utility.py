@@ -424,10 +424,22 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
     return result
 
 
-def refuse_session(context: BindContext, node: ast.Notify | ast.LockTable) -> st.Statement:
-    """LISTEN, NOTIFY, LOCK TABLE: 0A000. UNLISTEN, which pools send to reset a session, has nothing to undo."""
-    if isinstance(node, ast.LockTable):
-        raise not_supported("LOCK TABLE", span=node.span)
+def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
+    """LOCK TABLE of stored tables. Raises SqlError 42P01; 0A000 for NOWAIT, views and catalog relations."""
+    if node.nowait:
+        raise not_supported("LOCK TABLE ... NOWAIT", span=node.span)
+    tables: list[int] = []
+    for reference in node.relations:
+        relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+        if relation.kind != "r" or relation.virtual:
+            raise not_supported(f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span)
+        if relation.oid not in tables:
+            tables.append(relation.oid)
+    return st.LockTable(tables=tuple(tables), mode=node.mode)
+
+
+def refuse_session(context: BindContext, node: ast.Notify) -> st.Statement:
+    """LISTEN, NOTIFY: 0A000. UNLISTEN, which pools send to reset a session, has nothing to undo."""
     if node.action == "unlisten":
         return st.Skip(notice="")
     raise not_supported(node.action.upper(), span=node.span)
