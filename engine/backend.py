@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
@@ -23,12 +22,12 @@ from engine.dml import make_env
 from engine.eager import eager, settle
 from engine.errors import report_of
 from engine.output import encoder_of, expand_formats, field_descriptions, param_decoder, send_rows
+from engine.planning import IN_FAILED_BLOCK, CachedText, Planning
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.query import context, start_quick
 from engine.rows import ReadyRows
 from engine.session import Derived, Replan, Session
-from engine.templates import decode_values, extract, same_statement
 from engine.txn_block import BlockState, status_byte
 from pgwire.backend import (
     FieldDescription,
@@ -37,10 +36,8 @@ from pgwire.backend import (
     StatementDescription,
     TransactionStatus,
 )
-from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
-from planner import ast
-from planner.bind import bind_statement, coerce_argument
+from planner.bind import coerce_argument
 from planner.errors import SqlError
 from planner.evaluate import compile_expr
 from planner.parse import Parsed, parse
@@ -66,18 +63,7 @@ MAX_REPLANS = 10
 AUTOCOMMIT_RETRIES = 5
 PARSE_IN_THREAD_CHARS = 16 * 1024
 
-_ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
-_IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
-
-
 _ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
-
-
-@dataclass(frozen=True, slots=True)
-class CachedText:
-    """The text of a statement whose plan came from a cache without parsing."""
-
-    text: str
 
 
 class Connection:
@@ -90,6 +76,7 @@ class Connection:
         self.prepared: dict[str, Prepared] = {}
         self.portals: dict[str, Portal] = {}
         self.cursors = Cursors(session)
+        self.planning = Planning(database, session)
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -148,41 +135,6 @@ class Connection:
         """CancelRequest: interrupts the running statement, if any."""
         self._interrupt("canceling statement due to user request")
 
-    # -- planning ----------------------------------------------------------------------------------
-
-    def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
-        """Plan a single statement given as text (extended protocol); None for an empty text."""
-        session = self.session
-        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
-        key = (text, param_oids, session.plan_key)
-        if cacheable and not session.in_own_ddl:
-            plan = self.db.plans.get(key, session.catalog)
-            if plan is not None:
-                return plan
-        statements = parse(text)
-        if not statements:
-            return None
-        if len(statements) > 1:
-            raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
-        plan = self._bind(statements[0], param_oids)
-        if cacheable and not session.in_own_ddl and plan.cacheable:
-            self.db.plans.put(key, plan)
-        return plan
-
-    def _bind(self, statement: Parsed, param_oids: tuple[int, ...] = ()) -> Plan:
-        session = self.session
-        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
-            raise SqlError("25P02", _IN_FAILED_BLOCK)
-        bound = bind_statement(
-            statement.statement,
-            statement.text,
-            session.catalog,
-            session.search_path,
-            param_types=param_oids,
-            settings=session.bind_settings,
-        )
-        return Plan(bound, session.catalog)
-
     # -- extended protocol -------------------------------------------------------------------------
 
     def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
@@ -201,7 +153,7 @@ class Connection:
 
     def prepare(self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False) -> Prepared:
         """Plan ``sql`` and remember it as ``name``."""
-        plan = self.plan_text(sql, oids)
+        plan = self.planning.plan_text(sql, oids)
         params = plan.bound.params if plan is not None else oids
         prepared = Prepared(name, sql, plan, params, from_sql, self.db.clock_us())
         self.prepared[name] = prepared
@@ -212,7 +164,7 @@ class Connection:
         plan = prepared.plan
         if plan is None or plan.fresh(self.session.catalog):
             return plan
-        again = self.plan_text(prepared.text, prepared.param_oids)
+        again = self.planning.plan_text(prepared.text, prepared.param_oids)
         if again is None or _shape(again) != _shape(plan):
             raise SqlError("0A000", "cached plan must not change result type")
         prepared.plan = again
@@ -251,7 +203,7 @@ class Connection:
         if self.session.state is BlockState.FAILED and (
             prepared.plan is None or not _runs_when_failed(prepared.plan)
         ):
-            raise SqlError("25P02", _IN_FAILED_BLOCK)
+            raise SqlError("25P02", IN_FAILED_BLOCK)
         oids = prepared.param_oids
         if len(raw) != len(oids):
             raise SqlError(
@@ -313,7 +265,7 @@ class Connection:
             if self.session.state is BlockState.FAILED and (
                 prepared.plan is not None and prepared.plan.columns is not None
             ):
-                raise SqlError("25P02", _IN_FAILED_BLOCK)
+                raise SqlError("25P02", IN_FAILED_BLOCK)
             plan = self.fresh_plan(prepared)
         except Exception as error:
             raise self._fail(error) from error
@@ -348,7 +300,7 @@ class Connection:
         session = self.session
         try:
             if session.state is BlockState.FAILED and not _runs_when_failed(plan):
-                raise SqlError("25P02", _IN_FAILED_BLOCK)
+                raise SqlError("25P02", IN_FAILED_BLOCK)
             if found.outcome is None and not found.done:
                 self._touch(found.prepared.text)
                 session.reads_alone = plan.only_reads and out.sync_follows
@@ -451,7 +403,7 @@ class Connection:
                     raise SqlError(
                         "40001", "the tables of this statement keep changing their definition"
                     ) from None
-                plan, again = self._plan_again(source)
+                plan, again = self.planning.plan_again(source)
                 params = params if again is None else again
             except (WriteConflict, Deadlock):
                 if not alone or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
@@ -459,19 +411,8 @@ class Connection:
                 retries += 1
                 session.restart()
                 if not plan.fresh(session.catalog):
-                    plan, again = self._plan_again(source)
+                    plan, again = self.planning.plan_again(source)
                     params = params if again is None else again
-
-    def _plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
-        """Bind a statement anew; the second value is its parameters where they are no longer the same."""
-        if isinstance(source, CachedText):
-            return self._bind(parse(source.text)[0]), ()
-        if isinstance(source, Prepared):
-            plan = self.plan_text(source.text, source.param_oids)
-            assert plan is not None
-            source.plan = plan
-            return plan, None
-        return self._bind(source), None
 
     def argument_values(
         self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]
@@ -559,7 +500,7 @@ class Connection:
     async def _query(self, sql: str, out: Responder) -> None:
         session = self.session
         try:
-            cached = self._cached(sql)
+            cached = self.planning.cached(sql)
             if cached is not None:
                 plan, values = cached
                 source = CachedText(sql)
@@ -591,59 +532,12 @@ class Connection:
 
     async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session
-        plan = self._bind(statement)
+        plan = self.planning.bind(statement)
         session.reads_alone = alone and plan.only_reads
         if plan.cacheable and not session.in_own_ddl and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
-            self._remember(statement.text, plan)
+            self.planning.remember(statement.text, plan)
         outcome, plan = await self._run_with_retries(plan, (), out, statement)
         await self._answer(outcome, plan, out, alone=alone)
-
-    def _remember(self, text: str, plan: Plan) -> None:
-        """Cache a plan by its text; prove its template once the same one was met before."""
-        session, templates = self.session, self.db.templates
-        self.db.plans.put((text, (), session.plan_key), plan)
-        template = extract(text)
-        if template is None:
-            return
-        key = (template.text, template.oids, session.plan_key)
-        if not templates.wanted(key):
-            return
-        proved: Plan | None = None
-        try:
-            candidate = self._bind(parse(template.text)[0], template.oids)
-            params = candidate.bound.params
-            if len(params) == len(template.values):
-                values = decode_values(session, params, template.values)
-                if same_statement(plan, candidate, values):
-                    proved = candidate
-        except DataError:
-            pass  # a template that does not bind is no template
-        templates.judge(key, proved)
-
-    def _cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
-        """Return a plan for a whole Query text without parsing it, and its parameter values."""
-        session = self.session
-        if session.in_own_ddl or session.state is BlockState.FAILED:
-            return None
-        plan_key = session.plan_key
-        sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
-        plan = self.db.plans.get((sql, (), plan_key), session.catalog)
-        if plan is not None:
-            return plan, ()
-        template = extract(sql)
-        if template is None:
-            return None
-        key = (template.text, template.oids, plan_key)
-        plan = self.db.templates.find(key)
-        if plan is None:
-            return None
-        if not plan.fresh(session.catalog):
-            self.db.templates.drop(key)
-            return None
-        try:
-            return plan, decode_values(session, plan.bound.params, template.values)
-        except DataError:
-            return None  # the error is raised, with its position, when the text itself is bound
 
     async def _answer(self, outcome: Outcome, plan: Plan, out: Responder, *, alone: bool) -> None:
         """Send a simple statement's outcome; commit first what is a transaction by itself."""
@@ -750,10 +644,6 @@ def _close(portal: Portal) -> None:
         portal.reader.close()
     elif isinstance(portal.outcome, Rows) and not isinstance(portal.outcome.result, ReadyRows):
         portal.outcome.result.close()
-
-
-def _allowed_when_failed(node: ast.Node) -> bool:
-    return isinstance(node, ast.Transaction) and node.action in _ENDS_FAILURE
 
 
 def _runs_when_failed(plan: Plan) -> bool:

@@ -1,0 +1,143 @@
+"""From a statement's text to its plan, through the caches.
+
+text ──(plan cache)──> Plan                            the very text was met before
+text ──(template)──> Plan + values of its literals     only literals differ (engine/templates.py)
+text ──parse, bind──> Plan                             otherwise; remembered when it may be shared
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.portal import Prepared
+from engine.session import Session
+from engine.templates import decode_values, extract, same_statement
+from engine.txn_block import BlockState
+from pgwire.codecs.errors import DataError
+from planner import ast
+from planner.bind import bind_statement
+from planner.errors import SqlError
+from planner.parse import Parsed, parse
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
+IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedText:
+    """The text of a statement whose plan came from a cache without parsing."""
+
+    text: str
+
+
+class Planning:
+    """Plans one session's statements; see the module."""
+
+    __slots__ = ("db", "session")
+
+    def __init__(self, database: Database, session: Session) -> None:
+        """Plan for ``session`` with the caches of ``database``."""
+        self.db = database
+        self.session = session
+
+    def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """Plan a single statement given as text (extended protocol); None for an empty text."""
+        session = self.session
+        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
+        key = (text, param_oids, session.plan_key)
+        if cacheable and not session.in_own_ddl:
+            plan = self.db.plans.get(key, session.catalog)
+            if plan is not None:
+                return plan
+        statements = parse(text)
+        if not statements:
+            return None
+        if len(statements) > 1:
+            raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
+        plan = self.bind(statements[0], param_oids)
+        if cacheable and not session.in_own_ddl and plan.cacheable:
+            self.db.plans.put(key, plan)
+        return plan
+
+    def bind(self, statement: Parsed, param_oids: tuple[int, ...] = ()) -> Plan:
+        """Bind a statement against the session's catalog; 25P02 in a failed block, binder's errors."""
+        session = self.session
+        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
+            raise SqlError("25P02", IN_FAILED_BLOCK)
+        bound = bind_statement(
+            statement.statement,
+            statement.text,
+            session.catalog,
+            session.search_path,
+            param_types=param_oids,
+            settings=session.bind_settings,
+            database=session.database,
+        )
+        return Plan(bound, session.catalog, session.search_path)
+
+    def plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
+        """Bind a statement anew; the second value is its parameters where they are no longer the same."""
+        if isinstance(source, CachedText):
+            return self.bind(parse(source.text)[0]), ()
+        if isinstance(source, Prepared):
+            plan = self.plan_text(source.text, source.param_oids)
+            assert plan is not None
+            source.plan = plan
+            return plan, None
+        return self.bind(source), None
+
+    def remember(self, text: str, plan: Plan) -> None:
+        """Cache a plan by its text; prove its template once the same one was met before."""
+        session, templates = self.session, self.db.templates
+        self.db.plans.put((text, (), session.plan_key), plan)
+        template = extract(text)
+        if template is None:
+            return
+        key = (template.text, template.oids, session.plan_key)
+        if not templates.wanted(key):
+            return
+        proved: Plan | None = None
+        try:
+            candidate = self.bind(parse(template.text)[0], template.oids)
+            params = candidate.bound.params
+            if len(params) == len(template.values):
+                values = decode_values(session, params, template.values)
+                if same_statement(plan, candidate, values):
+                    proved = candidate
+        except DataError:
+            pass  # a template that does not bind is no template
+        templates.judge(key, proved)
+
+    def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
+        """Return a plan for a whole Query text without parsing it, and its parameter values."""
+        session = self.session
+        if session.in_own_ddl or session.state is BlockState.FAILED:
+            return None
+        plan_key = session.plan_key
+        sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
+        plan = self.db.plans.get((sql, (), plan_key), session.catalog)
+        if plan is not None:
+            return plan, ()
+        template = extract(sql)
+        if template is None:
+            return None
+        key = (template.text, template.oids, plan_key)
+        plan = self.db.templates.find(key)
+        if plan is None:
+            return None
+        if not plan.fresh(session.catalog):
+            self.db.templates.drop(key)
+            return None
+        try:
+            return plan, decode_values(session, plan.bound.params, template.values)
+        except DataError:
+            return None  # the error is raised, with its position, when the text itself is bound
+
+
+def _allowed_when_failed(node: ast.Node) -> bool:
+    return isinstance(node, ast.Transaction) and node.action in ENDS_FAILURE
