@@ -2,7 +2,8 @@
 
 The cache key is (text, parameter oids, session key); the session key holds every setting and name that binding
 folds in: search path, role, DateStyle, IntervalStyle, TimeZone ... A plan is thrown away when a relation it
-was bound against has another version, or when names may resolve differently (``namespace_version``).
+was bound against has another version, or when names may resolve differently (``namespace_version``); queries of the
+catalog outlive DDL, since their names cannot.
 """
 
 from __future__ import annotations
@@ -33,14 +34,26 @@ class Plan:
         "dml",
         "encoders",
         "fields",
+        "fixed_names",
         "namespace_version",
         "permitted",
         "quick",
     )
 
-    def __init__(self, bound: BoundStatement, catalog: CatalogSnapshot) -> None:
-        """Make a plan bound against ``catalog``."""
+    def __init__(
+        self, bound: BoundStatement, catalog: CatalogSnapshot, search_path: tuple[str, ...] = ()
+    ) -> None:
+        """Make a plan bound against ``catalog``; ``search_path`` as the session resolved it."""
         self.bound = bound
+        # Catalog relations alone, and pg_catalog searched first: nothing a user makes can come before them.
+        self.fixed_names = (
+            bool(bound.versions)
+            and search_path[:1] == ("pg_catalog",)
+            and all(
+                relation is not None and relation.virtual
+                for relation in (catalog.relation_by_oid(oid) for oid, _ in bound.versions)
+            )
+        )
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.permitted: tuple[int, str] | None = None  # see engine.privileges
@@ -90,7 +103,7 @@ class Plan:
         """Tell whether the plan still means the same under ``catalog``."""
         if catalog.version == self.catalog_version:
             return True
-        if catalog.namespace_version != self.namespace_version:
+        if catalog.namespace_version != self.namespace_version and not self.fixed_names:
             return False
         for oid, version in self.bound.versions:
             relation = catalog.relation_by_oid(oid)

@@ -138,7 +138,6 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("CREATE INDEX ON t (a) WHERE a > 1", "partial index"),
         ("CREATE INDEX ON t USING gin (j)", "gin"),
         ("CREATE VIEW n AS SELECT 1 AS a WITH CHECK OPTION", "CHECK OPTION"),
-        ("ALTER TABLE t SET SCHEMA public", "SET SCHEMA"),
         ("CREATE SEQUENCE q", "SEQUENCE"),
         ("DROP SEQUENCE q", "SEQUENCE"),
         ("LOCK TABLE t NOWAIT", "NOWAIT"),
