@@ -306,6 +306,10 @@ def _register() -> None:
     session_form("pg_terminate_backend(int4,int8)", terminate_backend)
     session_form("pg_blocking_pids(int4)", lambda session, pid: tuple(session.system.blocking_pids(pid)))
     session_form("pg_safe_snapshot_blocking_pids(int4)", lambda session, pid: ())
+    session_form(
+        "pg_isolation_test_session_is_blocked(int4,_int4)",
+        lambda session, pid, others: not set(session.system.blocking_pids(pid)).isdisjoint(others),
+    )
     for signature in (
         "txid_current()", "txid_current_if_assigned()", "pg_current_xact_id()", "pg_current_xact_id_if_assigned()",
     ):  # fmt: skip
@@ -336,12 +340,12 @@ def _register() -> None:
         ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_timezone_names()", "pg_timezone_names"),
     ):  # fmt: skip
         session_form(function, _same_as(view))
-    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions.
+    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions, LISTEN.
     for signature in (
         "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
         "pg_available_extensions()", "pg_available_extension_versions()", "pg_prepared_xact()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
-        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
+        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_listening_channels()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
         python(signature, lambda *_: iter(()))
     python("pg_partition_root(regclass)", lambda oid: None)
