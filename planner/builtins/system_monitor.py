@@ -317,6 +317,8 @@ def _register() -> None:
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
     python("pg_export_snapshot()", _export_snapshot)
+    # advisory locks cannot be taken yet; pools that reset a session ask to release all of them
+    python("pg_advisory_unlock_all()", lambda: "")
     for side, part, position in (
         ("client", "addr", 0), ("client", "port", 1), ("server", "addr", 0), ("server", "port", 1),
     ):  # fmt: skip
