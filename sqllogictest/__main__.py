@@ -114,6 +114,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("--executor", default="", choices=("", "auto", "index", "local", "spark"))
     run.add_argument("--protocol", default="simple", choices=("simple", "extended"))
     run.add_argument("--engine", default="postgresql", help="name that skipif and onlyif are matched with")
+    run.add_argument(
+        "--connections", default="auto", choices=("auto", "one", "named"),
+        help="one for a whole file, or one per name (auto: one for the duckdb dialect)",
+    )  # fmt: skip
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="files run at once")
     run.add_argument("--junit", metavar="FILE", help="write a JUnit report")
     run.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="per record")
@@ -128,6 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             protocol=arguments.protocol,
             executor=arguments.executor,
             engine=arguments.engine,
+            connections=arguments.connections,
             timeout_s=arguments.timeout,
             max_queries=arguments.max_queries,
             max_failures=arguments.max_failures,

@@ -11,7 +11,7 @@ from sqllogictest.client import Result
 from sqllogictest.records import Dialect, Query
 
 BOOL_OID = 16
-NUMERIC_OIDS = frozenset((20, 21, 23, 700, 701, 1700))
+BOOLEANS = {"t": "true", "true": "true", "1": "true", "f": "false", "false": "false", "0": "false"}
 TOLERANCE = 1e-6
 
 
@@ -81,40 +81,75 @@ def mismatch(query: Query, result: Result, dialect: Dialect) -> tuple[list[str],
             actual = [digest(actual)] if len(expected) == 1 else actual
         return None if actual == expected else (expected, actual)
     rows = [_row_line(row, result.oids, dialect) for row in result.rows]
-    if query.sort == "rowsort":
-        rows.sort(key=str.encode)
-        expected.sort(key=str.encode)
-    elif query.sort == "valuesort":
-        rows = sorted((v for row in rows for v in row.split("\t")), key=str.encode)
-        expected = sorted((v for row in expected for v in row.split("\t")), key=str.encode)
+    width = len(result.oids)
     if dialect is Dialect.RS:
-        same = [" ".join(row.split()) for row in rows] == [" ".join(row.split()) for row in expected]
+        expected = [" ".join(line.split()) for line in expected]
+        rows = [" ".join(line.split()) for line in rows]
     else:
-        same = _same_duckdb(expected, rows, len(result.oids))
+        expected = _canonical_lines(expected, result.oids, len(rows))
+    if query.sort == "rowsort":
+        rows.sort(key=_sort_key)
+        expected.sort(key=_sort_key)
+    elif query.sort == "valuesort":
+        blank = "\t" if dialect is Dialect.DUCKDB else " "
+        rows = sorted((v for row in rows for v in row.split(blank)), key=_sort_key)
+        expected = sorted((v for row in expected for v in row.split(blank)), key=_sort_key)
+        width = 1
+    same = rows == expected if dialect is Dialect.RS else _same_duckdb(expected, rows, width)
     return None if same else (expected, rows)
 
 
 def _row_line(row: Sequence[str | None], oids: Sequence[int], dialect: Dialect) -> str:
     if dialect is Dialect.RS:
         return " ".join(_plain(cell) for cell in row)
-    cells = []
-    for cell, oid in zip(row, oids, strict=True):
-        text = _plain(cell)
-        if oid == BOOL_OID and cell is not None:
-            text = "true" if cell == "t" else "false"
-        cells.append(text)
-    return "\t".join(cells)
+    return "\t".join(
+        BOOLEANS.get(_plain(cell), _plain(cell)) if oid == BOOL_OID else _plain(cell)
+        for cell, oid in zip(row, oids, strict=True)
+    )
+
+
+def _canonical_lines(expected: list[str], oids: Sequence[int], height: int) -> list[str]:
+    """Return one line per row, booleans as true and false however the file spells them.
+
+    A file may put one value per line where a row has several: as many lines as values says so.
+    """
+    width = len(oids)
+    if width > 1 and len(expected) == height * width and not any("\t" in line for line in expected):
+        expected = ["\t".join(expected[i : i + width]) for i in range(0, len(expected), width)]
+    if BOOL_OID not in oids:
+        return expected
+    lines = []
+    for line in expected:
+        cells = line.split("\t")
+        if len(cells) == width:
+            cells = [
+                BOOLEANS.get(c.lower(), c) if oid == BOOL_OID else c
+                for c, oid in zip(cells, oids, strict=True)
+            ]
+        lines.append("\t".join(cells))
+    return lines
+
+
+def _sort_key(line: str) -> list[bytes]:
+    """Return what rows are sorted by: numbers by what they are, so that 10 and 10.000 sort alike."""
+    key = []
+    for cell in line.split("\t"):
+        try:
+            key.append(f"{float(cell):.5g}".encode())
+        except ValueError:
+            key.append(cell.encode())
+    return key
 
 
 def _same_duckdb(expected: list[str], actual: list[str], width: int) -> bool:
-    if len(expected) == len(actual) * width and width > 1:
-        expected = ["\t".join(expected[i : i + width]) for i in range(0, len(expected), width)]
-    if len(expected) != len(actual):
-        return False
-    return all(_same_row(e, a) for e, a in zip(expected, actual, strict=True))
+    return len(expected) == len(actual) and all(
+        _same_row(e, a, width) for e, a in zip(expected, actual, strict=True)
+    )
 
 
-def _same_row(expected: str, actual: str) -> bool:
+def _same_row(expected: str, actual: str, width: int) -> bool:
+    if width == 1:
+        return _same_cell(expected, actual)
     left, right = expected.split("\t"), actual.split("\t")
     return len(left) == len(right) and all(_same_cell(e, a) for e, a in zip(left, right, strict=True))
 

@@ -1,7 +1,12 @@
 """Runs files against a server: each in a schema of its own, several at once, every record judged.
 
 A file runs in its own schema so that files that use the same table names do not meet; the schema is dropped at the
-end. Records run in order on the file's connections. A failure does not stop the file; a lost connection does.
+end. Records run in order on the file's connections. A failure does not stop the file; a lost connection or a
+statement that does not answer within the time limit does.
+
+Which connections: files of sqllogictest-rs name them on every record (``connection``), so each name gets one. The
+external DuckDB files were checked against PostgreSQL on one connection, and their queries have lost the name that
+their statements still carry; so one connection serves all names there. ``connections`` overrides either.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from sqllogictest.client import Client, Protocol, ServerError, Target
 from sqllogictest.compare import digest, mismatch, sqlite_values
@@ -63,6 +69,7 @@ class Options:
     protocol: Protocol = "simple"
     executor: str = ""
     engine: str = "postgresql"
+    connections: Literal["auto", "one", "named"] = "auto"
     timeout_s: float = 300.0
     max_queries: int = 0  # 0: all
     max_failures: int = 0  # 0: no limit
@@ -79,14 +86,19 @@ class FileRun:
         self._labels: dict[str, str] = {}
         self._queries = 0
         self.dialect, self.records = read(path, options.engine)
+        self._named = options.connections == "named" or (
+            options.connections == "auto" and self.dialect is not Dialect.DUCKDB
+        )
         self.report = FileReport(path, total=len(self.records))
 
     def run(self, progress: Callable[[], None]) -> FileReport:
         """Run all records; ``progress`` is called after each."""
         started = time.perf_counter()
+        current: AnyRecord | None = None
         try:
             self._client("").run(f"CREATE SCHEMA {self._schema}")
             for record in self.records:
+                current = record
                 if record.skip or (self._options.max_queries and self._queries >= self._options.max_queries):
                     self.report.skipped += 1
                 else:
@@ -95,8 +107,12 @@ class FileRun:
                 limit = self._options.max_failures
                 if limit and len(self.report.failures) >= limit:
                     break
-        except (OSError, ConnectionError) as error:
-            self.report.failures.append(Failure(self.records[-1], f"connection lost: {error}"))
+        except OSError as error:
+            if current is None:
+                raise
+            late = isinstance(error, TimeoutError)
+            reason = f"no answer in {self._options.timeout_s:g} s" if late else f"connection lost: {error}"
+            self.report.failures.append(Failure(current, reason))
         finally:
             self._finish()
         self.report.seconds = time.perf_counter() - started
@@ -116,6 +132,7 @@ class FileRun:
             main.close()
 
     def _client(self, name: str) -> Client:
+        name = name if self._named else ""
         client = self._clients.get(name)
         if client is None:
             client = Client(self._options.target, timeout_s=self._options.timeout_s)
