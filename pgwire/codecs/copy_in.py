@@ -57,7 +57,7 @@ def copy_decoder(options: CopyOptions, table: str, columns: Sequence[str]) -> Co
     return _TextDecoder(options, table, columns)
 
 
-class _LineDecoder:
+class LineDecoder:
     """What text and CSV share: cutting into lines, header, end marker, errors."""
 
     first_line: re.Pattern[bytes]  # everything before the first line end that is not data
@@ -83,11 +83,13 @@ class _LineDecoder:
     def error(
         self, message: str, *, line: str | None = None, at: int = 0, hint: str | None = None
     ) -> DataError:
+        """Return an error about a line (by default the last one read), with its CONTEXT."""
         return DataError(
             "22P04", message, hint=hint, where=copy_context(self.table, at or self.line, None, line)
         )
 
     def feed(self, data: bytes) -> CopyRows:
+        """Take more bytes; return the rows that are complete."""
         if self.ended or not data:
             return _EMPTY
         data = self.rest + data if self.rest else bytes(data)
@@ -103,6 +105,29 @@ class _LineDecoder:
             return _EMPTY
         self.rest = data[cut + 1 :]
         return self._block(data[:cut])
+
+    # What lets a caller read plain blocks of rows by other means (``copy_columns``), in turn with ``feed``.
+
+    @property
+    def between_rows(self) -> bool:
+        """Whether what comes next is the beginning of a row of data, and rows end in newlines."""
+        return self.eol in ("\n", "\r\n") and not (
+            self.rest or self.header_pending or self.ended or self.inside_row
+        )
+
+    @property
+    def inside_row(self) -> bool:
+        """Whether a line has ended that did not end its row."""
+        raise NotImplementedError
+
+    def take_rest(self) -> bytes:
+        """Hand out the beginning of a line that ``feed`` keeps; it belongs before the next data."""
+        rest, self.rest = self.rest, b""
+        return rest
+
+    def pass_lines(self, count: int) -> None:
+        """Count lines that were read elsewhere."""
+        self.line += count
 
     def _check_rest(self) -> None:
         if len(self.rest) > MAX_LINE_BYTES:
@@ -120,6 +145,7 @@ class _LineDecoder:
         return bool(self.eol)
 
     def finish(self) -> CopyRows:
+        """Return what is left at the end of the data."""
         rest, self.rest = self.rest, b""
         if self.ended or not rest:
             return self.end(_EMPTY)
@@ -194,9 +220,11 @@ class _LineDecoder:
         return True
 
     def take(self, lines: list[str]) -> CopyRows:
+        """Decode complete lines, without their ends; the formats do this."""
         raise NotImplementedError
 
     def check_width(self, fields: list[Any], line: str, number: int) -> None:
+        """Raise if a row has too few or too many fields."""
         if len(fields) < self.width:
             name = self.columns[len(fields)]
             raise self.error(f'missing data for column "{name}"', line=line, at=number)
@@ -227,7 +255,7 @@ class _LineDecoder:
                 )
 
 
-class _TextDecoder(_LineDecoder):
+class _TextDecoder(LineDecoder):
     """Text format."""
 
     first_line = re.compile(rb"(?:[^\\\r\n]|\\.)*", re.DOTALL)
@@ -239,6 +267,11 @@ class _TextDecoder(_LineDecoder):
     def __init__(self, options: CopyOptions, table: str, columns: Sequence[str]) -> None:
         super().__init__(options, table, columns)
         self.open = ""  # a line that ended in a backslash: its line end is data
+
+    @property
+    def inside_row(self) -> bool:
+        """Whether a line ended in a backslash."""
+        return bool(self.open)
 
     def take(self, lines: list[str]) -> CopyRows:
         first = self.line + 1
@@ -375,7 +408,7 @@ class _TextDecoder(_LineDecoder):
             raise
 
 
-class _CsvDecoder(_LineDecoder):
+class _CsvDecoder(LineDecoder):
     """CSV format."""
 
     newline_found = "unquoted newline found in data"
@@ -395,6 +428,11 @@ class _CsvDecoder(_LineDecoder):
         self.forced = bool(options.force_null or options.force_not_null)
         self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
         self.first_row = True
+
+    @property
+    def inside_row(self) -> bool:
+        """Whether a quote is open."""
+        return bool(self.open)
 
     def _returns(self, lines: list[str]) -> list[str]:
         return lines
