@@ -432,7 +432,9 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind != "r" or relation.virtual:
-            raise not_supported(f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span)
+            raise not_supported(
+                f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span
+            )
         if relation.oid not in tables:
             tables.append(relation.oid)
     return st.LockTable(tables=tuple(tables), mode=node.mode)
