@@ -532,7 +532,7 @@ class Connection:
 
     async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session
-        plan = self.planning.bind(statement)
+        plan = self.planning.bind(statement, variable_params=False)
         session.reads_alone = alone and plan.only_reads
         if plan.cacheable and not session.in_own_ddl and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
             self.planning.remember(statement.text, plan)

@@ -64,8 +64,13 @@ class Planning:
             self.db.plans.put(key, plan)
         return plan
 
-    def bind(self, statement: Parsed, param_oids: tuple[int, ...] = ()) -> Plan:
-        """Bind a statement against the session's catalog; 25P02 in a failed block, binder's errors."""
+    def bind(
+        self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True
+    ) -> Plan:
+        """Bind a statement against the session's catalog; 25P02 in a failed block, binder's errors.
+
+        ``variable_params`` False: the statement has no parameters but the declared ones (42P02).
+        """
         session = self.session
         if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
@@ -77,6 +82,7 @@ class Planning:
             param_types=param_oids,
             settings=session.bind_settings,
             database=session.database,
+            variable_params=variable_params,
         )
         return Plan(bound, session.catalog, session.search_path)
 
@@ -122,7 +128,8 @@ class Planning:
         sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
         plan = self.db.plans.get((sql, (), plan_key), session.catalog)
         if plan is not None:
-            return plan, ()
+            # the text of a prepared statement may have parameters, which a simple query has not
+            return None if plan.bound.params else (plan, ())
         template = extract(sql)
         if template is None:
             return None

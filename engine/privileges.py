@@ -81,6 +81,8 @@ class _Check:
                 self._own(relation)
                 if isinstance(statement, st.AlterTable):
                     self._alter(relation, statement)
+                else:
+                    self._create_in(relation.schema)
             case st.AlterSchemaOwner():
                 self._own_schema(self.catalog.schema(statement.schema))
                 self._member(statement.role)

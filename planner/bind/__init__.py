@@ -52,17 +52,26 @@ def bind_statement(
     settings: CodecSettings = DEFAULT,
     *,
     database: str = "",
+    variable_params: bool = True,
 ) -> st.BoundStatement:
     """Bind one parsed statement.
 
     ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
 
+    ``variable_params`` False: only parameters that were declared exist (42P02 for others).
+
     Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
     deep; 42P18 when a parameter's type stays open.
     """
     context = make_context(
-        catalog, search_path, text=text, param_types=param_types, settings=settings, database=database
+        catalog,
+        search_path,
+        text=text,
+        param_types=param_types,
+        settings=settings,
+        database=database,
+        variable_params=variable_params,
     )
     try:
         return _envelope(statement, text, context, bind_node(context, statement))
