@@ -182,6 +182,13 @@ def _longest(column: Any) -> int:
     return pc.max(pc.binary_length(column)).as_py() or 0
 
 
+def _longest_whole(column: Any) -> int:
+    """Return the most characters before a decimal point."""
+    point = pc.find_substring(column, ".")
+    whole = pc.if_else(pc.less(point, pa.scalar(0, point.type)), pc.binary_length(column), point)
+    return pc.max(whole).as_py() or 0
+
+
 def _cast(column: Any, type_: Any) -> Any:
     """Cast, or None where a value does not read."""
     try:
@@ -222,8 +229,13 @@ def _decimals(precision: int, scale: int) -> ColumnReader:
     type_ = pa.decimal128(precision, scale)
 
     def read(column: Any) -> Any:
-        if not _only(column, b"0123456789-.") or _longest(column) > MAX_DIGITS - scale:
+        if not _only(column, b"0123456789-."):
             return None
+        longest = _longest(column)
+        if longest > MAX_DIGITS or (
+            longest > MAX_DIGITS - scale and _longest_whole(column) > MAX_DIGITS - scale
+        ):
+            return None  # might not fit 128 bits on the way
         # More digits behind the point than the scale, or too many before it, do not read.
         return _cast(column, type_)
 
