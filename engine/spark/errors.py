@@ -15,6 +15,7 @@ from planner.lower.dialect import ERROR_END, ERROR_MARK
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+_CALL = re.compile(r"^\s*An error occurred while calling [^\n]*\n: ")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
 _INTEGERS = {"BIGINT": "bigint", "INT": "integer", "SMALLINT": "smallint", "TINYINT": "smallint"}
 _CONDITIONS: dict[str, tuple[str, str]] = {
@@ -82,13 +83,14 @@ def from_text(text: str) -> SqlError:
     marked = _MARKED.search(text)
     if marked is not None:
         return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
-    if any(sign in text for sign in _CANCELLED):
-        return SqlError("57014", "canceling statement due to user request")
     for found in _CONDITION.finditer(text):
         known = _known(found.group(1), text)
         if known is not None:
             return known
-    first = text.strip().splitlines()[0] if text.strip() else "no message"
+    if any(sign in text for sign in _CANCELLED):
+        return SqlError("57014", "canceling statement due to user request")
+    text = _CALL.sub("", text).strip()
+    first = text.splitlines()[0] if text else "no message"
     if "OutOfMemoryError" in text or "UNABLE_TO_ACQUIRE_MEMORY" in text or "SparkOutOfMemoryError" in text:
         return SqlError("53200", "out of memory", detail=first)
     if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:

@@ -36,11 +36,12 @@ from planner.evaluate import Env, RowFunction, Shared
 from planner.lower.common import Column, LoweredQuery, lower_query
 from planner.lower.spark import SparkDialect
 from planner.lower.value import element_of, kind_of
-from planner.query import Param, QueryExpr
+from planner.query import Cte, FunctionRange, Param, QueryExpr
 from planner.walk import walk
 from txn.types import ShardId, Snapshot
 
 CANCEL_POLL_S = 0.05
+SMALL_ROWS = 10_000  # a query over no more, in all its tables together, runs interpreted
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each set of parameter values
 _TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_rel_\d+)\b", re.DOTALL)
 
@@ -52,6 +53,7 @@ class SparkText:
     lowered: LoweredQuery
     wanted: tuple[Any, ...]
     finish: RowFunction | None
+    makes_rows: bool  # by a function or a recursion: the tables do not tell how many
 
     def with_tables(self, tables: dict[str, str]) -> str:
         """Return the SQL with the placeholders replaced."""
@@ -85,7 +87,10 @@ def compile_text(query: QueryExpr, params: tuple[Any, ...] | None) -> SparkText:
         SqlError: 0A000.
     """
     lowered = lower_query(query, SparkDialect(), params)
-    return SparkText(lowered, _wanted(lowered.columns), finish_function(lowered))
+    makes_rows = any(
+        isinstance(node, FunctionRange) or (isinstance(node, Cte) and node.recursive) for node in walk(query)
+    )
+    return SparkText(lowered, _wanted(lowered.columns), finish_function(lowered), makes_rows)
 
 
 def _wanted(columns: tuple[Column, ...]) -> tuple[Any, ...]:
@@ -163,7 +168,9 @@ class SparkExecutor:
         tables = {
             use.placeholder: plan_relation(use, snapshots[use.oid], inputs) for use in text.lowered.relations
         }
-        query = _Running(self.runtime, live, tag, text, inputs, ctx)
+        few = sum(snapshots[use.oid].rows for use in text.lowered.relations) <= SMALL_ROWS
+        session = live.small if few and not text.makes_rows else live.session
+        query = _Running(self.runtime, live, session, tag, text, inputs, ctx)
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
         first = await query.start(text.with_tables(tables))
@@ -195,10 +202,18 @@ class _Running:
     """One query in flight. All Spark work is done in pool threads, one call at a time."""
 
     def __init__(
-        self, runtime: SparkRuntime, live: Live, tag: str, text: SparkText, inputs: Inputs, ctx: ExecContext
+        self,
+        runtime: SparkRuntime,
+        live: Live,
+        session: Any,
+        tag: str,
+        text: SparkText,
+        inputs: Inputs,
+        ctx: ExecContext,
     ) -> None:
         self._runtime = runtime
         self._live = live
+        self._session = session
         self._tag = tag
         self._text = text
         self._inputs = inputs
@@ -217,7 +232,7 @@ class _Running:
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
-        session, context = self._live.session, self._live.context
+        session, context = self._session, self._live.context
         context.addJobTag(self._tag)
         try:
             self._inputs.register(session)

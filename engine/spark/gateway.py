@@ -145,7 +145,11 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
                 env=environment,
                 start_new_session=True,
             )
-        return _join(process, answer, log)
+        try:
+            return _join(process, answer, log)
+        except GatewayError:
+            process.stdin.close()  # type: ignore[union-attr]
+            raise
     except OSError as error:
         raise GatewayError(f"{java}: {error.strerror or error}") from error
     finally:

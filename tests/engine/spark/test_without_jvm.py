@@ -1,0 +1,132 @@
+"""What the Spark executor does before, and without, a JVM: the command line, errors, relations, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.doctor import java_command
+from engine.spark.errors import from_text
+from engine.spark.executor import SparkExecutor, compile_text
+from engine.spark.gateway import GatewayError, command, start_gateway
+from engine.spark.relations import Inputs, plan_relation
+from planner.errors import SqlError
+from tests.support.lowered import World, sample_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return sample_world(tmp_path_factory.mktemp("spark"))
+
+
+def executor(world: World, mode: str) -> SparkExecutor:
+    return SparkExecutor(master="local[1]", mode=mode, data_dir=world.folder)
+
+
+def test_switched_off_is_refused_when_a_query_is_prepared(world: World) -> None:
+    with pytest.raises(SqlError) as caught:
+        executor(world, "off").prepare(world.bind("SELECT a FROM t"), world.catalog)
+    assert caught.value.sqlstate == "0A000"
+    assert "spark_start = off" in caught.value.message
+
+
+def test_without_java_only_this_route_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.spark.runtime.java_command", lambda: None)
+    spark = executor(world, "lazy")
+
+    async def run() -> None:
+        plan = spark.prepare(world.bind("SELECT a FROM t"), world.catalog)
+        with pytest.raises(SqlError) as caught:
+            await spark.run(plan, world.context())
+        assert (caught.value.sqlstate, spark.ready) == ("58000", False)
+        assert "no Java 17" in caught.value.message
+        await spark.close()
+
+    asyncio.run(run())
+
+
+def test_a_jvm_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text(
+        f"#!{sys.executable}\nimport sys\nprint('no such option', file=sys.stderr)\nsys.exit(3)\n"
+    )
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(GatewayError, match="status 3: no such option"):
+        start_gateway(str(java), {}, heap_bytes=2**29, work_dir=tmp_path / "spark")
+    with pytest.raises(GatewayError, match="No such file"):
+        start_gateway(str(tmp_path / "none"), {}, heap_bytes=2**29, work_dir=tmp_path / "spark")
+
+
+def test_java_is_found_without_one_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    found = java_command()
+    assert found is not None
+    assert os.access(found, os.X_OK)
+
+
+def test_the_command_line_needs_no_launcher_script(tmp_path: Path) -> None:
+    words = command("/j/java", {"spark.ui.enabled": "false"}, heap_bytes=2**30, logging_file=tmp_path / "log")
+    assert words[0] == "/j/java"
+    assert "-Xmx1024m" in words
+    assert words[-4:] == [
+        "org.apache.spark.deploy.SparkSubmit", "--conf", "spark.ui.enabled=false", "pyspark-shell",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("[USER_RAISED_EXCEPTION] HF!22011:negative length SQLSTATE: P0001", "22011", "negative length"),
+        ("Job aborted: x\n[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "22012", "division by zero"),
+        ("[ARITHMETIC_OVERFLOW] long overflow. Use SQLSTATE: 22003", "22003", "bigint out of range"),
+        ('[CAST_OVERFLOW] The value 3 of the type "INT" cannot be cast to "SMALLINT" due', "22003", "smallint out of range"),
+        ("[CAST_INVALID_INPUT] The value 'a' of SQLSTATE: 22018", "22P02", "invalid input syntax"),
+        ("Job 3 cancelled part of cancelled job tags hf_7", "57014", "canceling statement due to user request"),
+        ("java.lang.OutOfMemoryError: Java heap space", "53200", "out of memory"),
+        ("[UNSUPPORTED_SUBQUERY.X] No. SQLSTATE: 0A000", "0A000", "Spark cannot run this query: [UNSUPPORTED_SUBQUERY.X] No."),
+    ],
+)  # fmt: skip
+def test_errors_are_told_by_condition(text: str, sqlstate: str, message: str) -> None:
+    found = from_text(text)
+    assert (found.sqlstate, found.message) == (sqlstate, message)
+
+
+def test_an_error_is_never_told_by_a_value_in_its_text() -> None:
+    found = from_text("[CAST_INVALID_INPUT] The value 'was cancelled' of the type SQLSTATE: 22018")
+    assert found.sqlstate == "22P02"
+
+
+def test_only_read_columns_and_holed_parts_cost_something(world: World) -> None:
+    lowered = compile_text(world.bind("SELECT a, c FROM t"), None).lowered
+    (use,) = lowered.relations
+    inputs = Inputs("hf_1", world.folder)
+    sql = plan_relation(use, world.snapshots[use.oid], inputs)
+    assert [f.ddl for f in inputs.files] == ["c1 INT, c3 DECIMAL(10, 2)"]
+    assert inputs.files[0].positions
+    hidden, hot = inputs.tables
+    assert hidden.table.column_names == ["file", "pos"]
+    assert hot.table.column_names == ["c1", "c3"]
+    assert "LEFT ANTI JOIN" in sql
+
+
+def test_parameters_become_literals_of_their_own_text(world: World) -> None:
+    spark = executor(world, "lazy")
+    plan = spark.prepare(world.bind("SELECT a FROM t WHERE e = $1", (25,)), world.catalog)
+    texts: list[Any] = [plan.text((value,)).lowered.text for value in ("it's", "\\", "it's")]
+    assert texts[0] == texts[2] != texts[1]
+    assert "'it\\'s'" in texts[0]
+    assert "'\\\\'" in texts[1]
+
+
+def test_placeholders_inside_texts_stay(world: World) -> None:
+    text = compile_text(world.bind("SELECT a FROM t WHERE e = 'hf_rel_1 \\ '' hf_rel_1'"), None)
+    made = text.with_tables({"hf_rel_1": "(TABLE)"})
+    assert made.count("hf_rel_1") == 2
+    assert made.count("(TABLE)") == 1
