@@ -20,9 +20,11 @@ from engine.copy_bulk import BulkLoad
 from engine.copy_rows import RowLoader
 from engine.dml import make_env
 from engine.eager import settle
+from engine.output import encoded
 from engine.plans import Plan
 from engine.portal import Command, Outcome, RowReader
 from engine.query import context, run_query
+from engine.rows import RowBatch
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_in import copy_decoder
@@ -162,9 +164,12 @@ async def _copy_to(
     header, trailer = copy_header(options, [c.name for c in columns]), copy_trailer(options)
     count = 0
 
+    def encode(batch: RowBatch) -> tuple[Any, int]:
+        return rows_encoder(batch.rows) if batch.rows is not None else batch_encoder(batch.arrow)
+
     async def pieces() -> AsyncIterator[tuple[Any, int]]:
         async for batch in reader.take(0):
-            yield rows_encoder(batch.rows) if batch.rows is not None else batch_encoder(batch.arrow)
+            yield await encoded(encode, batch)
 
     try:
         if not to_client:

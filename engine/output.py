@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from planner.facts import TEXT
 from planner.query import OutputColumn
 
 MAX_ENCODERS = 8  # kept per plan
+THREAD_ROWS = 1000  # Arrow batches from here on are encoded in a thread: they would hold up the loop
 
 
 class Encoder:
@@ -158,11 +160,18 @@ def encoder_of(
     return encoder
 
 
+async def encoded(encode: Callable[[RowBatch], tuple[Any, int]], batch: RowBatch) -> tuple[Any, int]:
+    """Return ``encode(batch)``, computed in a thread if the batch is large and Arrow's."""
+    if batch.arrow is None or len(batch) < THREAD_ROWS:
+        return encode(batch)
+    return await asyncio.get_running_loop().run_in_executor(None, encode, batch)
+
+
 async def send_rows(reader: RowReader, encode: Encoder, out: Responder, limit: int) -> int:
     """Send up to ``limit`` rows (0: all), waiting for the client where it is slow; returns their number."""
     sent = 0
     async for batch in reader.take(limit):
-        data, count = encode.batch(batch)
+        data, count = await encoded(encode.batch, batch)
         out.data_rows(data, count)
         sent += count
         await out.drain()
