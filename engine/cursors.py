@@ -145,7 +145,7 @@ class Cursors:
             cursor.position = len(cursor.kept) + 1 if reached_end else end
             return rows
         self._need_scroll(cursor)
-        top = min(start - 1, len(cursor.kept))
+        top = max(min(start - 1, len(cursor.kept)), 0)
         low = 0 if size is None else max(start - 1 - size, 0)
         rows = cursor.kept[low:top][::-1]
         cursor.position = 0 if size is None else max(start - size, 0)

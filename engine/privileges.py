@@ -90,7 +90,7 @@ class _Check:
                 self._rename(statement)
             case st.Drop():
                 self._drop(statement)
-            case st.Truncate():
+            case st.Truncate() | st.LockTable():
                 for oid in statement.tables:
                     self._change(oid)
             case st.Comment():

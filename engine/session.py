@@ -566,6 +566,9 @@ class Session:
 
     async def drop_temporaries(self) -> None:
         """Drop the session's temporary tables and their schema, and commit."""
+        if self.txn is None:
+            self._start(read_only=False)  # whatever the session's last statement or its default was
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
         txn = self.ensure_txn()
         shard = ShardId(CATALOG_SHARD)
         try:
