@@ -131,11 +131,11 @@ class Cursors:
             assert count is not None
             target = start + count
             await self._read(cursor, max(target, 0))
-            return self._single(cursor, start, target)
+            return self._single(cursor, start, target, counts_only=statement.move and count == 0)
         forward = (direction == "forward") == (count is None or count >= 0)
         size = None if count is None else abs(count)
         if size == 0:
-            return self._single(cursor, start, start)
+            return self._single(cursor, start, start, counts_only=statement.move)
         if forward:
             last = None if size is None else start + size
             await self._read(cursor, last)
@@ -151,9 +151,15 @@ class Cursors:
         cursor.position = 0 if size is None else max(start - size, 0)
         return rows
 
-    def _single(self, cursor: Cursor, start: int, target: int) -> list[RowTuple]:
-        """Move to row ``target`` and return it, or nothing when it lies outside."""
-        if target < start:
+    def _single(
+        self, cursor: Cursor, start: int, target: int, *, counts_only: bool = False
+    ) -> list[RowTuple]:
+        """Move to row ``target`` and return it, or nothing when it lies outside.
+
+        To read the current row once more is to scroll back, except where it is only counted.
+        """
+        again = target == start and 0 < start <= len(cursor.kept) and not counts_only
+        if target < start or again:
             self._need_scroll(cursor)
         if target <= 0:
             cursor.position = 0
