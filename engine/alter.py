@@ -17,6 +17,7 @@ from engine.keys import add_checks, add_keys, building_indexes
 from engine.plans import Plan
 from engine.query import context
 from engine.roles import named_role
+from engine.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.catalog import ColumnDef, RelationDef
@@ -338,6 +339,10 @@ async def _alter_type(
         raise _has_nulls(relation, after)
     checks = [c for c in changed.constraints if c.kind == "c"]
     _check_rows(session, changed, checks, rows)
+    refuse = refusal(after)
+    if refuse is not None:
+        for row in rows:
+            refuse(row[position])
     await _store(session, changed)
     with building_indexes(changed):
         await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))

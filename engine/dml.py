@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.insert_bulk import BulkSource
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
 from engine.rows import ReadyRows
+from engine.storable import refusal
 from pgwire.codecs.registry import text_output
 from planner.bind import bind_check
 from planner.catalog import RelationDef
@@ -56,7 +58,7 @@ def make_env(ctx: ExecContext) -> Env:
 class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
 
-    __slots__ = ("checks", "not_null", "oid", "relation", "settings", "shard", "stored", "width")
+    __slots__ = ("checks", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width")
 
     def __init__(self, relation: RelationDef, session: Session) -> None:
         """Compile the table's checks."""
@@ -75,9 +77,14 @@ class TableShape:
                 )
                 self.checks.append((constraint.name, compile_expr(expr, layout)))
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
+        found = [(c.attnum - 1, refusal(c)) for c in relation.live]
+        self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
     def check(self, rows: Sequence[Row], env: Env) -> None:
-        """Raise 23502 or 23514 for the first row that breaks a constraint."""
+        """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
+        for position, refuse in self.refusals:
+            for row in rows:
+                refuse(row[position])
         for position, name in self.not_null:
             for row in rows:
                 if row[position] is None:
@@ -289,7 +296,19 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         source: Sequence[Row] = [()]
     else:
         result = await run_query(session, plan, "source", statement.source, ctx)
-        source = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+        if isinstance(result, ReadyRows):
+            source = result.rows
+        elif BulkSource.serves(insert):
+            bulk = BulkSource(session, insert, result, env)
+            try:
+                few = await bulk.few(BULK_ROWS)
+                if few is None:
+                    return outcome("INSERT", await txn.bulk_insert(shape.shard, bulk.batches()), None, None)
+            finally:
+                bulk.close()
+            source = few
+        else:
+            source = await collect(session, result)
     rows = insert.complete(source, env)
     if insert.conflict is not None:
         return await _insert_on_conflict(session, insert, rows, env)

@@ -93,6 +93,16 @@ def test_a_wrong_statement_is_explained_as_postgresql_does(
     assert client.run("SELECT count(*) FROM bad").rows == [("1",)]
 
 
+@pytest.mark.parametrize("value", ["'NaN', 1", "'1', 1e40", "1, 12345678901234567890123456789012345678901"])
+def test_a_numeric_that_cannot_be_kept_is_refused_when_it_is_stored(client: FieldsClient, value: str) -> None:
+    client.run("CREATE TEMP TABLE amounts (a numeric(5,2), b numeric)")
+    client.run("INSERT INTO amounts VALUES (1, 'NaN'), (2, 99999999999999999999999999999999999999)")
+    assert client.fails(f"INSERT INTO amounts VALUES ({value})")["sqlstate"] == "22003"
+    assert client.fails("UPDATE amounts SET a = 'NaN'")["sqlstate"] == "22003"
+    client.run("CHECKPOINT")
+    assert client.run("SELECT a FROM amounts ORDER BY a").rows == [("1.00",), ("2.00",)]
+
+
 def test_after_an_error_a_block_takes_nothing_but_its_end(client: FieldsClient) -> None:
     client.run("BEGIN")
     client.run("INSERT INTO bad VALUES (7, 'gone', 1)")
@@ -104,7 +114,10 @@ def test_after_an_error_a_block_takes_nothing_but_its_end(client: FieldsClient) 
 
 
 def test_a_failed_statement_leaves_nothing_of_itself(client: FieldsClient) -> None:
-    assert client.fails("INSERT INTO bad SELECT g, 'r', 10 - g FROM generate_series(2, 12) g")["sqlstate"] == "23514"
+    assert (
+        client.fails("INSERT INTO bad SELECT g, 'r', 10 - g FROM generate_series(2, 12) g")["sqlstate"]
+        == "23514"
+    )
     assert client.fails("INSERT INTO bad VALUES (5, 'r', 1), (6, 'r', 1), (1, 'r', 1)")["sqlstate"] == "23505"
     assert client.fails("INSERT INTO bad VALUES (20, 'x', 1); SELECT 1/0")["sqlstate"] == "22012"
     assert client.run("SELECT a FROM bad").rows == [("1",)]
@@ -147,7 +160,9 @@ def test_invalid_utf8_is_refused(client: FieldsClient) -> None:
     assert client.run("SELECT 1").rows == [("1",)]
 
 
-def test_a_zero_byte_inside_a_query_is_a_protocol_violation(server: ServerProcess, client: FieldsClient) -> None:
+def test_a_zero_byte_inside_a_query_is_a_protocol_violation(
+    server: ServerProcess, client: FieldsClient
+) -> None:
     client.send(b"Q", b"SELECT 1\0, 2\0")
     kind, body = client.answer()
     assert kind == b"E"

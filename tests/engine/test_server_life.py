@@ -187,9 +187,7 @@ def test_settings_come_from_file_environment_and_command_line_in_that_order(tmp_
     add_arguments(parser)
     file = tmp_path / "holdfast.toml"
     file.write_text('port = 1\nmemory = "2GB"\nlog_level = "debug"\n')
-    config = load(
-        parser.parse_args(["--config", str(file), "--log-level", "error"]), {"HOLDFAST_PORT": "2"}
-    )
+    config = load(parser.parse_args(["--config", str(file), "--log-level", "error"]), {"HOLDFAST_PORT": "2"})
     assert (config.port, config.memory, config.log_level) == (2, 2 << 30, "error")
     file.write_text("prot = 1\n")
     with pytest.raises(ConfigError, match="there is no setting prot"):

@@ -130,7 +130,9 @@ _AT_START = (txn_errors.DataDirectoryInUse, txn_errors.UnknownFormat)
 
 
 def _expected() -> list[type[Exception]]:
-    found = [c for _, c in inspect.getmembers(txn_errors, inspect.isclass) if issubclass(c, txn_errors.TxnError)]
+    found = [
+        c for _, c in inspect.getmembers(txn_errors, inspect.isclass) if issubclass(c, txn_errors.TxnError)
+    ]
     return [c for c in found if c is not txn_errors.TxnError and not issubclass(c, _AT_START)]
 
 
