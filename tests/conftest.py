@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 
 import pytest
@@ -12,6 +13,15 @@ from hypothesis import settings
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@atexit.register
+def _quiet_interpreter_exit() -> None:
+    """Keep DuckDB's binding from reporting its own globals as leaks while the interpreter is torn down.
+
+    Handlers run last in, first out, so all others have run; pytest's summary stays the last thing printed.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
