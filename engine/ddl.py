@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 from engine.alter import apply_actions
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, StoredKey, key_of
+from engine.dml import BULK_ROWS
 from engine.eager import settle
+from engine.insert_bulk import BulkSource
 from engine.keys import add_checks, add_keys, building_indexes, unused_name
 from engine.plans import Plan
 from engine.portal import Command, Outcome
-from engine.query import collect, context, run_query
+from engine.query import context, run_query
 from engine.roles import named_role, shown_name
+from engine.rows import ReadyRows
 from engine.session import Session
 from engine.temporary import CommitActions
 from planner import ast
@@ -27,7 +30,7 @@ from planner import statements as st
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
 from planner.errors import SqlError
-from txn.types import ShardId
+from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.backend import Connection
@@ -118,9 +121,22 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if not statement.with_data:
         return Command("CREATE TABLE AS")
     result = await run_query(session, plan, "query", statement.query, context(session, plan, params))
-    rows = await collect(session, result)
-    session.ensure_txn().next_statement()
-    await settle(session.ensure_txn().insert(ShardId(oid), rows))
+    txn = session.ensure_txn()
+    txn.next_statement()
+    if isinstance(result, ReadyRows):
+        rows: Sequence[Row] = result.rows
+    else:
+        bulk = BulkSource(
+            session, relation, [c.attnum for c in relation.columns], result, lambda given: given
+        )
+        try:
+            few = await bulk.few(BULK_ROWS)
+            if few is None:
+                return Command(f"SELECT {await txn.bulk_insert(ShardId(oid), bulk.batches())}")
+        finally:
+            bulk.close()
+        rows = few
+    await settle(txn.insert(ShardId(oid), rows))
     return Command(f"SELECT {len(rows)}")
 
 

@@ -299,7 +299,13 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         if isinstance(result, ReadyRows):
             source = result.rows
         elif BulkSource.serves(insert):
-            bulk = BulkSource(session, insert, result, env)
+
+            def complete(rows: Sequence[Row]) -> Sequence[Row]:
+                full = insert.complete(rows, env)
+                shape.check(full, env)
+                return full
+
+            bulk = BulkSource(session, shape.relation, statement.attnums, result, complete)
             try:
                 few = await bulk.few(BULK_ROWS)
                 if few is None:

@@ -121,7 +121,8 @@ def test_odd_texts_are_declined_or_read_the_same(name: str, settings: CodecSetti
     oid, typmod, make = PLAIN[name]
     r = random.Random(1)
     for odd in ALL_ODD:
-        for texts in ([odd], [None, make(r), odd, make(r)]):
+        cases: list[list[str | None]] = [[odd], [None, make(r), odd, make(r)]]
+        for texts in cases:
             found = plain(oid, typmod, texts, settings)
             if found is None:
                 continue
@@ -139,7 +140,7 @@ def test_odd_texts_are_declined_or_read_the_same(name: str, settings: CodecSetti
 def test_slices_of_arrays_are_read_alike() -> None:
     for oid, typmod, make in PLAIN.values():
         r = random.Random(2)
-        texts = [make(r) for _ in range(20)]
+        texts: list[str | None] = [make(r) for _ in range(20)]
         reader = column_reader(oid, typmod, DEFAULT)
         assert reader is not None
         assert values_of(reader(pa.array(["x", *texts, "x"]).slice(1, 20))) == expected(
