@@ -1,0 +1,120 @@
+"""Without GRANT a role may use what it owns, read the catalogs, and nothing else; PostgreSQL's words for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.fields import FieldsClient, connect
+from tests.support.server import ServerProcess
+
+SETUP = [
+    "CREATE ROLE ann LOGIN",
+    "CREATE ROLE bob",
+    "CREATE TABLE private (a int PRIMARY KEY, b int)",
+    "INSERT INTO private VALUES (1, 2)",
+    "CREATE VIEW window_on AS SELECT a FROM private",
+    "CREATE VIEW given AS SELECT a FROM private",
+    "ALTER VIEW given OWNER TO ann",
+    "CREATE SCHEMA hidden CREATE TABLE t (a int)",
+    "CREATE SCHEMA own AUTHORIZATION ann",
+]
+
+
+@pytest.fixture
+def ann(server: ServerProcess) -> Iterator[FieldsClient]:
+    root = connect(server.port)
+    for sql in SETUP:
+        root.run(sql)
+    client = connect(server.port, user="ann")
+    yield client
+    client.close()
+    for sql in ("DROP SCHEMA own, hidden CASCADE", "DROP TABLE private CASCADE", "DROP ROLE ann, bob"):
+        root.run(sql)
+    root.close()
+
+
+DENIED = [
+    ("SELECT * FROM private", "permission denied for table private"),
+    ("SELECT 1 WHERE EXISTS (SELECT FROM private)", "permission denied for table private"),
+    ("SELECT * FROM window_on", "permission denied for view window_on"),
+    ("SELECT * FROM given", "permission denied for table private"),
+    ("SELECT * FROM hidden.t", "permission denied for schema hidden"),
+    ("INSERT INTO private VALUES (2, 2)", "permission denied for table private"),
+    ("UPDATE private SET b = 1", "permission denied for table private"),
+    ("DELETE FROM private", "permission denied for table private"),
+    ("TRUNCATE private", "permission denied for table private"),
+    ("COPY private TO STDOUT", "permission denied for table private"),
+    ("EXPLAIN ANALYZE DELETE FROM private", "permission denied for table private"),
+    ("CREATE TABLE own.copied AS SELECT * FROM private", "permission denied for table private"),
+    ("CREATE TABLE x (a int)", "permission denied for schema public"),
+    ("CREATE SCHEMA x", "permission denied for database postgres"),
+    ("CREATE INDEX ON private (b)", "must be owner of table private"),
+    ("ALTER TABLE private ADD c int", "must be owner of table private"),
+    ("ALTER TABLE private RENAME TO mine", "must be owner of table private"),
+    ("DROP TABLE private", "must be owner of table private"),
+    ("DROP VIEW window_on", "must be owner of view window_on"),
+    ("DROP SCHEMA hidden CASCADE", "must be owner of schema hidden"),
+    ("COMMENT ON TABLE private IS 'x'", "must be owner of table private"),
+    ("SELECT rolpassword FROM pg_authid", "permission denied for table pg_authid"),
+    ("SET ROLE bob", 'permission denied to set role "bob"'),
+    ("CREATE ROLE eve", "permission denied to create role"),
+    ("SET log_min_messages = debug1", 'permission denied to set parameter "log_min_messages"'),
+]
+
+
+def test_what_a_role_does_not_own_is_closed_to_it(ann: FieldsClient) -> None:
+    for sql, message in DENIED:
+        error = ann.fails(sql)
+        assert (error["sqlstate"], error["message"]) == ("42501", message), sql
+
+
+def test_what_a_role_owns_is_its_own(ann: FieldsClient) -> None:
+    for sql in (
+        "CREATE TABLE own.t (a int PRIMARY KEY)",
+        "INSERT INTO own.t VALUES (1), (2)",
+        "CREATE VIEW own.v AS SELECT a FROM own.t",
+        "ALTER TABLE own.t ADD b text DEFAULT 'x'",
+        "CREATE INDEX ON own.t (b)",
+        "UPDATE own.t SET b = 'y' WHERE a = 1",
+        "CREATE TEMP TABLE scratch AS SELECT * FROM own.v",
+        "ALTER ROLE ann PASSWORD 'secret'",
+    ):
+        ann.run(sql)
+    assert ann.run("SELECT b FROM own.t ORDER BY a").rows == [("y",), ("x",)]
+    assert ann.run("SELECT a FROM scratch ORDER BY a").rows == [("1",), ("2",)]
+    assert ann.run("SELECT count(*) > 0 FROM pg_roles").rows == [("t",)]
+
+
+def test_a_plan_made_by_one_role_is_not_a_door_for_another(server: ServerProcess, ann: FieldsClient) -> None:
+    root = connect(server.port)
+    root.run("PREPARE p AS SELECT b FROM private WHERE a = 1")
+    for _ in range(3):
+        assert root.run("EXECUTE p").rows == [("2",)]
+        assert root.run("SELECT b FROM private WHERE a = 1").rows == [("2",)]
+    root.run("SET ROLE bob")
+    assert root.fails("EXECUTE p")["sqlstate"] == "42501"
+    assert root.fails("SELECT b FROM private WHERE a = 1")["sqlstate"] == "42501"
+    root.run("RESET ROLE")
+    assert root.run("EXECUTE p").rows == [("2",)]
+    root.close()
+
+
+def test_session_authorization_changes_who_one_is(server: ServerProcess, ann: FieldsClient) -> None:
+    root = connect(server.port)
+    root.run("SET SESSION AUTHORIZATION ann")
+    assert root.run("SELECT session_user, current_user, current_setting('is_superuser')").rows == [
+        ("ann", "ann", "off")
+    ]
+    assert root.fails("SET ROLE bob")["sqlstate"] == "42501"
+    root.run("RESET SESSION AUTHORIZATION")
+    assert root.run("SELECT session_user, current_user, current_setting('is_superuser')").rows == [
+        ("postgres", "postgres", "on")
+    ]
+    root.run("BEGIN")
+    root.run("SET LOCAL ROLE bob")
+    assert root.run("SELECT current_user").rows == [("bob",)]
+    root.run("COMMIT")
+    assert root.run("SELECT current_user").rows == [("postgres",)]
+    root.close()
