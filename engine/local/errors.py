@@ -21,6 +21,7 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     ("LIMIT/OFFSET cannot be negative", "2201W", "LIMIT must not be negative"),
     ("Like pattern must not end with escape", "22025", "LIKE pattern must not end with escape character"),
     ("Date out of range", "22008", "date out of range"),
+    ("not in timestamp range", "22008", "timestamp out of range"),
     ("Timestamp out of range", "22008", "timestamp out of range"),
     ("timestamp out of range", "22008", "timestamp out of range"),
     ("out of range for date", "22008", "date out of range"),

@@ -60,7 +60,15 @@ def _date_plus_days(sign: str) -> SqlForm:
 
 
 def _date_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return d.as_kind(d.days_between(args[1].node, args[0].node), "int32")
+    if d.name != "duckdb":
+        return d.as_kind(d.days_between(args[1].node, args[0].node), "int32")
+
+    def body(x: Node, y: Node) -> Node:
+        infinite = b.or_(b.fn("isinf", x), b.fn("isinf", y))
+        failure = d.error("22008", "cannot subtract infinite dates", x)
+        return b.case([(infinite, failure)], d.as_kind(d.days_between(y, x), "int32"))
+
+    return d.let([a.node for a in args], body)
 
 
 def _timestamp_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

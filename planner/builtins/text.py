@@ -22,15 +22,19 @@ def _too_large() -> SqlError:
 
 
 def upper_char(c: str) -> str:
-    """Return the upper-case form when it is one character."""
+    """Return the upper-case form that is one character: C.UTF-8 maps character by character.
+
+    Where the full form is longer, the title-case form may be the single character (U+1F80 and its kin).
+    """
     u = c.upper()
+    if len(u) > 1:
+        u = c.title()
     return u if len(u) == 1 else c
 
 
 def lower_char(c: str) -> str:
-    """Return the lower-case form when it is one character."""
-    low = c.lower()
-    return low if len(low) == 1 else c
+    """Return the lower-case form's first character: only U+0130 has more, and C.UTF-8 keeps its i."""
+    return c.lower()[0]
 
 
 def upper(s: str) -> str:

@@ -78,6 +78,25 @@ def _function(name: str, spark: str | None = None) -> SqlForm:
     return form
 
 
+_STAND_IN = "\U0010ffff"  # no character; keeps the place of a capital that is in the text already
+
+
+def _upper(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """DuckDB gives the sharp s a capital that C.UTF-8 does not: what stands between sharp s is raised."""
+    if d.name != "duckdb":
+        return b.fn("upper", args[0].node)
+
+    def body(x: Node) -> Node:
+        sharp = b.string("ß")
+        raised = b.fn("upper", b.fn("replace", x, b.string("ẞ"), b.string(_STAND_IN)))
+        back = b.fn(
+            "replace", b.fn("replace", raised, b.string("ẞ"), sharp), b.string(_STAND_IN), b.string("ẞ")
+        )
+        return b.case([(b.fn("contains", x, sharp), back)], b.fn("upper", x))
+
+    return d.let([args[0].node], body)
+
+
 def _concat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     nodes = [a.node if kind_of(a.type.oid) == "text" else coercion.to_text(d, a) for a in args]
     return b.op("||", nodes[0], nodes[1])
@@ -218,8 +237,9 @@ _both("textregexne(text,text)", _regex(True))
 for _name in ("substring", "substr"):
     _both(f"{_name}(text,int4,int4)", _substring)
     _both(f"{_name}(text,int4)", _substring)
-for _name in ("lower", "upper", "reverse", "md5"):
+for _name in ("lower", "reverse", "md5"):
     _both(f"{_name}(text)", _function(_name))
+_both("upper(text)", _upper)
 for _name in ("length", "char_length", "character_length", "textlen"):
     _both(f"{_name}(text)", _length)
 for _name in ("length", "char_length", "character_length"):

@@ -261,17 +261,19 @@ class DuckDialect(Dialect):
         return b.fn("epoch_us", node)
 
     def time_us(self, node: Node, kind: str) -> Node:
-        """Through the time of day."""
-        return b.fn("epoch_us", node if kind == "time" else b.cast(node, "TIME"))
+        """Through the time of day; NULL for the infinities."""
+        if kind == "time":
+            return b.fn("epoch_us", node)
+        return self.repeat(
+            [node], lambda x: b.case([(b.fn("isfinite", x), b.fn("epoch_us", b.cast(x, "TIME")))])
+        )
 
     def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
-        """DuckDB counts years with a year 0 and answers NULL for the infinities."""
+        """DuckDB counts years with a year 0 and answers NULL for the infinities, as PostgreSQL does for the rest."""
         field = {"dow": "dayofweek", "doy": "dayofyear", "day": "dayofmonth"}.get(name, name)
         if name in ("year", "decade", "century", "millennium", "isoyear"):
             return self.repeat([node], lambda x: self._year_part(name, x, infinite))
-        made = b.fn(field, node)
-        missing = b.case([(b.is_null(node, True), self.error(*infinite, node))])
-        return b.fn("coalesce", made, missing)
+        return b.fn(field, node)
 
     def _year_part(self, name: str, x: Node, infinite: tuple[str, str]) -> Node:
         made = b.fn(name, x)

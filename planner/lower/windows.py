@@ -58,6 +58,11 @@ def _frame(lw: Lowering, window: q.Window) -> Node | None:
     return b.frame(window.mode, _bound(lw, window, window.start), _bound(lw, window, window.end), exclude)
 
 
+def _invalid(offset: object) -> bool:
+    """Tell whether a frame offset is one that 22004 or 22013 has to answer."""
+    return offset is None or (isinstance(offset, tuple) and any(part < 0 for part in offset))
+
+
 def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | str, str]:
     match bound.kind:
         case "unbounded_preceding":
@@ -68,6 +73,8 @@ def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | 
             return "CURRENT ROW", ""
     assert bound.offset is not None
     offset = lw.expr(bound.offset)
+    if isinstance(bound.offset, q.Const) and _invalid(bound.offset.value):
+        raise not_supported("a NULL or negative frame offset in this executor")
     if window.mode == "range":
         ordered = lw.expr(window.order[0].expr)
         if kind_of(offset.type.oid) == "interval":

@@ -1,0 +1,1 @@
+"""One query, every executor: the same answer."""

@@ -1,0 +1,13 @@
+UPDATE t SET i4 = i4 + 1 WHERE id IN (1, 2);
+UPDATE t SET s = s || '!', n = n * 2 WHERE id = 6;
+DELETE FROM t WHERE id = 7;
+INSERT INTO t (id, i4, s, n, f) VALUES (8, 8, 'eight', 0.10, 8.25);
+UPDATE w SET g = 'r', ts = ts + interval '1 hour' WHERE id = 3;
+DELETE FROM w WHERE id = 2;
+DELETE FROM x WHERE a = 2;
+INSERT INTO x VALUES (2, 2, 'again'), (9, 9, NULL);
+UPDATE x SET c = 'moved', b = 7 WHERE a = 3 AND b = 1;
+DELETE FROM nokey WHERE v = 9;
+UPDATE nokey SET v = v + 100 WHERE k = 1;
+INSERT INTO nokey VALUES (4, 4), (4, 4);
+UPDATE altered SET kept = kept + 1 WHERE id > 4;

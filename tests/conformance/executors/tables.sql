@@ -1,0 +1,10 @@
+CREATE TABLE t (id int PRIMARY KEY, i2 smallint, i4 int, i8 bigint, n numeric, d numeric(12,3), f float8, r real, s text, v varchar(8), c char(5), b bool);
+CREATE TABLE w (id int PRIMARY KEY, g text, da date, ts timestamp, tz timestamptz, iv interval, u uuid, by bytea, js json, jb jsonb, ar int[], tm time);
+CREATE TABLE x (a int, b int, c text, PRIMARY KEY (a, b));
+CREATE TABLE nokey (k int, v int);
+CREATE TABLE altered (id int PRIMARY KEY, gone text, kept int);
+INSERT INTO t VALUES (1, 1, 10, 100, 1.5, 1.250, 1.5, 0.1, 'alpha', 'one', 'ab', true), (2, -1, -10, -100, -2.50, -3.333, -0.0, 1e10, 'Beta', 'two', 'cd', false), (3, 32767, 2147483647, 9223372036854775807, 123456789012345678.123456789, 999999999.999, 1e300, 3.4e38, 'gamma%', '', '', NULL), (4, -32768, -2147483648, -9223372036854775808, 0, 0, 'NaN', 'NaN', '', NULL, 'zz', true), (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (6, 7, 3, 5, 10, 2.500, 'Infinity', '-Infinity', 'äöü ß', 'x_y', 'ab', false), (7, 2, 2, 2, 2.000, 0.001, 1e-5, 1e-7, 'a\b', 'Zz', 'AB', true);
+INSERT INTO w VALUES (1, 'p', '2024-02-29', '2024-02-29 23:59:59.999999', '2024-03-10 08:30:00+00', '1 mon 2 days 03:04:05', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '\x00ff10', '{"a": [1, 2, {"b": null}]}', '{"b": 1, "a": "x"}', '{1,2,3}', '10:11:12.5'), (2, 'p', '1970-01-01', '1969-12-31 23:59:59', '1970-01-01 00:00:00+00', '-1 day', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '\x', '[]', '[1, "two", null]', '{}', '00:00:00'), (3, 'q', '2000-12-31', '2000-01-01 00:00:00', '2024-11-03 05:59:59+00', '30 days', '00000000-0000-0000-0000-000000000000', '\x616263', '"s"', '{}', '{NULL,5}', '23:59:59.999999'), (4, 'q', 'infinity', '-infinity', 'infinity', '24:00:00', NULL, NULL, NULL, NULL, NULL, NULL), (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'null', '{7}', NULL);
+INSERT INTO x SELECT a, b, 'c' || a || b FROM generate_series(1, 4) a, generate_series(1, 3) b;
+INSERT INTO nokey VALUES (1, 1), (1, 1), (2, NULL), (NULL, 3), (2, 5), (3, 9);
+INSERT INTO altered SELECT g, 'x' || g, g * 10 FROM generate_series(1, 6) g;

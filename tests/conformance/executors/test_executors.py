@@ -1,0 +1,127 @@
+"""Whichever executor runs a query, the answer is the same (promise P3), wherever its rows lie.
+
+Every query of every corpus runs on one server with ``executor = index`` and with each other route, over rows that are
+
+    hot      just written
+    parts    flushed by CHECKPOINT
+    patched  flushed, then updated, deleted and inserted
+    own      flushed, then changed by this transaction, which has not committed
+
+A route may refuse a query (0A000); what each refuses is kept in ``refused_<route>.txt``. It never answers otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sqllogictest.client import Client
+from tests.conformance.executors.compare import REFUSED, Answer, agree, ask
+from tests.conformance.executors.corpus import HERE, Corpus, corpora
+from tests.support.server import ServerProcess
+
+STATES = ("hot", "parts", "patched", "own")
+NAMES = ("own", "altered", "rows", "lower")
+SPARK_TIMEOUT_S = 300.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(tmp_path_factory.mktemp("executors") / "data", "--spark-start", "lazy")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
+    return {corpus.name: corpus for corpus in corpora(tmp_path_factory.mktemp("scratch"))}
+
+
+def _open(server: ServerProcess, corpus: Corpus, state: str) -> Client:
+    """Return a connection that sees the corpus's tables in ``state``; in a block where the state is ``own``."""
+    client = server.connect(SPARK_TIMEOUT_S)
+    schema = f"{corpus.name}_{state}"
+    if not client.run(f"SELECT 1 FROM pg_namespace WHERE nspname = '{schema}'").rows:
+        client.run(f"CREATE SCHEMA {schema}")
+        client.run(f"SET search_path = {schema}")
+        for statement in corpus.setup:
+            client.run(statement)
+        if state != "hot":
+            client.run("CHECKPOINT")
+        if state == "patched" or corpus.name == "altered":
+            for statement in corpus.changes:
+                client.run(statement)
+    client.run(f"SET search_path = {schema}")
+    client.run("SET TimeZone = 'America/New_York'")
+    if state == "own":
+        client.run("BEGIN")
+        if corpus.name != "altered":
+            for statement in corpus.changes:
+                client.run(statement)
+    return client
+
+
+def _answers(client: Client, executor: str, queries: tuple[str, ...], *, block: bool) -> list[Answer]:
+    found = []
+    client.run(f"SET executor = {executor}")
+    for sql in queries:
+        if block:
+            client.run("SAVEPOINT one")
+        found.append(ask(client, sql))
+        if block:
+            client.run("ROLLBACK TO one; RELEASE one")
+    return found
+
+
+def _compare(server: ServerProcess, corpus: Corpus, state: str, route: str) -> dict[str, set[str]]:
+    """Return what each route refuses; fail where the two answers differ."""
+    client = _open(server, corpus, state)
+    try:
+        left = _answers(client, "index", corpus.queries, block=state == "own")
+        right = _answers(client, route, corpus.queries, block=state == "own")
+    finally:
+        client.close()
+    refused: dict[str, set[str]] = {"index": set(), route: set()}
+    differ = []
+    for sql, one, other in zip(corpus.queries, left, right, strict=True):
+        if one.sqlstate == REFUSED:
+            refused["index"].add(f"{one.message}: {sql}")
+        if other.sqlstate == REFUSED:
+            refused[route].add(f"{other.message}: {sql}")
+        if REFUSED not in (one.sqlstate, other.sqlstate) and not agree(sql, one, other):
+            differ.append(f"{sql}\n    index: {one}\n    {route}: {other}")
+    assert not differ, f"{len(differ)} of {len(corpus.queries)} queries:\n" + "\n".join(differ)
+    return refused
+
+
+def _golden(route: str, corpus: str, refused: set[str], rewrite: bool) -> None:
+    path = HERE / f"refused_{route}_{corpus}.txt"
+    now = "".join(f"{line}\n" for line in sorted(refused))
+    if rewrite:
+        path.write_text(now, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == now, f"{route} refuses other queries now (pytest --rewrite)"
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("name", NAMES)
+def test_local_answers_as_index_does(
+    server: ServerProcess, everything: dict[str, Corpus], name: str, state: str, rewrite: bool
+) -> None:
+    corpus = everything[name]
+    if state in ("patched", "own") and not corpus.changes:
+        pytest.skip("this corpus has no changes")
+    refused = _compare(server, corpus, state, "local")
+    # What is refused follows from the query alone, so one state writes it and all compare.
+    _golden("index", name, refused["index"], rewrite and state == "hot")
+    _golden("local", name, refused["local"], rewrite and state == "hot")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_answers_as_index_does(
+    server: ServerProcess, everything: dict[str, Corpus], name: str, rewrite: bool
+) -> None:
+    corpus = everything[name]
+    refused = _compare(server, corpus, "patched" if corpus.changes else "parts", "spark")
+    _golden("spark", name, refused["spark"], rewrite)
