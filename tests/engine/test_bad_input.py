@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sqllogictest.client import ServerError
 from tests.support.fields import FieldsClient, connect, fields_of
 from tests.support.server import ServerProcess
 
@@ -131,12 +132,12 @@ def test_a_statement_of_five_megabytes_runs(client: FieldsClient) -> None:
 @pytest.mark.parametrize("sql", ["SELECT " + "(" * 1000 + "1" + ")" * 1000, "SELECT " + "-(" * 5000 + "1" + ")" * 5000,
                                  "SELECT " + "(SELECT " * 1000 + "1" + ")" * 1000])  # fmt: skip
 def test_deep_nesting_is_answered_or_refused(client: FieldsClient, sql: str) -> None:
+    got: object
     try:
-        got = client.run(sql)
-    except Exception as error:
-        assert getattr(error, "sqlstate", "") == "54001", error
-    else:
-        assert got.rows == [("1",)]
+        got = client.run(sql).rows
+    except ServerError as error:
+        got = error.sqlstate
+    assert got in ("54001", [("1",)])
     assert client.run("SELECT 1").rows == [("1",)]
 
 
