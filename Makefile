@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PACKAGES := pgwire planner txn engine sqllogictest
 SEEDS ?= 20
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim slt slt-spark spark bench tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim slt slt-spark spark spark-conformance bench tpch crash docs clean
 
 install: $(STAMP)
 
@@ -49,7 +49,10 @@ sim: $(STAMP)
 slt: $(STAMP)
 	$(BIN)/python -m bench.slt
 
-slt-spark: $(STAMP)
+slt-spark-conformance: $(STAMP)
+	$(BIN)/pytest -m long tests/conformance/executors
+
+spark: $(STAMP)
 	$(BIN)/python -m bench.slt --executor spark --only select1
 
 spark: $(STAMP)

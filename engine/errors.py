@@ -164,9 +164,7 @@ def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
             constraint=error.constraint,
         )
     if isinstance(error, DataError):
-        return _report(
-            error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where
-        )
+        return _report(error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where)
     for kind in type(error).__mro__:
         make = _TXN.get(kind)
         if make is not None:

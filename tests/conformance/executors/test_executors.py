@@ -118,6 +118,7 @@ def test_local_answers_as_index_does(
 
 
 @pytest.mark.spark
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_spark_answers_as_index_does(
     server: ServerProcess, everything: dict[str, Corpus], name: str, rewrite: bool
