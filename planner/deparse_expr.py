@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pgwire.codecs.registry import text_output
-
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from planner.errors import SqlError
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows

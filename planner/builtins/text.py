@@ -13,7 +13,8 @@ from typing import Any
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
-MAX_BYTES = 0x3FFFFFFF
+# PostgreSQL allows a gigabyte; building one holds the event loop for seconds, so the bound is lower here.
+MAX_BYTES = 256 << 20
 INT4_MAX = 2**31 - 1
 
 
