@@ -13,7 +13,8 @@ from typing import Any
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK
 
-_MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
+# Only where it was raised: a plan printed with another error holds the marks of all its expressions.
+_MARKED = re.compile(r"\[USER_RAISED_EXCEPTION\] " + re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
 _CALL = re.compile(r"^\s*An error occurred while calling [^\n]*\n: ")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
@@ -83,10 +84,11 @@ def from_text(text: str) -> SqlError:
     marked = _MARKED.search(text)
     if marked is not None:
         return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
-    for found in _CONDITION.finditer(text):
-        known = _known(found.group(1), text)
-        if known is not None:
-            return known
+    # The first one is the error's own; what follows may be text of the query.
+    condition = _CONDITION.search(text)
+    known = None if condition is None else _known(condition.group(1), text)
+    if known is not None:
+        return known
     if any(sign in text for sign in _CANCELLED):
         return SqlError("57014", "canceling statement due to user request")
     text = _CALL.sub("", text).strip()

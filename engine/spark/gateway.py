@@ -112,7 +112,7 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
         java: the java executable.
         settings: Spark settings of the application.
         heap_bytes: the JVM's heap limit.
-        work_dir: where its log (``jvm.log``, of this start only) and scratch files go; made if absent.
+        work_dir: where its log (``jvm.log``; that of the start before is kept) and scratch files go; made if absent.
 
     Raises:
         GatewayError: it ended, or did not answer within ``START_TIMEOUT_S``.
@@ -135,6 +135,8 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
     if settings.get("spark.driver.bindAddress") == "127.0.0.1":
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     log = work_dir / "jvm.log"
+    if log.exists():
+        log.replace(work_dir / "jvm.previous.log")
     try:
         with log.open("wb") as sink:
             process = subprocess.Popen(

@@ -252,13 +252,13 @@ def _discard(live: Live) -> None:
     """End a JVM, whatever state it is in; blocks."""
     from pyspark import SparkContext
 
+    with contextlib.suppress(Exception):  # closed first: it would report a connection that breaks
+        live.context._gateway.close()
     live.gateway.stop()
     if SparkContext._active_spark_context is live.context:
         _forget()
     with contextlib.suppress(Exception):  # it talks to a JVM that is gone
         live.context._accumulatorServer.shutdown()
-    with contextlib.suppress(Exception):
-        live.context._gateway.shutdown()
 
 
 def _report(task: asyncio.Task[Live]) -> None:

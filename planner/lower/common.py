@@ -23,7 +23,7 @@ from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import SqlError, not_supported
-from planner.lower import aggregation, finishing, functions, numeric, windows
+from planner.lower import aggregation, finishing, functions, numeric, sublinks, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -407,9 +407,9 @@ class Lowering:
         if isinstance(expr, q.BoolExpr) and expr.kind == "and":
             return b.and_(*(self.condition(a) for a in expr.args))
         if isinstance(expr, q.SubLink) and self.substituted(expr) is None:
-            from planner.lower import sublinks
-
             return sublinks.lower_sublink(self, expr, truth=True).node
+        if isinstance(expr, q.BoolExpr) and expr.kind == "not" and sublinks.is_plain_in(expr.args[0]):
+            return b.not_(self.condition(expr.args[0]))
         return self.expr(expr).node
 
     def window_function(self, expr: q.WindowFunc) -> Val:

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 BOOL = SqlType(f.BOOL)
 
 
+def is_plain_in(expr: q.Expr) -> bool:
+    """Return whether ``expr`` is ``x = ANY (sub-select)``, whose negation is a condition in both engines too."""
+    return isinstance(expr, q.SubLink) and expr.kind is q.SubLinkKind.ANY and _is_equality(expr)
+
+
 def lower_sublink(lw: Lowering, expr: q.SubLink, *, truth: bool = False) -> Val:
     """Return the value of a sub-select.
 
@@ -115,7 +120,8 @@ def _any(lw: Lowering, expr: q.SubLink, truth: bool) -> Node:
     result = lw.query(expr.query)
     label = lw.d.fresh("r")
     columns = result.values(label)
-    if _is_equality(expr):
+    # Spark's IN answers FALSE for NULL where it is not itself a condition.
+    if _is_equality(expr) and (truth or lw.d.name == "duckdb"):
         with lw.placeholder_row(columns):
             right = expressions.lower(lw, expr.casts[0]) if expr.casts else columns[0]
         left_key, right_key = expressions.equality_keys(lw.d, expressions.lower(lw, expr.lefts[0]), right)

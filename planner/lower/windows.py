@@ -81,4 +81,6 @@ def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | 
             return lw.d.frame_interval(offset, ordered), _SIDES[bound.kind]
         if ordered.num is not None:
             raise not_supported("RANGE with an offset over numeric in this executor")
+    if window.mode == "rows" and lw.d.name == "spark":
+        return b.cast(offset.node, lw.d.types["int32"]), _SIDES[bound.kind]
     return offset.node, _SIDES[bound.kind]

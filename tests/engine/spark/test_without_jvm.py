@@ -83,6 +83,7 @@ def test_the_command_line_needs_no_launcher_script(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sqlstate", "message"),
     [
+        ("[DATATYPE_MISMATCH.X] No. SQLSTATE: 42K09\n raise_error(HF!22003:x)", "0A000", "Spark cannot run this query: [DATATYPE_MISMATCH.X] No."),
         ("[USER_RAISED_EXCEPTION] HF!22011:negative length SQLSTATE: P0001", "22011", "negative length"),
         ("Job aborted: x\n[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "22012", "division by zero"),
         ("[ARITHMETIC_OVERFLOW] long overflow. Use SQLSTATE: 22003", "22003", "bigint out of range"),
