@@ -75,7 +75,11 @@ class Client:
         self._socket.settimeout(timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
-        self._start(target)
+        try:
+            self._start(target)
+        except BaseException:
+            self._socket.close()
+            raise
 
     def close(self) -> None:
         """Say goodbye; idempotent."""
