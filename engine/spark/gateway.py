@@ -46,6 +46,8 @@ logger.task.name = org.apache.spark.scheduler.TaskSetManager
 logger.task.level = off
 logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = off
+logger.utils.name = org.apache.spark.util.Utils
+logger.utils.level = off
 logger.plan.name = org.apache.spark.sql.catalyst
 logger.plan.level = error
 """
