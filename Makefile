@@ -49,10 +49,10 @@ sim: $(STAMP)
 slt: $(STAMP)
 	$(BIN)/python -m bench.slt
 
-slt-spark-conformance: $(STAMP)
+spark-conformance: $(STAMP)
 	$(BIN)/pytest -m long tests/conformance/executors
 
-spark: $(STAMP)
+slt-spark: $(STAMP)
 	$(BIN)/python -m bench.slt --executor spark --only select1
 
 spark: $(STAMP)
