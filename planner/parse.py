@@ -129,16 +129,16 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
     reported = error.args[1] if len(error.args) > 1 else None
     if message.startswith(("stack depth limit exceeded", "memory exhausted")):
         return too_deep()
-    if reported is None:
-        return SqlError("42601", message)
+    state = next((s for words, s in _SYNTAX_STATES.items() if message.startswith(words)), "42601")
     if message.endswith("at end of input"):
-        return SqlError("42601", message, span=Span(len(text), len(text)))
+        return SqlError(state, message, span=Span(len(text), len(text)))
+    if reported is None:
+        return SqlError(state, message)
     near = ""
     marker = ' at or near "'
     if marker in message:
         near = message[message.index(marker) + len(marker) : -1]
     start = _true_offset(text, reported, near)
-    state = next((s for words, s in _SYNTAX_STATES.items() if message.startswith(words)), "42601")
     return SqlError(state, message, span=Span(start, start + len(near)))
 
 

@@ -81,9 +81,14 @@ def test_a_syntax_error_points_at_its_token_also_after_other_scripts(text: str, 
 
 
 def test_a_syntax_error_at_the_end_points_behind_the_text():
-    error = failure("SELECT é FROM")
-    assert error.message == "syntax error at end of input"
-    assert error.span == Span(13, 13)
+    for text in ("SELECT é FROM", "SELECT (1", "INSERT INTO"):
+        error = failure(text)
+        assert (error.sqlstate, error.message) == ("42601", "syntax error at end of input")
+        assert error.span == Span(len(text), len(text))
+
+
+def test_a_string_of_broken_utf8_is_not_a_syntax_error():
+    assert failure(r"SELECT E'\xff'").sqlstate == "22021"
 
 
 @pytest.mark.parametrize(
