@@ -21,6 +21,7 @@ from engine.cursors import Cursors
 from engine.dml import make_env
 from engine.eager import eager, settle
 from engine.errors import report_of
+from engine.executor import RowsChanged
 from engine.output import encoder_of, expand_formats, field_descriptions, param_decoder, send_rows
 from engine.planning import IN_FAILED_BLOCK, CachedText, Planning
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
@@ -60,6 +61,9 @@ _IDLE_IN_TRANSACTION = ErrorReport(
 MAX_PORTALS = 1000
 MAX_PREPARED = 10_000
 MAX_REPLANS = 10
+MAX_RERUNS = (
+    1000  # of a statement whose rows to be locked had changed; each run holds the locks of those before
+)
 AUTOCOMMIT_RETRIES = 5
 PARSE_IN_THREAD_CHARS = 16 * 1024
 
@@ -392,7 +396,7 @@ class Connection:
         """
         session = self.session
         alone = session.txn is None and session.state is BlockState.IDLE
-        retries = replans = 0
+        retries = replans = reruns = 0
         while True:
             try:
                 outcome = await run.run(self, plan, params, out)
@@ -405,6 +409,14 @@ class Connection:
                     ) from None
                 plan, again = self.planning.plan_again(source)
                 params = params if again is None else again
+            except RowsChanged:
+                reruns += 1
+                if reruns > MAX_RERUNS:
+                    raise SqlError(
+                        "40001",
+                        "could not serialize access: the rows to be locked keep changing",
+                        hint="The transaction might succeed if retried.",
+                    ) from None
             except (WriteConflict, Deadlock):
                 if not alone or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
                     raise

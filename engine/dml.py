@@ -298,7 +298,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         result = await run_query(session, plan, "source", statement.source, ctx)
         if isinstance(result, ReadyRows):
             source = result.rows
-        elif BulkSource.serves(insert):
+        elif BulkSource.serves(insert) and not plan.locking:
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
                 full = insert.complete(rows, env)

@@ -85,6 +85,11 @@ def _deadlock(error: txn_errors.Deadlock, _catalog: Catalog) -> ErrorReport:
     return _report("40P01", "deadlock detected", detail="\n".join(lines) or None, hint=_RETRY)
 
 
+def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog) -> ErrorReport:
+    what = "relation" if error.row_id is None else "row in relation"
+    return _report("55P03", f'could not obtain lock on {what} "{_relation_name(catalog, error.shard)}"')
+
+
 def _report(
     sqlstate: str,
     message: str,
@@ -104,6 +109,7 @@ _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
     txn_errors.WriteConflict: _conflict,
     txn_errors.Deadlock: _deadlock,
     txn_errors.LockTimeout: lambda e, c: _report("55P03", "canceling statement due to lock timeout"),
+    txn_errors.LockNotAvailable: _not_available,
     txn_errors.WaitCancelled: lambda e, c: _report("57014", "canceling statement due to user request"),
     txn_errors.ReadBelowSince: lambda e, c: _report(
         "72000",

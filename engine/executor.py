@@ -85,6 +85,10 @@ class Session(Protocol):
         """clock_timestamp()."""
 
 
+class RowsChanged(Exception):
+    """A row that FOR UPDATE or SHARE locked has changed since it was read: the statement runs again, locks kept."""
+
+
 class VirtualRelations(Protocol):
     """Rows of catalog relations (pg_catalog, information_schema)."""
 

@@ -12,15 +12,24 @@ from collections import OrderedDict
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
+from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
-from planner.statements import BoundStatement, StatementClass
+from planner.statements import BoundStatement, DeclareCursor, QueryStatement, StatementClass
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
 
 
 _CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
+
+
+def _locking(bound: BoundStatement) -> str:
+    """Return ``SELECT FOR UPDATE`` or its like for a query with a locking clause, at any depth."""
+    cursor = isinstance(bound.statement, DeclareCursor)
+    if bound.class_ is not StatementClass.READ_THEN_WRITE and not cursor:
+        return ""
+    return statement_name(bound.statement) or ""
 
 
 class Plan:
@@ -35,6 +44,7 @@ class Plan:
         "encoders",
         "fields",
         "fixed_names",
+        "locking",
         "namespace_version",
         "permitted",
         "quick",
@@ -57,6 +67,8 @@ class Plan:
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.permitted: tuple[int, str] | None = None  # see engine.privileges
+        # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
+        self.locking = _locking(bound)
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
         self.dml: Any = None
@@ -78,6 +90,11 @@ class Plan:
     def only_reads(self) -> bool:
         """Whether it reads tables and has no effect: it then needs neither locks nor a read set."""
         return self.bound.class_ is StatementClass.READ_ONLY and not self.bound.volatile
+
+    @property
+    def quick_serves(self) -> bool:
+        """Whether ``quick`` may be set: a query that changes and locks nothing."""
+        return not self.locking and isinstance(self.bound.statement, QueryStatement)
 
     @property
     def retryable(self) -> bool:

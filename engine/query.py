@@ -13,7 +13,6 @@ from engine.rows import ReadyRows, RowStream
 from planner.errors import SqlError
 from planner.query import QueryExpr, RelationRange
 from planner.route import BY_KEY, Route, RouteFacts, choose
-from planner.statements import QueryStatement
 from planner.walk import ranges_of
 from txn.types import ShardId
 
@@ -154,7 +153,7 @@ async def run_query(
     """Start a query on the route of choice."""
     compiled = compiled_query(plan, slot, query)
     route, executable = choose_route(session, compiled)
-    if slot == "query" and route.reason == BY_KEY and isinstance(plan.bound.statement, QueryStatement):
+    if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
         plan.quick = executable
     try:
         return await settle(session.db.executors[route.executor].run(executable, ctx))

@@ -15,7 +15,7 @@ from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
 from engine.privileges import maintainable
-from engine.query import context, run_query
+from engine.query import collect, context, run_query
 from engine.rows import ReadyRows
 from engine.settings import SettingDef
 from engine.txn_block import BlockState
@@ -29,6 +29,7 @@ from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.backend import Connection
+    from engine.session import Session
 
 Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaitable[Outcome]]
 
@@ -63,6 +64,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         session.ensure_txn().next_statement()
         session.renew_limits()
     check_privileges(session, plan)
+    if plan.locking and isinstance(statement, _LOCKING_QUERIES):
+        await _start_locking(session, plan)
     if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
     if isinstance(statement, q.Update):
@@ -106,12 +109,28 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
 # --- queries ------------------------------------------------------------------------------------
 
 
+_LOCKING_QUERIES = (st.QueryStatement, st.Copy)
+
+
+async def _start_locking(session: Session, plan: Plan) -> None:
+    """Make the transaction a writing one: FOR UPDATE and its kin read, and lock, the latest state.
+
+    Raises 25006 in a READ ONLY transaction.
+    """
+    if session.ensure_txn().read_only:
+        raise SqlError("25006", f"cannot execute {plan.locking} in a read-only transaction")
+    await session.start_write(plan, ())
+
+
 async def _query(
     conn: Connection, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
 ) -> Outcome:
     session = conn.session
     ctx = context(session, plan, params)
     result = await run_query(session, plan, "query", statement.query, ctx)
+    if plan.locking:
+        # all rows are locked before the first one is sent: until then the statement can run again
+        result = ReadyRows(statement.query.columns, await collect(session, result))
     session.use(plan)
     return Rows(statement.query.columns, result)
 
@@ -123,8 +142,12 @@ async def _declare(
     if session.state in (BlockState.IDLE, BlockState.IMPLICIT) and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.ensure_txn().next_statement()
+    if plan.locking:
+        await _start_locking(session, plan)
     ctx = context(session, plan, params)
     result = await run_query(session, plan, "query", statement.query, ctx)
+    if plan.locking:
+        result = ReadyRows(statement.query.columns, await collect(session, result))
     session.use(plan)
     conn.cursors.declare(statement, Rows(statement.query.columns, result))
     if statement.hold and session.state is BlockState.IMPLICIT:

@@ -449,10 +449,10 @@ class With(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locking(Node):
-    """FOR UPDATE / NO KEY UPDATE / SHARE / KEY SHARE; ``tables`` empty = all."""
+    """FOR UPDATE / NO KEY UPDATE / SHARE / KEY SHARE; ``tables`` (of OF) empty = all."""
 
     strength: Literal["update", "no key update", "share", "key share"]
-    tables: tuple[str, ...] = ()
+    tables: tuple[TableRef, ...] = ()
     wait: Literal["block", "skip", "nowait"] = "block"
 
 

@@ -54,6 +54,8 @@ def relations_read(node: Any) -> frozenset[int]:
 def classify(statement: st.Statement) -> StatementClass:
     """Return how the statement runs (DESIGN section 2)."""
     match statement:
+        case st.QueryStatement() if _locks_rows(statement):
+            return StatementClass.READ_THEN_WRITE
         case st.QueryStatement():
             return StatementClass.READ_ONLY
         case query.Insert():
@@ -61,6 +63,8 @@ def classify(statement: st.Statement) -> StatementClass:
         case query.Update() | query.Delete():
             return StatementClass.READ_THEN_WRITE
         case st.Copy():
+            if not statement.is_from and _locks_rows(statement):
+                return StatementClass.READ_THEN_WRITE
             return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
         case (
             st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateIndex() | st.AlterTable()
@@ -71,6 +75,10 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.TRANSACTION_CONTROL
         case _:
             return StatementClass.UTILITY
+
+
+def _locks_rows(statement: st.Statement) -> bool:
+    return any(isinstance(item, query.Select) and item.row_marks for item in walk(statement))
 
 
 def _insert_class(insert: query.Insert) -> StatementClass:

@@ -269,6 +269,12 @@ def _tail(p: Printer, query: QueryExpr) -> None:
                 p.out += "ALL"
             else:
                 p.expr(query.limit, False)
+    if isinstance(query, Select):
+        for mark in query.row_marks:
+            if not mark.pushed:
+                p.keyword(f" FOR {mark.strength.upper()}", -INDENT_STEP, INDENT_STEP, 0)
+                p.out += f" OF {quote_identifier(p.levels[-1].names[mark.range])}"
+                p.out += {"block": "", "skip": " SKIP LOCKED", "nowait": " NOWAIT"}[mark.wait]
 
 
 def _order_item(p: Printer, query: QueryExpr, key: SortKey) -> int:

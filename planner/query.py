@@ -30,7 +30,9 @@ from planner.types import SqlType
 
 # System columns. ROW_ID is ours: the int that names a row inside its shard for UPDATE and DELETE.
 CTID, XMIN, CMIN, XMAX, CMAX, TABLEOID = -1, -2, -3, -4, -5, -6
+# ROW_VERSION, ours too: the timestamp at which the row got the values read (0: by this transaction).
 ROW_ID = -100
+ROW_VERSION = -101
 WHOLE_ROW = 0
 
 
@@ -551,6 +553,23 @@ class QueryBase:
     with_ties: bool = False
 
 
+LockStrength: TypeAlias = Literal["key share", "share", "no key update", "update"]
+LockWait: TypeAlias = Literal["block", "skip", "nowait"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMark:
+    """FOR UPDATE and its kin for one range: a relation's rows are locked; at a sub-query's it stands for printing.
+
+    ``pushed``: it comes from the clause of a query around this one.
+    """
+
+    range: int
+    strength: LockStrength
+    wait: LockWait
+    pushed: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(QueryBase):
     """A SELECT block. ``from_`` items are cross-joined; () means one empty row.
@@ -559,7 +578,8 @@ class Select(QueryBase):
     None for a plain GROUP BY. ``grouped`` is True when rows are aggregated at all (GROUP BY, HAVING or
     an aggregate): with no ``group`` that yields exactly one row (before HAVING).
     ``distinct``: False, True, or target indexes of DISTINCT ON. ``group_eqs`` / ``distinct_eqs`` are not
-    kept: equality is the type's default.
+    kept: equality is the type's default. ``row_marks``: ranges whose rows are locked (one each), after ORDER BY and
+    before LIMIT.
     """
 
     targets: tuple[Target, ...]
@@ -573,7 +593,7 @@ class Select(QueryBase):
     having: Expr | None = None
     windows: tuple[Window, ...] = ()
     distinct: bool | tuple[int, ...] = False
-    locking: str = ""
+    row_marks: tuple[RowMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -673,7 +673,7 @@ class RawReader:
             "LCS_FORKEYSHARE": "key share",
         }[body["strength"]]
         wait = {"LockWaitError": "nowait", "LockWaitSkip": "skip"}.get(body.get("waitPolicy", ""), "block")
-        tables = tuple([item["RangeVar"]["relname"] for item in body.get("lockedRels", ())])
+        tables = tuple([self.table(item["RangeVar"]) for item in body.get("lockedRels", ())])
         return ast.Locking(strength=cast(Any, strength), tables=tables, wait=cast(Any, wait), span=None)
 
 

@@ -34,6 +34,8 @@ T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 
 TableLock: TypeAlias = Literal["IS", "IX", "S", "SIX", "X"]
+RowLock: TypeAlias = Literal["key share", "share", "no key update", "update"]
+RowWait: TypeAlias = Literal["block", "nowait", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Transaction(Protocol):
         """True once ``begin_write`` succeeded (reads then see the latest state, under locks)."""
 
     def set_lock_timeout(self, lock_timeout_ms: int) -> None:
-        """Change the limit of lock waits (0: none)."""
+        """Change the limit of lock waits (0: none; negative: raise LockNotAvailable instead of waiting)."""
 
     def set_deadline(self, deadline_ms: int | None) -> None:
         """Change the deadline, counted from now; None: there is none."""
@@ -72,11 +74,19 @@ class Transaction(Protocol):
         """Return the shard's schema as this transaction sees it; KeyError if it does not exist."""
 
     def lookup(
-        self, shard: ShardId, index: IndexId, keys: Sequence[Key], *, for_update: bool = False
+        self,
+        shard: ShardId,
+        index: IndexId,
+        keys: Sequence[Key],
+        *,
+        for_update: bool = False,
+        peek: bool = False,
     ) -> MaybeAwaitable[list[StoredRow]]:
         """Return the visible rows whose index key equals one of ``keys`` (full keys, no NULLs).
 
         Recorded in the read set. When ``writing``, each key is locked first: S, or X with ``for_update``.
+        With ``peek`` (SKIP LOCKED; writing transactions only) the latest committed state is read past all locks
+        but those of schema changes, and nothing is recorded: it may have changed when the caller looks at it.
         """
 
     def range(
@@ -88,10 +98,13 @@ class Transaction(Protocol):
         reverse: bool = False,
         limit: int | None = None,
         for_update: bool = False,
+        peek: bool = False,
     ) -> MaybeAwaitable[list[StoredRow]]:
         """Return visible rows in key order (sorted indexes only). Locks as documented in txn.locks."""
 
-    def scan(self, shard: ShardId, *, for_update: bool = False) -> AsyncIterator[list[StoredRow]]:
+    def scan(
+        self, shard: ShardId, *, for_update: bool = False, peek: bool = False
+    ) -> AsyncIterator[list[StoredRow]]:
         """Yield all visible rows in chunks, without blocking the loop for long."""
 
     def snapshot(self, shard: ShardId) -> MaybeAwaitable[Snapshot]:
@@ -111,6 +124,15 @@ class Transaction(Protocol):
 
     def lock_table(self, shard: ShardId, mode: TableLock) -> MaybeAwaitable[None]:
         """Take a table lock explicitly (DDL takes X)."""
+
+    def lock_rows(
+        self, shard: ShardId, row_ids: Sequence[RowId], mode: RowLock, wait: RowWait
+    ) -> MaybeAwaitable[list[StoredRow | None]]:
+        """Lock rows that this transaction has read, and return their latest versions (own ones begin at 0).
+
+        An entry is None where the row no longer exists, or, with ``skip``, is locked by others. The transaction
+        is ``writing``. Raises LockNotAvailable with ``nowait``.
+        """
 
     def insert(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[list[RowId]]:
         """Stage new rows. Takes X on their unique keys; raises DuplicateKey(shard, index, key)."""

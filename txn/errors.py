@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn.types import IndexId, Key, ShardId, Timestamp
+from txn.types import IndexId, Key, RowId, ShardId, Timestamp
 
 
 class TxnError(Exception):
@@ -33,6 +33,15 @@ class Deadlock(TxnError):
 
 class LockTimeout(TxnError):
     """lock_timeout passed (55P03)."""
+
+
+class LockNotAvailable(TxnError):
+    """A lock asked for with NOWAIT is held by others (55P03). ``row_id`` None: that of the table; 0: an index key."""
+
+    def __init__(self, shard: ShardId, row_id: RowId | None = None) -> None:
+        """Name what could not be locked."""
+        super().__init__(f"a lock on shard {shard} is not available")
+        self.shard, self.row_id = shard, row_id
 
 
 class WaitCancelled(TxnError):

@@ -122,6 +122,30 @@ def lookup(
     return (yield from read_keys(txn, view, index, keys))
 
 
+def peek_table(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
+    """Keep a shard's schema as it is (IS), all that a read past locks needs."""
+    if not txn.writing:
+        raise AssertionError("only writing transactions read past locks")
+    if shard not in txn.owner.held:
+        yield from txn.lock(shard, IS)
+
+
+def peek_keys(
+    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key]
+) -> Steps[list[StoredRow]]:
+    """Read by key past all row and key locks (SKIP LOCKED)."""
+    yield from peek_table(txn, shard)
+    return (yield from read_keys(txn, txn.view(shard), index, keys))
+
+
+def peek_range(
+    txn: StoreTransaction, shard: ShardId, index: IndexId, wanted: KeyRange, reverse: bool, limit: int | None
+) -> Steps[list[StoredRow]]:
+    """Read a range past all row and key locks (SKIP LOCKED)."""
+    yield from peek_table(txn, shard)
+    return (yield from read_range(txn, txn.view(shard), index, wanted, reverse, limit))
+
+
 def read_keys(
     txn: StoreTransaction, view: View, index: IndexId, keys: Sequence[Key]
 ) -> Steps[list[StoredRow]]:

@@ -30,7 +30,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, reads, schema, snapshot, writes
+from txn import bulk, reads, row_locks, schema, snapshot, writes
+from txn.api import RowLock, RowWait
 from txn.coordinator import Coordinator
 from txn.errors import DeadlineExceeded, ReadOnlyTransaction, SchemaChanged, TxnError, WaitCancelled
 from txn.locks.mode import IX, MODES, SIX, SUPREMUM, S, X
@@ -243,7 +244,13 @@ class StoreTransaction:
     # -- reading -----------------------------------------------------------------------------------
 
     def lookup(
-        self, shard: ShardId, index: IndexId, keys: Sequence[Key], *, for_update: bool = False
+        self,
+        shard: ShardId,
+        index: IndexId,
+        keys: Sequence[Key],
+        *,
+        for_update: bool = False,
+        peek: bool = False,
     ) -> list[StoredRow] | Awaitable[list[StoredRow]]:
         """See ``txn.api``. Rows come in the order of ``keys``, under one key by row id."""
         if len(keys) == 1 and not self.writing and self._state is _ACTIVE:
@@ -254,6 +261,8 @@ class StoreTransaction:
                 if not self.read_only:
                     self.read_set().add_keys(view, index, keys, rows)
                 return rows
+        if peek:
+            return self.run(reads.peek_keys(self, shard, index, keys))
         return self.run(reads.lookup(self, shard, index, keys, for_update))
 
     def read_set(self) -> ReadSet:
@@ -271,13 +280,18 @@ class StoreTransaction:
         reverse: bool = False,
         limit: int | None = None,
         for_update: bool = False,
+        peek: bool = False,
     ) -> list[StoredRow] | Awaitable[list[StoredRow]]:
         """See ``txn.api``. Equal keys come in the order of row ids (reversed with ``reverse``)."""
+        if peek:
+            return self.run(reads.peek_range(self, shard, index, key_range, reverse, limit))
         return self.run(reads.range_(self, shard, index, key_range, reverse, limit, for_update))
 
-    async def scan(self, shard: ShardId, *, for_update: bool = False) -> AsyncIterator[list[StoredRow]]:
+    async def scan(
+        self, shard: ShardId, *, for_update: bool = False, peek: bool = False
+    ) -> AsyncIterator[list[StoredRow]]:
         """See ``txn.api``."""
-        lock = self.run(self._scan_lock(shard, for_update))
+        lock = self.run(reads.peek_table(self, shard) if peek else self._scan_lock(shard, for_update))
         if isinstance(lock, Awaitable):
             await lock
         async for rows in snapshot.scan(self, self.view(shard)):
@@ -362,6 +376,12 @@ class StoreTransaction:
         if not self.writing:
             raise AssertionError("begin_write comes before the first write")
         return self.view(shard)
+
+    def lock_rows(
+        self, shard: ShardId, row_ids: Sequence[RowId], mode: RowLock, wait: RowWait
+    ) -> list[StoredRow | None] | Awaitable[list[StoredRow | None]]:
+        """See ``txn.api``."""
+        return self.run(row_locks.lock_rows(self, shard, row_ids, mode, wait))
 
     def insert(self, shard: ShardId, rows: Sequence[Row]) -> list[RowId] | Awaitable[list[RowId]]:
         """See ``txn.api``."""

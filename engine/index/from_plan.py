@@ -39,6 +39,7 @@ from engine.index.sources import (
     TableScan,
     VirtualLookup,
     VirtualScan,
+    reading_for,
 )
 from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
@@ -121,6 +122,8 @@ class FromPlanner:
         self.needed = needed_columns(query)
         self.narrow = len(query.ranges) > 1
         self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
+        self.ordered_source: IndexSource | None = None  # what reads in order to the limit
+        self.marks = {mark.range: mark for mark in query.row_marks}
 
     def plan(self) -> Node:
         """Return the node giving the joined and filtered rows."""
@@ -250,6 +253,7 @@ class FromPlanner:
         needed = sorted(self.needed[index])
         source: Source
         if isinstance(item, RelationRange) and not item.virtual:
+            stored: TableScan | IndexSource
             relation = self.planning.catalog.relation_by_oid(item.oid)
             if relation is None:
                 raise LookupError(f"relation {item.oid} is not in the catalog")
@@ -257,18 +261,24 @@ class FromPlanner:
             access = self._access(index, conjuncts, bound) if ordered is None else ordered.access
             self.planning.note(item, relation.oid, access)
             if access is None:
-                source = TableScan(item, relation, index, needed, self.narrow)
+                stored = TableScan(item, relation, index, needed, self.narrow)
             else:
                 keys: list[Any] = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]
                 dependent = any(ranges_used(k) for k in keys)
-                source = IndexSource(
+                keyed = IndexSource(
                     item, relation, index, needed, self.narrow, access, outer if dependent else self._empty()
                 )
-                source.dependent = dependent
+                keyed.dependent = dependent
                 if ordered is not None:
-                    source.reverse = ordered.reverse
-                    source.counts = compile_row(ordered.counts, self._empty())
+                    keyed.reverse = ordered.reverse
+                    keyed.counts = compile_row(ordered.counts, self._empty())
+                    self.ordered_source = keyed
+                stored = keyed
                 conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
+            mark = self.marks.get(index)
+            if mark is not None:
+                stored.reading = reading_for(mark)
+            source = stored
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
             if use is None:

@@ -10,13 +10,14 @@ Planning raises SqlError 0A000 for what has no Python form, so that the router c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.index.access import Access, conjuncts_of
 from engine.index.aggregate import AggregateNode
 from engine.index.from_plan import FromPlanner
+from engine.index.lock_rows import LockRows, with_row_ids
 from engine.index.nodes import (
     Cut,
     Distinct,
@@ -128,13 +129,24 @@ class Planning:
         return node
 
     def finish(
-        self, node: Node, query: QueryBase, types: Sequence[Any], outer: Layout | None, *, sort: bool
+        self,
+        node: Node,
+        query: QueryBase,
+        types: Sequence[Any],
+        outer: Layout | None,
+        *,
+        sort: bool,
+        lock: Callable[[Node], Node] | None = None,
     ) -> Node:
-        """Add ORDER BY and LIMIT."""
+        """Add ORDER BY and LIMIT, and between them what ``lock`` makes of the sorted rows."""
         items = order_items(query.order, types)
         if items and sort:
             counts = [x for x in (query.limit, query.offset) if x is not None]
-            node = Sort(node, items, counts if query.limit is not None and not query.with_ties else ())
+            # a row that is locked by others may be left out, and then one beyond the limit comes in
+            capped = query.limit is not None and not query.with_ties and lock is None
+            node = Sort(node, items, counts if capped else ())
+        if lock is not None:
+            node = lock(node)
         if query.limit is not None or query.offset is not None:
             ties = items if query.with_ties else None
             node = Limit(node, query.limit, query.offset, ties, outer, self.sublink)
@@ -162,9 +174,11 @@ class Planning:
 
     def select(self, query: Select, outer: Layout | None) -> Node:
         """Plan a SELECT block."""
-        if query.locking:
-            raise not_supported(f"{query.locking} in the row executor")
+        visible = len(query.targets)
+        if query.row_marks:
+            query = replace(query, targets=query.targets + with_row_ids(query))
         node: Node
+        planner: FromPlanner | None = None
         in_order = False  # an index gives the rows in the query's order
         if query.from_:
             planner = FromPlanner(self, query, outer)
@@ -175,6 +189,7 @@ class Planning:
             if query.where is not None:
                 node = Filter(node, conjuncts_of(query.where))
         exprs = [t.expr for t in query.targets]
+        ordered = planner.ordered_source if planner is not None else None
         if query.grouped:
             node = self._grouped(query, node)
         calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
@@ -192,7 +207,13 @@ class Planning:
                 node = Sort(node, order_items(query.order, types))
             node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
         sort = not in_order and (query.distinct is True or not query.distinct)
-        node = self.finish(node, query, types, outer, sort=sort)
+        lock = None
+        if visible < len(query.targets):
+
+            def lock(child: Node) -> Node:
+                return LockRows(child, query, visible, ordered, outer, self.sublink)
+
+        node = self.finish(node, query, types, outer, sort=sort, lock=lock)
         return Cut(node, output) if output != len(query.targets) else node
 
     def _grouped(self, query: Select, node: Node) -> Node:

@@ -34,6 +34,7 @@ from planner.query import (
     CMIN,
     CTID,
     ROW_ID,
+    ROW_VERSION,
     TABLEOID,
     WHOLE_ROW,
     XMAX,
@@ -44,6 +45,7 @@ from planner.query import (
     FunctionRange,
     Range,
     RelationRange,
+    RowMark,
 )
 from txn.types import IndexId, KeyRange, ShardId
 
@@ -121,9 +123,30 @@ class SourceNode(Node):
 # --- stored tables ------------------------------------------------------------------------------
 
 Extract = Callable[[Sequence[Any]], Rows]
+
+Reading = tuple[dict[str, Any], dict[str, Any]]
+"""How a source asks the transaction for rows: in a statement that changes nothing, and in one that does."""
+
+PLAIN: Reading = ({}, {})
+UPDATED: Reading = ({}, {"for_update": True})  # the rows found are those to be changed
+_LOCKED: Reading = ({"for_update": True}, {"for_update": True})
+_PEEKED: Reading = ({"peek": True}, {"peek": True})
+
+
+def reading_for(mark: RowMark) -> Reading:
+    """Return how rows are read that a locking clause names.
+
+    Rows to be updated are locked at once: to read them under a shared lock first would make two such statements
+    deadlock. SKIP LOCKED reads past all locks.
+    """
+    if mark.wait == "skip":
+        return _PEEKED
+    return _LOCKED if mark.strength in ("update", "no key update") else PLAIN
+
+
 _SYSTEM = {
     ROW_ID: "s.row_id", TABLEOID: "{oid}", CTID: "(s.row_id >> 16, (s.row_id & 65535) + 1)",
-    XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
+    ROW_VERSION: "s.begin", XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
 }  # fmt: skip
 
 
@@ -165,13 +188,13 @@ class TableScan(Source):
         super().__init__(columns, width)
         self.item = item
         self.shard = ShardId(relation.oid)
-        self.for_update = ROW_ID in needed
+        self.reading = UPDATED if ROW_ID in needed else PLAIN
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Scan."""
         ctx = e.shared.ctx
         extract = self.extract
-        chunks_ = ctx.txn.scan(self.shard, for_update=ctx.for_update and self.for_update)
+        chunks_ = ctx.txn.scan(self.shard, **self.reading[ctx.for_update])
         iterator = chunks_.__aiter__()
         while True:
             wait = Wait(_next(iterator))
@@ -213,7 +236,8 @@ class IndexSource(Source):
         self.access = access
         self.shard = ShardId(relation.oid)
         self.index = IndexId(access.index.oid)
-        self.for_update = ROW_ID in needed
+        self.reading = UPDATED if ROW_ID in needed else PLAIN
+        self.slack = False  # LockRows may ask for rows beyond the limit
         self.dependent = bool(outer.columns)
         self.keyed = access.bounded
         self.key = compile_row(access.keys, outer)
@@ -225,17 +249,17 @@ class IndexSource(Source):
 
     def request(self, outer: Any, e: Env, ctx: Any) -> Any:
         """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL."""
-        update = ctx.for_update and self.for_update
+        reading = self.reading[ctx.for_update]
         key = self.key(outer, e)
         if self.simple:
             if None in key:
                 return ()
-            return ctx.txn.lookup(self.shard, self.index, (key,), for_update=update)
+            return ctx.txn.lookup(self.shard, self.index, (key,), **reading)
         if self.access.kind != "prefix":
             keys = self._keys(key)
             if keys is None:  # NaN is no key: read all, the filter decides
-                return ctx.txn.range(self.shard, self.index, KeyRange(), for_update=update)
-            return ctx.txn.lookup(self.shard, self.index, keys, for_update=update) if keys else ()
+                return ctx.txn.range(self.shard, self.index, KeyRange(), **reading)
+            return ctx.txn.lookup(self.shard, self.index, keys, **reading) if keys else ()
         if None in key:
             return ()
         bounds: dict[str, Any] = {}
@@ -253,13 +277,15 @@ class IndexSource(Source):
             counts = self.counts(outer, e)
             if counts[0] is not None:
                 limit = max(sum(c or 0 for c in counts), 0)
+                if self.slack:
+                    limit += e.shared.private[self]
         return ctx.txn.range(
             self.shard,
             self.index,
             KeyRange(prefix=key, **bounds),
             reverse=self.reverse,
             limit=limit,
-            for_update=update,
+            **reading,
         )
 
     def _keys(self, key: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:

@@ -130,7 +130,13 @@ class Subplan:
 
 def only_existence(query: QueryExpr) -> QueryExpr:
     """Return ``query`` without what EXISTS does not look at: select list, DISTINCT, ORDER BY (as PostgreSQL does)."""
-    if not isinstance(query, Select) or query.grouped or query.windows or query.limit is not None:
+    if (
+        not isinstance(query, Select)
+        or query.grouped
+        or query.windows
+        or query.limit is not None
+        or query.row_marks
+    ):
         return query
     if query.offset is not None or any(
         isinstance(x, FuncExpr) and x.returns_set for t in query.targets for x in walk(t.expr)

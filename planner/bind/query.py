@@ -20,6 +20,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr
 from planner.bind.from_ import bind_from, column_origins
 from planner.bind.grouping import GroupCheck
+from planner.bind.locking import bind_locking, clause_name
 from planner.bind.output_names import column_name
 from planner.bind.sortgroup import bind_distinct, bind_group, bind_order, sort_key
 from planner.bind.window import bind_windows, declare_windows
@@ -34,7 +35,7 @@ from planner.casts import (
     select_common_typmod,
 )
 from planner.catalog import RelationDef
-from planner.errors import Span, SqlError, not_supported
+from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import INT8, TEXT, UNKNOWN
 from planner.parse import parse_one
@@ -147,8 +148,6 @@ def output_columns(scope: Scope, targets: Sequence[Target]) -> tuple[OutputColum
 
 def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True) -> Select:
     """Bind a SELECT block whose level ``scope`` is."""
-    if node.locking:
-        raise not_supported(f"SELECT FOR {node.locking[0].strength.upper()}")
     if node.into is not None:
         raise SqlError("42601", "SELECT ... INTO is not allowed here", span=node.into.span)
     bind_with(scope, node.with_)
@@ -185,7 +184,7 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         if having is not None:
             having = check.check(having)
         windows = tuple([_checked_window(check, window) for window in windows])
-    return Select(
+    made = Select(
         columns=output_columns(scope, targets),
         ctes=tuple(scope.bound_ctes),
         order=order,
@@ -204,6 +203,7 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         windows=windows,
         distinct=distinct,
     )
+    return bind_locking(scope, node.locking, made) if node.locking else made
 
 
 def _aggregate_span(exprs: Sequence[Expr]) -> Span | None:
@@ -251,7 +251,7 @@ def _limit(scope: Scope, node: ast.Expression, word: str) -> Expr:
 
 def _values(scope: Scope, node: ast.Values, *, resolve_unknowns: bool) -> QueryExpr:
     if node.locking:
-        raise SqlError("0A000", f"SELECT FOR {node.locking[0].strength.upper()} cannot be applied to VALUES")
+        raise SqlError("0A000", f"{clause_name(node.locking[0].strength)} cannot be applied to VALUES")
     bind_with(scope, node.with_)
     rows = values_rows(scope, node)
     width = len(rows[0])
@@ -348,11 +348,7 @@ def _wrapped_values(scope: Scope, node: ast.Values, values: Values) -> Select:
 
 
 def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
-    if node.locking:
-        raise SqlError(
-            "0A000",
-            f"FOR {node.locking[0].strength.upper()} is not allowed with UNION/INTERSECT/EXCEPT",
-        )
+    _refuse_locking(node)
     bind_with(scope, node.with_)
     left = bind_query(scope.context, node.left, scope, resolve_unknowns=False)
     right = bind_query(scope.context, node.right, scope, resolve_unknowns=False)
@@ -369,12 +365,21 @@ def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
     )
 
 
+def _refuse_locking(node: ast.SetOp) -> None:
+    """Raise 0A000 for a locking clause of a set operation or of one of its sides."""
+    for part in (node, node.left, node.right):
+        if part.locking:
+            name = clause_name(part.locking[0].strength)
+            raise SqlError("0A000", f"{name} is not allowed with UNION/INTERSECT/EXCEPT")
+
+
 def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) -> SetOp:
     """Join two bound sides into a set operation of common column types.
 
     Raises SqlError 42601 for different widths, 42804 for types that do not match, 42883 for types without
     equality (except UNION ALL).
     """
+    _refuse_locking(node)
     word = node.op.upper()
     if len(left.columns) != len(right.columns):
         raise SqlError(

@@ -171,14 +171,36 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
 
     if node.insensitive and node.asensitive:
         raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
+    query = bind_query(context, node.query)
+    _check_locking_cursor(node)
     return st.DeclareCursor(
         name=node.name,
-        query=bind_query(context, node.query),
+        query=query,
         text=node.text,
         scroll=node.scroll,
         hold=node.hold,
         binary=node.binary,
     )
+
+
+def _check_locking_cursor(node: ast.DeclareCursor) -> None:
+    """Raise 0A000 or 42P11 for options that a cursor whose query locks rows cannot have."""
+    from planner.bind.locking import clause_name
+
+    if not node.query.locking:
+        return
+    clause = clause_name(node.query.locking[0].strength)
+    for given, sqlstate, words, verdict in (
+        (node.hold, "0A000", ("CURSOR WITH HOLD", "Holdable"), "supported"),
+        (node.scroll, "0A000", ("SCROLL CURSOR", "Scrollable"), "supported"),
+        (node.insensitive, "42P11", ("INSENSITIVE CURSOR", "Insensitive"), "valid"),
+    ):
+        if given:
+            raise SqlError(
+                sqlstate,
+                f"DECLARE {words[0]} ... {clause} is not {verdict}",
+                detail=f"{words[1]} cursors must be READ ONLY.",
+            )
 
 
 def bind_execute(context: BindContext, node: ast.Execute) -> st.ExecutePrepared:

@@ -271,7 +271,7 @@ class Lowering:
     # -- SELECT --------------------------------------------------------------------------------------
 
     def _select(self, select: q.Select, scope: Scope) -> _Body:
-        if select.locking:
+        if select.row_marks:
             raise not_supported("a locking clause in this executor")
         if len(self.scopes) == 1:
             select = finishing.open_averages(select)

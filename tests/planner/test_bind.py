@@ -217,9 +217,3 @@ def test_a_dropped_column_leaves_no_trace():
     parsed = parse("SELECT * FROM emp")[0]
     bound = bind_statement(parsed.statement, parsed.text, catalog, ("public",))
     assert [(c.name, c.attnum) for c in bound.columns or ()] == [("id", 1), ("salary", 3), ("dept", 4)]
-
-
-def test_for_update_is_refused():
-    with pytest.raises(SqlError) as caught:
-        bind("SELECT * FROM emp FOR UPDATE")
-    assert (caught.value.sqlstate, caught.value.message) == ("0A000", "SELECT FOR UPDATE is not supported")

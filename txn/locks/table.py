@@ -23,9 +23,10 @@ from collections.abc import Awaitable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from txn.errors import Deadlock, LockTimeout, TxnError, WaitCancelled
+from txn.errors import Deadlock, LockNotAvailable, LockTimeout, TxnError, WaitCancelled
 from txn.locks.mode import COMPATIBLE, CONFLICTS, NAMES, ONE, SUPREMUM
 from txn.locks.policy import POLICIES, Policy, Waiter
+from txn.types import RowId
 
 Granule: TypeAlias = Hashable
 
@@ -33,7 +34,7 @@ Granule: TypeAlias = Hashable
 class LockOwner:
     """Someone who holds locks: one transaction.
 
-    ``lock_timeout_ms`` 0 means no limit. ``doomed`` is set when a policy chose this owner while it was not
+    ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable). ``doomed`` is set when a policy chose this owner while it was not
     waiting; its next acquisition raises it.
     """
 
@@ -192,6 +193,8 @@ class LockTable:
             raise AssertionError("a transaction may wait for one lock at a time")
         if owner.doomed is not None:
             raise owner.doomed
+        if owner.lock_timeout_ms < 0:
+            raise _not_available(entry.granule)
         request = _Request(owner, entry, mode, upgrade)
         queue = entry.queue
         if queue is None:
@@ -369,6 +372,13 @@ class LockTable:
                 )
                 _check(not served, f"{granule!r}: {NAMES[request.mode]} could be granted but waits")
                 before.append(request)
+
+
+def _not_available(granule: Granule) -> LockNotAvailable:
+    """Return the error of a request that may not wait, for a table, row or key."""
+    if not isinstance(granule, tuple):
+        return LockNotAvailable(granule)  # type: ignore[arg-type]
+    return LockNotAvailable(granule[0], granule[1] if len(granule) == 2 else RowId(0))
 
 
 def _check(condition: bool, message: str) -> None:
