@@ -191,6 +191,10 @@ def _scanned(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
     index_plan = compiled.compiled.get("index")
     if index_plan is not None and index_plan.is_small:
         return []
+    if (
+        index_plan is not None and plan.locking
+    ):  # no other executor locks rows, so this is how tables are reached
+        return [ShardId(a.table) for a in index_plan.access if not a.bounded and not a.peeked]
     return list(compiled.tables)
 
 

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 ROW_EXCLUSIVE = 3
+NEVER_WAIT_MS = -1
 LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
 
 
 async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
     """Lock tables until the transaction ends.
 
-    Raises 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
+    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
     owns the table.
     """
     if session.state is not BlockState.BLOCK:
@@ -50,7 +51,13 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
         if statement.mode > ROW_EXCLUSIVE:
             raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
         return Command("LOCK TABLE")
-    for oid in statement.tables:
-        await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
+    if statement.nowait:
+        txn.set_lock_timeout(NEVER_WAIT_MS)
+    try:
+        for oid in statement.tables:
+            await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
+    finally:
+        if statement.nowait:
+            txn.set_lock_timeout(session.derived.lock_timeout_ms)
     await session.start_write(plan, ())
     return Command("LOCK TABLE")

@@ -306,6 +306,7 @@ class LockTable:
 
     tables: tuple[int, ...]
     mode: int
+    nowait: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

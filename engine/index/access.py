@@ -27,14 +27,17 @@ from planner.query import (
     ArrayExpr,
     BoolExpr,
     Const,
+    CteRange,
     Expr,
     FuncExpr,
     OpExpr,
     Param,
     QueryBase,
+    QueryExpr,
     RelabelType,
     ScalarArrayOp,
     SubLink,
+    SubLinkKind,
     Var,
 )
 from planner.walk import children
@@ -161,7 +164,41 @@ def _column(expr: Expr, range_: int) -> Var | None:
 def _ready(expr: Expr, available: AbstractSet[int]) -> bool:
     if isinstance(expr, Const | Param):
         return True
-    return ranges_used(expr) <= available and not is_volatile(expr) and not has_sublink(expr)
+    return ranges_used(expr) <= available and not is_volatile(expr) and _runs_before(expr)
+
+
+def _runs_before(node: object) -> bool:
+    """Tell whether the sub-selects in ``node`` are values that are known before any row is: they look at nothing outside."""
+    if isinstance(node, Aggregate):
+        return False
+    if isinstance(node, SubLink):
+        return node.kind in (SubLinkKind.SCALAR, SubLinkKind.ARRAY) and stands_alone(node.query)
+    return all(_runs_before(child) for child in children(node))
+
+
+def stands_alone(query: QueryExpr) -> bool:
+    """Tell whether a query refers to nothing outside of it."""
+    levels, outside = outer_levels(query)
+    return not levels and not outside
+
+
+def outer_levels(query: object) -> tuple[set[int], bool]:
+    """Return (levels outside ``query`` that its Vars refer to, 1 = directly outside; whether a CTE outside is read)."""
+    levels: set[int] = set()
+    outside = False
+    stack: list[tuple[object, int]] = [(query, -1)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, QueryBase):
+            depth += 1
+        level = getattr(node, "level", None)
+        if level is not None and level > depth and depth >= 0:
+            if isinstance(node, CteRange):
+                outside = True
+            elif isinstance(node, Var | Aggregate):
+                levels.add(level - depth)
+        stack.extend((child, depth) for child in children(node))
+    return levels, outside
 
 
 def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[int]) -> dict[int, ColumnUse]:
@@ -171,6 +208,9 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
     for conjunct in conjuncts:
         if isinstance(conjunct, BoolExpr):
             _alternatives(conjunct, range_, available, uses)
+            continue
+        if isinstance(conjunct, SubLink):
+            _member_of(conjunct, range_, uses)
             continue
         if isinstance(conjunct, ScalarArrayOp):
             if conjunct.use_any and operators.get(conjunct.proc) == "=":
@@ -191,7 +231,7 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
             (conjunct.args[1], conjunct.args[0], _FLIP[operator]),
         ):
             column = _column(left, range_)
-            if column is None or not _ready(right, available):
+            if column is None or not _ready(right, available) or (op != "=" and has_sublink(right)):
                 continue
             use = uses.setdefault(column.attnum, ColumnUse())
             if op == "=":
@@ -203,6 +243,23 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
                 use.sources[op] = conjunct
             break
     return uses
+
+
+def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse]) -> None:
+    """Read ``a IN (SELECT ...)`` as ``a = ANY (ARRAY (SELECT ...))`` where the sub-select stands alone."""
+    if link.kind is not SubLinkKind.ANY or len(link.lefts) != 1 or link.row_kind:
+        return
+    if key_operators().get(link.procs[0]) != "=" or is_volatile(link) or not stands_alone(link.query):
+        return
+    if any(not isinstance(cast, Var) for cast in link.casts):
+        return
+    column = _column(link.lefts[0], range_)
+    if column is None:
+        return
+    use = uses.setdefault(column.attnum, ColumnUse())
+    if use.members is None:
+        use.members = SubLink(type=column.type, kind=SubLinkKind.ARRAY, query=link.query)
+        use.sources["in"] = link
 
 
 def _alternatives(

@@ -231,7 +231,7 @@ class FromPlanner:
         best: tuple[int, Expr, bool] | None = None
         for attnum, use in column_uses(index, conjuncts, bound).items():
             value = use.equal if use.equal is not None else use.members
-            if value is None:
+            if value is None or has_sublink(value):
                 continue
             # prefer oid-like columns: they are what catalog indexes serve
             candidate = (attnum, value, use.equal is None)
@@ -259,7 +259,8 @@ class FromPlanner:
                 raise LookupError(f"relation {item.oid} is not in the catalog")
             ordered = self.ordered
             access = self._access(index, conjuncts, bound) if ordered is None else ordered.access
-            self.planning.note(item, relation.oid, access)
+            mark = self.marks.get(index)
+            self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
             if access is None:
                 stored = TableScan(item, relation, index, needed, self.narrow)
             else:
@@ -275,7 +276,6 @@ class FromPlanner:
                     self.ordered_source = keyed
                 stored = keyed
                 conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
-            mark = self.marks.get(index)
             if mark is not None:
                 stored.reading = reading_for(mark)
             source = stored

@@ -60,7 +60,10 @@ from planner.walk import children
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeAccess:
-    """How one stored table is reached: ``index`` oid (0 = full scan) and the access found."""
+    """How one stored table is reached: ``index`` oid (0 = full scan) and the access found.
+
+    ``peeked``: it is read past all locks (SKIP LOCKED).
+    """
 
     table: int
     alias: str
@@ -68,6 +71,7 @@ class RangeAccess:
     kind: str
     unique: bool
     bounded: bool
+    peeked: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ class Planning:
     catalog: Catalog
     accesses: list[RangeAccess] = field(default_factory=list)
 
-    def note(self, range_: Range, table: int, access: Access | None) -> None:
+    def note(self, range_: Range, table: int, access: Access | None, *, peeked: bool = False) -> None:
         """Record how a stored table is reached."""
         index = access.index.oid if access is not None and access.index is not None else 0
         self.accesses.append(
@@ -85,6 +89,7 @@ class Planning:
                 table=table, alias=range_.alias, index=index, kind=access.kind if access is not None else "scan",
                 unique=access.unique if access is not None else False,
                 bounded=access.bounded if access is not None else False,
+                peeked=peeked,
             )
         )  # fmt: skip
 

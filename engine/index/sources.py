@@ -247,10 +247,14 @@ class IndexSource(Source):
         self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
         self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
 
-    def request(self, outer: Any, e: Env, ctx: Any) -> Any:
-        """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL."""
+    def request(self, outer: Any, e: Env, ctx: Any, key: tuple[Any, ...] | None = None) -> Any:
+        """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL.
+
+        ``key``: the key's values where finding them may suspend (sub-selects), so that the caller had to.
+        """
         reading = self.reading[ctx.for_update]
-        key = self.key(outer, e)
+        if key is None:
+            key = self.key(outer, e)
         if self.simple:
             if None in key:
                 return ()
@@ -309,7 +313,8 @@ class IndexSource(Source):
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Look up."""
-        found = self.request(outer, e, e.shared.ctx)
+        key = (yield from evaluate(self.key, outer, e)) if self.key.may_suspend else None
+        found = self.request(outer, e, e.shared.ctx, key)
         if isinstance(found, Awaitable):
             wait = Wait(found)
             yield wait

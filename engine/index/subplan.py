@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from engine.index.access import outer_levels
 from engine.index.nodes import Node
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from planner.builtins.compare import hash_key
@@ -19,12 +20,9 @@ from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator
 from planner.evaluate_inline import simple_equality
 from planner.facts import INT4, facts
 from planner.query import (
-    Aggregate,
     Const,
-    CteRange,
     FuncExpr,
     OutputColumn,
-    QueryBase,
     QueryExpr,
     Select,
     SubLink,
@@ -33,28 +31,8 @@ from planner.query import (
     Var,
 )
 from planner.types import SqlType
-from planner.walk import children
 
 _counter = iter(range(1, 1 << 62))
-
-
-def outer_levels(query: object) -> tuple[set[int], bool]:
-    """Return (levels outside ``query`` that its Vars refer to, 1 = directly outside; whether a CTE outside is read)."""
-    levels: set[int] = set()
-    outside = False
-    stack: list[tuple[object, int]] = [(query, -1)]
-    while stack:
-        node, depth = stack.pop()
-        if isinstance(node, QueryBase):
-            depth += 1
-        level = getattr(node, "level", None)
-        if level is not None and level > depth and depth >= 0:
-            if isinstance(node, CteRange):
-                outside = True
-            elif isinstance(node, Var | Aggregate):
-                levels.add(level - depth)
-        stack.extend((child, depth) for child in children(node))
-    return levels, outside
 
 
 class Subplan:

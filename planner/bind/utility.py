@@ -447,9 +447,7 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
 
 
 def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
-    """LOCK TABLE of stored tables. Raises SqlError 42P01; 0A000 for NOWAIT, views and catalog relations."""
-    if node.nowait:
-        raise not_supported("LOCK TABLE ... NOWAIT", span=node.span)
+    """LOCK TABLE of stored tables. Raises SqlError 42P01; 0A000 for views and catalog relations."""
     tables: list[int] = []
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
@@ -459,7 +457,7 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
             )
         if relation.oid not in tables:
             tables.append(relation.oid)
-    return st.LockTable(tables=tuple(tables), mode=node.mode)
+    return st.LockTable(tables=tuple(tables), mode=node.mode, nowait=node.nowait)
 
 
 def refuse_session(context: BindContext, node: ast.Notify) -> st.Statement:

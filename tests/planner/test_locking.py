@@ -59,7 +59,9 @@ def test_a_clause_goes_on_into_views_and_sub_selects(from_: str):
 
 
 def test_what_has_no_rows_to_lock_is_passed_over():
-    text = "WITH c AS (SELECT * FROM t) SELECT 1 FROM c, u, generate_series(1, 2) g, (VALUES (1)) x FOR UPDATE"
+    text = (
+        "WITH c AS (SELECT * FROM t) SELECT 1 FROM c, u, generate_series(1, 2) g, (VALUES (1)) x FOR UPDATE"
+    )
     assert marks(tree(text)) == [("u", "update", "block"), ("x", "update", "block")]
 
 
