@@ -29,7 +29,8 @@ from txn.columns import column_arrays, column_fields
 from txn.encode import FORMAT_BYTE, decode_entry
 from txn.errors import Fenced, TxnError
 from txn.group_commit import Committer
-from txn.leadership import DirectoryLock, take_leadership
+from txn.leadership import DirectoryLock, Leadership, take_leadership
+from txn.lease import Lease
 from txn.oracle import DurableOracle
 from txn.persist.blobfs import LocalBlob
 from txn.persist.location import Blob, Consensus, Offload, in_thread
@@ -97,9 +98,11 @@ class DurableLog:
         log: TxnsLog,
         cache: RowGroupCache,
         lock: DirectoryLock | None,
+        lease: Lease | None,
     ) -> None:
         """Use ``open`` or ``assemble``."""
         self.epoch = epoch
+        self.lease = lease
         self.oracle = oracle
         self.blob = blob
         self.cache = cache
@@ -107,6 +110,10 @@ class DurableLog:
         self.committer.noted = self._note
         self.committer.spill = self._spill
         self.committer.unspill = blob.delete
+        if lease is not None:
+            lease.on_lost = self.committer.fail
+            if lease.lost is not None:
+                self.committer.fail(lease.lost)
         self._consensus = consensus
         self._offload = offload
         self._ids = ids
@@ -165,9 +172,14 @@ class DurableLog:
         offload: Offload = in_thread,
         cache_bytes: int = 64 << 20,
         lock: DirectoryLock | None = None,
+        leadership: Leadership | None = None,
     ) -> DurableLog:
-        """Become the leader of given stores (tests and simulation choose them, and ``offload``)."""
-        leadership = await take_leadership(consensus)
+        """Become the leader of given stores (tests and simulation choose them, and ``offload``).
+
+        ``leadership``: what ``take_leadership`` gave for ``consensus``; None: take it at once, without a lease.
+        """
+        if leadership is None:
+            leadership = await take_leadership(consensus, clock)
         epoch = leadership.epoch
         manifests = ManifestStore(consensus, blob, ids, epoch)
         await manifests.load()
@@ -186,6 +198,7 @@ class DurableLog:
             log=TxnsLog(consensus, epoch, LogMap(first)),
             cache=RowGroupCache(cache_bytes),
             lock=lock,
+            lease=leadership.lease,
         )
 
     @property
@@ -304,10 +317,16 @@ class DurableLog:
     async def discard(self, parts: Iterable[str]) -> None:
         """Delete parts and their sidecars (rolled back bulk loads, what a swap replaced). Idempotent.
 
+        A server that can commit no more deletes no more either: whether a log entry of its own names a part may
+        be unknown to it, and another server may serve that entry by now. The next start sweeps.
+
         Raises:
             ValueError: a manifest, or a log entry that no manifest covers, still names one.
+            Fenced, CommitUnknown: the server must stop.
         """
         for name in parts:
+            if self.committer.failed is not None:
+                raise self.committer.failed
             owner = ShardId(int(name.partition("/")[0]))
             manifest = self._store.current.get(owner)
             if manifest is not None and any(p.ref.name == name for p in manifest.parts):
@@ -410,6 +429,8 @@ class DurableLog:
             except TxnError as error:
                 _log.info("the log was not trimmed at the end: %s", error)
         await self.oracle.close()
+        if self.lease is not None:
+            await self.lease.release()  # last: whoever comes next need not wait for reads of ours
         await self._consensus.close()
         if self._lock is not None:
             self._lock.release()

@@ -103,5 +103,14 @@ class DataDirectoryInUse(TxnError):
         self.path, self.holder = path, holder
 
 
+class LeaderAlive(TxnError):
+    """Another server leads and renews its lease; ``holder`` says who."""
+
+    def __init__(self, holder: str) -> None:
+        """``holder`` is the text in the lease (pid, host, address)."""
+        super().__init__(f"another server leads: {holder} (a standby would wait for it)")
+        self.holder = holder
+
+
 class UnknownFormat(TxnError):
     """A file carries a format version this server does not know."""

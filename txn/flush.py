@@ -298,6 +298,8 @@ class Flusher:
     async def _discard(self) -> None:
         """Delete parts that left before the oldest hold was taken."""
         core = self._core
+        if core.log.committer.failed is not None:
+            return  # another server may need them (DurableLog.discard)
         oldest = core.holds.oldest_serial()
         waiting = core.doomed_parts
         for name, serial in list(waiting.items()):

@@ -296,15 +296,22 @@ class Committer:
         while self._queue:
             self._refuse(self._queue.popleft(), error)
 
+    def fail(self, error: TxnError) -> None:
+        """Commit nothing any more: leadership is lost (Fenced). What is being appended finds out by itself."""
+        if self.failed is None:
+            self._stop(error, logging.WARNING)
+
     def _stop(self, error: Exception, level: int = logging.ERROR) -> None:
         if not isinstance(error, TxnError):
             _log.error("the committer failed", exc_info=error)
             error = CommitUnknown(f"the committer failed: {error!r}")
         else:
             _log.log(level, "nothing can be committed any more: %s", error)
-        self.failed = error
+        first = self.failed is None
+        if self.failed is None:
+            self.failed = error
         self._fail_queue(error)
-        if self.on_failure is not None:
+        if first and self.on_failure is not None:
             self.on_failure(error)
 
     async def close(self) -> None:

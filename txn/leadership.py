@@ -1,11 +1,13 @@
 """Who may write: one process per data directory, one epoch per process (A38-A41, L10, U2).
 
-Two fences, one behind the other:
+Three fences:
 
 - ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process. A second server on the same
   machine fails at once, with the holder's name. The kernel releases it however the process ends.
 - the epoch: raised in consensus at every start and checked *inside* every append and compare-and-set, which
   is what holds if the first fence does not (network file systems, a store shared by machines).
+- the lease (``txn.lease``), where servers share a consensus store: it makes local what is no write, namely that
+  a leader's reads are not stale.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import socket
 from dataclasses import dataclass
 
 from txn.errors import DataDirectoryInUse, UnknownFormat
+from txn.lease import Lease, LeaseOptions, Waiting, take_lease
 from txn.persist.location import Consensus
 from txn.time import Clock
 
@@ -94,15 +97,32 @@ def _check_format(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """The epoch that this process writes under."""
+    """The epoch that this process writes under, and the lease that its reads rest on (None: an flock does)."""
 
     epoch: int
+    lease: Lease | None = None
 
 
-async def take_leadership(consensus: Consensus) -> Leadership:
+async def take_leadership(
+    consensus: Consensus,
+    clock: Clock,
+    lease: LeaseOptions | None = None,
+    *,
+    standby: bool = False,
+    waiting: Waiting | None = None,
+) -> Leadership:
     """Raise the epoch: from its return on, no older leader can change anything durable (A40).
 
     What an older leader has appended before is in the log; what it appends later is refused. So the log's end
     read *after* this call is the end of all earlier epochs.
+
+    ``lease``: first wait until no earlier leader's lease can be valid, and hold one (see ``take_lease`` for the
+    errors, ``standby`` and ``waiting``). None: nobody else can be reading, raise the epoch at once.
     """
-    return Leadership(await consensus.acquire_epoch())
+    if lease is not None:
+        held = await take_lease(consensus, clock, lease, standby=standby, waiting=waiting)
+        return Leadership(held.epoch, held)
+    epoch = await consensus.acquire_epoch()
+    if epoch is None:
+        raise AssertionError("an unconditional acquire_epoch gave no epoch")
+    return Leadership(epoch)

@@ -16,6 +16,7 @@ from txn.durable import DurableLog, StorageConfig
 from txn.errors import TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
+from txn.lease import Lease
 from txn.locks.table import LockRow
 from txn.persist.location import Offload, in_thread
 from txn.recovery import recover
@@ -39,8 +40,15 @@ class ShardStore:
         return self.core.log.committer.failed
 
     def on_failure(self, callback: Callable[[Exception], None]) -> None:
-        """Call ``callback`` when nothing can be committed any more (Fenced, CommitUnknown)."""
+        """Call ``callback`` when nothing can be committed any more (Fenced, CommitUnknown); at once if so now."""
         self.core.log.committer.on_failure = callback
+        if self.failed is not None:
+            callback(self.failed)
+
+    @property
+    def lease(self) -> Lease | None:
+        """What reads rest on: ask ``valid()`` once a statement has arrived. None: nobody else can lead."""
+        return self.core.log.lease
 
     def begin(
         self,

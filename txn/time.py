@@ -23,6 +23,8 @@ from txn.types import Timestamp
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
 MIN_TIMESTAMP = Timestamp(1)
+# Elsewhere than on Linux, CLOCK_MONOTONIC itself includes suspend (macOS).
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 MAX_TIMESTAMP = Timestamp((1 << 63) - 1)
 
 
@@ -49,6 +51,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return seconds since some moment; never decreases."""
+
+    def boottime(self) -> float:
+        """Return seconds since some moment; never decreases, and goes on while the machine is suspended."""
 
 
 class Rng(Protocol):
@@ -78,6 +83,10 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds of the monotonic clock."""
         return time.monotonic()  # noqa: TID251 - the system implementation of Clock
+
+    def boottime(self) -> float:
+        """Return seconds since the machine was started, suspended or not; the same for all its processes."""
+        return time.clock_gettime(_BOOTTIME)
 
 
 class SystemRng:

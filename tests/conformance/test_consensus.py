@@ -153,6 +153,51 @@ def test_truncation_keeps_the_end_and_never_reuses_numbers(opener: ConsensusOpen
     run(body)
 
 
+def test_the_pulse_changes_with_every_register_and_with_the_epoch(opener: ConsensusOpener) -> None:
+    async def body() -> None:
+        async with opener() as c:
+            seen = [await c.pulse()]
+            assert seen[0].epoch == 0
+            epoch = await c.acquire_epoch()
+            assert epoch is not None
+            seen.append(await c.pulse())
+            assert seen[-1].epoch == epoch
+            register = await c.compare_and_set("r", None, b"1", epoch=epoch)
+            seen.append(await c.pulse())
+            register = await c.compare_and_set("r", register, b"2", epoch=epoch)
+            seen.append(await c.pulse())
+            await c.compare_and_set("r", register, None, epoch=epoch)
+            seen.append(await c.pulse())
+            assert len(set(seen)) == 5
+            await c.append(epoch, 1, b"an append is no sign of life")
+            await c.head("r")
+            assert await c.pulse() == seen[-1]
+            with pytest.raises(Fenced):
+                await c.compare_and_set("r", None, b"3", epoch=epoch + 1)
+            assert await c.pulse() == seen[-1]
+
+    run(body)
+
+
+def test_an_epoch_is_raised_only_at_the_pulse_that_was_seen(opener: ConsensusOpener) -> None:
+    async def body() -> None:
+        async with opener() as leader, opener() as standby:
+            epoch = await leader.acquire_epoch()
+            assert epoch is not None
+            seen = await standby.pulse()
+            await leader.compare_and_set("r", None, b"alive", epoch=epoch)
+            assert await standby.acquire_epoch(seen) is None
+            await leader.append(epoch, 1, b"still leading")
+            seen = await standby.pulse()
+            results = await asyncio.gather(*(c.acquire_epoch(seen) for c in (standby, leader)))
+            assert sorted(r is None for r in results) == [False, True]
+            assert max(r or 0 for r in results) == epoch + 1
+            with pytest.raises(Fenced):
+                await leader.append(epoch, 2, b"late")
+
+    run(body)
+
+
 def test_a_closed_handle_answers_nothing(opener: ConsensusOpener) -> None:
     async def body() -> None:
         async with opener() as c:

@@ -45,6 +45,9 @@ class ManualClock:
     def monotonic(self) -> float:
         return self.seconds
 
+    def boottime(self) -> float:
+        return self.seconds
+
     def pass_ms(self, ms: int) -> None:
         self.ms += ms
         self.seconds += ms / 1000

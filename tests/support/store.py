@@ -66,6 +66,9 @@ class StepClock:
         self.ms += 1
         return self.ms
 
+    def boottime(self) -> float:
+        return self.monotonic()
+
     def monotonic(self) -> float:
         return self.ms / 1000
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
 from txn.errors import OutOfSpace
-from txn.persist.location import Blob, Consensus, Indeterminate, Versioned
+from txn.persist.location import Blob, Consensus, Indeterminate, Pulse, Versioned
 from txn.time import Rng
 
 T = TypeVar("T")
@@ -50,16 +50,22 @@ class _Faulty:
 
 
 class FaultyConsensus(_Faulty):
-    """A Consensus that fails at the given rates. ``acquire_epoch`` and ``close`` never do."""
+    """A Consensus that fails at the given rates. An unconditional ``acquire_epoch`` and ``close`` never do."""
 
     def __init__(self, inner: Consensus, rng: Rng, rates: FaultRates) -> None:
         """``rng`` decides; the same seed and calls give the same faults."""
         super().__init__(rng, rates)
         self.inner = inner
 
-    async def acquire_epoch(self) -> int:
+    async def pulse(self) -> Pulse:
         """See Consensus."""
-        return await self.inner.acquire_epoch()
+        return await self._run(self.inner.pulse, writes=False)
+
+    async def acquire_epoch(self, at: Pulse | None = None) -> int | None:
+        """See Consensus."""
+        if at is None:
+            return await self.inner.acquire_epoch()
+        return await self._run(lambda: self.inner.acquire_epoch(at), writes=False)
 
     async def head(self, key: str) -> Versioned | None:
         """See Consensus."""

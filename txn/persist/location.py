@@ -40,6 +40,17 @@ class Indeterminate(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
+class Pulse:
+    """A sign of life of whoever leads: it differs after every change of the epoch or of any register.
+
+    ``epoch`` 0: nobody has ever led. ``changes`` may also grow where a change was attempted in vain.
+    """
+
+    epoch: int
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Versioned:
     """A register's value and its sequence number (>= 1, grows with every change)."""
 
@@ -50,8 +61,18 @@ class Versioned:
 class Consensus(Protocol):
     """Linearizable registers and one append log. Used from the event loop."""
 
-    async def acquire_epoch(self) -> int:
-        """Increment the epoch durably and return it (A38, A40). From then on lower epochs are refused."""
+    async def pulse(self) -> Pulse:
+        """Return the present pulse. Raises Indeterminate."""
+
+    async def acquire_epoch(self, at: Pulse | None = None) -> int | None:
+        """Increment the epoch durably and return it (A38, A40). From then on lower epochs are refused.
+
+        ``at``: only if the pulse is still that one, decided in the same atomic step; else nothing happens and
+        the answer is None (it is never None without ``at``).
+
+        Raises:
+            Indeterminate: it may have been incremented; nobody uses the epoch that was lost, call again.
+        """
 
     async def head(self, key: str) -> Versioned | None:
         """Return a register's value, None if it was never set or was deleted."""

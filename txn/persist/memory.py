@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from txn.errors import Fenced, OutOfSpace
-from txn.persist.location import Indeterminate, SequenceConflict, Versioned
+from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
 
 
 class MemoryDisk:
@@ -93,11 +93,20 @@ class MemoryConsensus(_Handle):
         if epoch != self.disk.epoch:
             raise Fenced(f"epoch {epoch} has been superseded by {self.disk.epoch}")
 
-    async def acquire_epoch(self) -> int:
+    async def pulse(self) -> Pulse:
         """See Consensus."""
         await self._step()
+        return Pulse(self.disk.epoch, self.disk.register_seq)
+
+    async def acquire_epoch(self, at: Pulse | None = None) -> int | None:
+        """See Consensus."""
+        await self._step()
+        if at is not None and at != Pulse(self.disk.epoch, self.disk.register_seq):
+            return None
         self.disk.epoch += 1
-        return self.disk.epoch
+        raised = self.disk.epoch
+        await self._step()
+        return raised
 
     async def head(self, key: str) -> Versioned | None:
         """See Consensus."""
@@ -119,6 +128,7 @@ class MemoryConsensus(_Handle):
         if (None if current is None else current.seq) != expected:
             return None
         if data is None:
+            self.disk.register_seq += 1
             self.disk.registers.pop(key, None)
             result = 0
         else:

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from txn.errors import Fenced, OutOfSpace, TxnError, UnknownFormat
-from txn.persist.location import Indeterminate, SequenceConflict, Versioned
+from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
 
 T = TypeVar("T")
 
@@ -202,10 +202,21 @@ class SqliteConsensus:
     def _next(self) -> int:
         return int(self._db.execute(f"SELECT {_NEXT}").fetchone()[0])
 
-    async def acquire_epoch(self) -> int:
+    def _pulse(self) -> Pulse:
+        rows = self._db.execute("SELECT name, value FROM meta WHERE name IN ('epoch', 'register_seq')")
+        values: dict[str, int] = dict(rows.fetchall())
+        return Pulse(values["epoch"], values["register_seq"])
+
+    async def pulse(self) -> Pulse:
+        """See Consensus."""
+        return await self._call(lambda: self._read(self._pulse))
+
+    async def acquire_epoch(self, at: Pulse | None = None) -> int | None:
         """See Consensus."""
 
-        def work() -> int:
+        def work() -> int | None:
+            if at is not None and at != self._pulse():
+                return None
             self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
             return self._meta("epoch")
 
@@ -241,10 +252,10 @@ class SqliteConsensus:
             row = self._db.execute("SELECT seq FROM register WHERE name = ?", (key,)).fetchone()
             if (None if row is None else row[0]) != expected:
                 return None
+            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'register_seq'")
             if data is None:
                 self._db.execute("DELETE FROM register WHERE name = ?", (key,))
                 return 0
-            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'register_seq'")
             seq = self._meta("register_seq")
             self._db.execute("INSERT OR REPLACE INTO register VALUES (?, ?, ?)", (key, seq, data))
             return seq
