@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
 from engine.cursors import Cursors
-from engine.dml import make_env
+from engine.dml import make_env, run_insert
 from engine.eager import eager, settle
 from engine.errors import report_of
 from engine.executor import RowsChanged
@@ -26,7 +26,8 @@ from engine.output import encoder_of, expand_formats, field_descriptions, param_
 from engine.planning import IN_FAILED_BLOCK, CachedText, Planning
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
-from engine.query import context, start_quick
+from engine.privileges import check as check_privileges
+from engine.query import context, read_point, start_quick
 from engine.rows import ReadyRows
 from engine.session import Derived, Replan, Session
 from engine.txn_block import BlockState, status_byte
@@ -308,14 +309,42 @@ class Connection:
             if found.outcome is None and not found.done:
                 self._touch(found.prepared.text)
                 session.reads_alone = plan.only_reads and out.sync_follows
+                if plan.point is not None and session.reads_alone and self._point(found, plan, max_rows, out):
+                    return None
                 if plan.quick is not None and self._quick(found, plan, max_rows, out):
                     return None
+                if plan.one_row:
+                    result = self._guard(self._insert_row(found, plan, out))
+                    return self._reporting(result) if isinstance(result, Awaitable) else None
             result = self._guard(self._execute(found, max_rows, out))
         except Exception as error:
             raise self._fail(error) from error
         if isinstance(result, Awaitable):
             return self._reporting(result)
         return None
+
+    async def _insert_row(self, portal: Portal, plan: Plan, out: Responder) -> None:
+        """Run an INSERT of one row the short way; where it loses a race, start over the general way."""
+        session = self.session
+        alone = session.txn is None and session.state is BlockState.IDLE
+        try:
+            session.ensure_txn().next_statement()
+            if not alone:
+                session.renew_limits()
+            check_privileges(session, plan)
+            statement: Any = plan.bound.statement
+            outcome = await run_insert(session, plan, statement, portal.params)
+        except (Replan, WriteConflict, Deadlock) as lost:
+            if not isinstance(lost, Replan) and not (alone and plan.retryable):
+                raise
+            if alone:
+                session.restart()
+            await self._execute(portal, 0, out)
+            return
+        assert isinstance(outcome, Command)
+        portal.outcome = outcome
+        portal.done = True
+        out.command_complete(outcome.tag)
 
     def _quick(self, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
         """Answer a point read on the spot; False leaves the portal to the general path, maybe started."""
@@ -334,6 +363,23 @@ class Connection:
         portal.outcome = Rows(columns, result)
         portal.done = True
         out.command_complete(f"SELECT {len(rows)}")
+        return True
+
+    def _point(self, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
+        """Answer a point read that is all of its transaction; False leaves the portal as it is."""
+        session = self.session
+        if session.state is not BlockState.IDLE or max_rows:
+            return False
+        rows = read_point(session, plan, portal.params)
+        if rows is None:
+            return False
+        assert plan.columns is not None
+        if rows:
+            data, count = encoder_of(plan, plan.columns, portal.result_formats, session).rows(rows)
+            out.data_rows(data, count)
+        portal.outcome = Rows(plan.columns, ReadyRows(plan.columns, rows))
+        portal.done = True
+        out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
         return True
 
     async def _reporting(self, work: Awaitable[T]) -> T:
@@ -466,13 +512,28 @@ class Connection:
             self._idle()
             return None
         try:
-            result = None if session.commit_read() else eager(session.commit())
+            if session.commit_read():
+                result: Any = None
+            elif session.commit_actions is None:
+                result = session.start_commit()
+                if result is not None:
+                    return result  # type: ignore[no-any-return]
+            else:
+                result = eager(session.commit())
         except Exception as error:
             raise self._fail(error) from error
         if isinstance(result, Awaitable):
             return self._finish_sync(result)
         self._idle()
         return None
+
+    def synced(self, outcome: asyncio.Future[Any]) -> None:
+        """The commit that ``sync`` started is decided."""
+        try:
+            self.session.finish_commit(outcome)
+        except Exception as error:
+            raise self._fail(error) from error
+        self._idle()
 
     async def _finish_sync(self, work: Awaitable[None]) -> None:
         try:
@@ -517,6 +578,12 @@ class Connection:
                 plan, values = cached
                 source = CachedText(sql)
                 session.reads_alone = plan.only_reads
+                if plan.point is not None and session.state is BlockState.IDLE:
+                    rows = read_point(session, plan, values)
+                    if rows is not None and plan.columns is not None:
+                        found = Rows(plan.columns, ReadyRows(plan.columns, rows))
+                        await self._answer(found, plan, out, alone=True)
+                        return
                 outcome, plan = await self._run_with_retries(plan, values, out, source)
                 await self._answer(outcome, plan, out, alone=True)
                 if session.state is BlockState.IMPLICIT:

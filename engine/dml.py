@@ -25,7 +25,7 @@ from pgwire.codecs.registry import text_output
 from planner.bind import bind_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.evaluate import Env, Layout, Shared, compile_expr, compile_predicate, compile_row
+from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr, compile_predicate, compile_row
 from planner.query import (
     CTID,
     TABLEOID,
@@ -34,8 +34,11 @@ from planner.query import (
     Insert,
     OnConflict,
     OutputColumn,
+    QueryExpr,
+    SubLink,
     Target,
     Update,
+    Values,
     Var,
 )
 from planner.walk import walk
@@ -46,8 +49,6 @@ if TYPE_CHECKING:
 
 BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
 DETAIL_VALUE_CHARS = 64
-
-RowFunction = Callable[[Row, Env], Any]
 
 
 def make_env(ctx: ExecContext) -> Env:
@@ -212,12 +213,13 @@ def outcome(command: str, count: int, returning: Returning | None, rows: list[Ro
 class InsertPlan:
     """The compiled parts of an INSERT."""
 
-    __slots__ = ("arbiters", "arrange", "conflict", "defaults", "returning", "shape", "statement")
+    __slots__ = ("arbiters", "arrange", "conflict", "defaults", "returning", "row", "shape", "statement")
 
     def __init__(self, session: Session, statement: Insert) -> None:
         """Compile against the session's catalog."""
         relation = _relation(session, statement.table)
         self.statement = statement
+        self.row = _only_row(statement.source)
         self.shape = TableShape(relation, session)
         self.returning = _returning(relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
@@ -248,6 +250,18 @@ class InsertPlan:
                 cells[position] = make((), env)
             result.append(tuple(cells))
         return result
+
+
+def _only_row(source: QueryExpr | None) -> RowFunction | None:
+    """Return what computes the row of a plain one-row VALUES, or None for every other source."""
+    if not isinstance(source, Values) or len(source.rows) != 1 or source.ctes or source.order:
+        return None
+    if source.limit is not None or source.offset is not None:
+        return None
+    if any(isinstance(node, SubLink) for cell in source.rows[0] for node in walk(cell)):
+        return None
+    function = compile_row(source.rows[0])
+    return None if function.may_suspend else function
 
 
 def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
@@ -284,7 +298,8 @@ class ConflictPlan:
 async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
     """Run an INSERT."""
     if plan.dml is None:
-        plan.dml = InsertPlan(session, statement)
+        made = plan.dml = InsertPlan(session, statement)
+        plan.one_row = made.row is not None and made.returning is None
     insert: InsertPlan = plan.dml
     shape = insert.shape
     txn = session.ensure_txn()
@@ -298,6 +313,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     session.use(plan)
     if statement.source is None:
         source: Sequence[Row] = [()]
+    elif insert.row is not None and session.derived.executor == "auto":
+        source = [insert.row((), env)]
     else:
         result = await run_query(session, plan, "source", statement.source, ctx)
         if isinstance(result, ReadyRows):

@@ -46,7 +46,9 @@ class Plan:
         "fixed_names",
         "locking",
         "namespace_version",
+        "one_row",
         "permitted",
+        "point",
         "quick",
     )
 
@@ -72,10 +74,13 @@ class Plan:
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
         self.dml: Any = None
+        self.one_row = False  # an INSERT of one row of VALUES without RETURNING, compiled already
         self.encoders: dict[Any, Any] = {}
         self.fields: dict[tuple[int, ...], Any] = {}
         # the row executor's plan when every table is reached by key: then nothing is left to decide
         self.quick: Any = None
+        # its point lookup, when the statement as a transaction by itself needs nothing else of one
+        self.point: Any = None
 
     @property
     def cacheable(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
@@ -11,6 +11,7 @@ from engine.plans import Plan
 from engine.privileges import permitted
 from engine.rows import ReadyRows, RowStream
 from planner.errors import SqlError
+from planner.evaluate import Env, Shared
 from planner.query import QueryExpr, RelationRange
 from planner.route import BY_KEY, Route, RouteFacts, choose
 from planner.walk import ranges_of
@@ -143,6 +144,38 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
     return result  # type: ignore[no-any-return]
 
 
+def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:
+    """Run a point read that is a transaction by itself without making one; None: the general path must.
+
+    The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
+    begins now would read at; so there is nothing that a hold, a read set or an end could protect.
+    """
+    if session.derived.executor != "auto" or not plan.fresh(session.catalog) or not permitted(session, plan):
+        return None
+    point = plan.point
+    source = point.source
+    env = Env(params, session, shared=Shared())
+    session.transaction_time_us = session.statement_time_us
+    key = source.key((), env)
+    if None in key:
+        return ()
+    row = session.db.store.read_now(source.shard, source.index, key)
+    if row is None:
+        return None
+    rows = source.extract((row,))
+    for test in point.filters:
+        rows = test(rows, env)
+    return point.project(rows, env)  # type: ignore[no-any-return]
+
+
+def _point_of(plan: Plan, executable: Any) -> Any:
+    """Return what ``read_point`` needs if ``plan`` qualifies: one key, no effect, nothing kept per transaction."""
+    point = executable.point
+    if point is None or not plan.only_reads or plan.bound.stable:
+        return None
+    return point if point.source.simple and not point.source.for_update else None
+
+
 async def run_query(
     session: Session,
     plan: Plan,
@@ -155,6 +188,7 @@ async def run_query(
     route, executable = choose_route(session, compiled)
     if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
         plan.quick = executable
+        plan.point = _point_of(plan, executable)
     try:
         return await settle(session.db.executors[route.executor].run(executable, ctx))
     except SqlError as error:

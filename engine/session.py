@@ -10,6 +10,7 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
@@ -30,7 +31,7 @@ from planner.errors import SqlError
 from planner.statements import Transaction as TransactionStatement
 from txn.api import MaybeAwaitable, Transaction
 from txn.errors import SchemaChanged
-from txn.types import ShardId
+from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -436,6 +437,32 @@ class Session:
         except BaseException:
             self.rollback()
             raise
+        self.txn = None
+        self._leave(committed=True)
+
+    def start_commit(self) -> asyncio.Future[Timestamp] | None:
+        """Commit a transaction that needs nothing but its log entry: None if it is done already.
+
+        Else the caller hands the future, once it is done, to ``finish_commit``. Raises as ``commit``.
+        """
+        assert self.txn is not None
+        try:
+            result = self.txn.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        if isinstance(result, asyncio.Future):
+            return result
+        self.txn = None
+        self._leave(committed=True)
+        return None
+
+    def finish_commit(self, outcome: asyncio.Future[Timestamp]) -> None:
+        """Leave the transaction whose commit is decided; raises what refused it."""
+        error = outcome.exception()
+        if error is not None:
+            self.rollback()
+            raise error
         self.txn = None
         self._leave(committed=True)
 

@@ -11,9 +11,10 @@ the backend owns prepared statements, portals, transactions and values.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from pgwire.errors import ErrorReport
 
@@ -147,8 +148,12 @@ class Backend(Protocol):
     def sync(self) -> MaybeAwaitable[None]:
         """Sync arrived: commit the implicit transaction (or roll it back after a failure).
 
-        May raise: a failed commit is reported before ReadyForQuery.
+        May raise: a failed commit is reported before ReadyForQuery. Where a commit is all that is left to wait for,
+        it may return the commit's ``asyncio.Future``; no task is made then, and ``synced`` ends the work.
         """
+
+    def synced(self, outcome: asyncio.Future[Any]) -> None:
+        """The future that ``sync`` returned is done, with a result or an exception; raises as ``sync`` does."""
 
     def failed(self) -> MaybeAwaitable[None]:
         """An error was sent in the extended protocol; what follows is skipped until Sync.

@@ -54,7 +54,8 @@ BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
 
-Step = Coroutine[Any, Any, None]
+Step = Coroutine[Any, Any, None] | asyncio.Future[Any]
+"""What is left of a message: a coroutine for a task to run, or a commit's outcome to be told of."""
 
 INTERNAL_ERROR: Final = ErrorReport(
     severity="ERROR", sqlstate="XX000", message="internal error", hint="The server log has the details."
@@ -127,7 +128,7 @@ class Session:
         self._exchange: Exchange | None = None
         self._opened = False
         self._pumping = False
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[Any] | None = None  # what runs: a task, or a commit that is waited for
         self._flush_wanted = False
         self._reading_paused = False
         self._farewell: ErrorReport | None = None
@@ -149,7 +150,7 @@ class Session:
         if self._task is None:
             step = self._pump()
             if step is not None:
-                self._task = self._loop.create_task(self._run(step))
+                self._start(step)
             return
         self.responder.input_arrived()
         if connection.buffered > self._server.config.input_limit_bytes and not self._reading_paused:
@@ -242,10 +243,37 @@ class Session:
                 self._maybe_leave()
         return step
 
+    def _start(self, step: Step) -> None:
+        """Let ``step`` go on by itself; what it waits for brings the session back."""
+        if isinstance(step, asyncio.Future):
+            self._task = step
+            step.add_done_callback(self._synced)
+        else:
+            self._task = self._loop.create_task(self._run(step))
+
+    def _synced(self, outcome: asyncio.Future[Any]) -> None:
+        """The commit of a Sync is decided: answer, and go on pumping."""
+        self._task = None
+        step: Step | None = None
+        if outcome.cancelled():
+            self._abandon()
+        else:
+            try:
+                self.backend.synced(outcome)
+                self._ready()
+            except Exception as error:
+                step = self._failure(error)
+            if step is None:
+                step = self._pump()
+        if step is not None:
+            self._start(step)
+        else:
+            self._rest()
+
     async def _run(self, step: Step | None) -> None:
         """Finish a message that has to wait, then go on pumping; ends when there is nothing to do."""
         try:
-            while step is not None:
+            while step is not None and not isinstance(step, asyncio.Future):
                 try:
                     await step
                     step = None
@@ -255,15 +283,23 @@ class Session:
                     step = self._pump()
         except asyncio.CancelledError:
             self._abandon()
+            step = None
         finally:
             self._task = None
-            if self._grace_timer is not None:
-                self._grace_timer.cancel()
-                self._grace_timer = None
-            if self.responder.lost:
-                self._close_backend()
-            elif self._farewell is not None:
-                self._maybe_leave()
+            if isinstance(step, asyncio.Future):
+                self._start(step)
+            else:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Nothing is under way any more: do what had to wait for that."""
+        if self._grace_timer is not None:
+            self._grace_timer.cancel()
+            self._grace_timer = None
+        if self.responder.lost:
+            self._close_backend()
+        elif self._farewell is not None:
+            self._maybe_leave()
 
     async def _take_turns(self) -> None:
         """Let other sessions run, and wait until this one's output has room."""
@@ -305,7 +341,12 @@ class Session:
             await _settled(self.backend.failed())
             if ends_batch:
                 try:
-                    await _settled(self.backend.sync())
+                    pending = self.backend.sync()
+                    if isinstance(pending, asyncio.Future):
+                        await asyncio.wait([pending])
+                        self.backend.synced(pending)
+                    else:
+                        await _settled(pending)
                 except BackendError as error:
                     self.connection.error(error.report)
         except Exception as error:
@@ -416,7 +457,7 @@ class Session:
             return self._after_failure()
         pending = self.backend.sync()
         if pending is not None:
-            return self._await_ready(pending)
+            return pending if isinstance(pending, asyncio.Future) else self._await_ready(pending)
         self._ready()
         return None
 

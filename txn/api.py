@@ -218,6 +218,13 @@ class Store(Protocol):
     def read_ts(self) -> Timestamp:
         """Return the timestamp of the latest commit that is durable and applied."""
 
+    def read_now(self, shard: ShardId, index: IndexId, key: Key) -> StoredRow | None:
+        """Return the row under a full key at ``read_ts()`` if that is certain at a glance (hot, or cached).
+
+        None says nothing about the key. The answer is that of a read-only transaction which begins and ends in this
+        turn of the event loop.
+        """
+
     def cancel_waits(self, session: int) -> None:
         """Make the session's pending lock waits raise WaitCancelled."""
 

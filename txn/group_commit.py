@@ -54,12 +54,15 @@ class _Member:
     writes: WriteSet | None
     data: bytes | str  # encoded, or the name of the blob that holds it
     committed: asyncio.Future[Timestamp] | None
+    refused: Callable[[], None] | None = None
     swap: PartSwap | None = None
     swapped: asyncio.Future[int] | None = None
     ts: Timestamp = _NO_TS
     spilled: int = 0  # bytes in a blob
 
     def fail(self, error: BaseException) -> None:
+        if self.refused is not None:
+            self.refused()
         for future in (self.committed, self.swapped):
             if future is not None and not future.done():
                 future.set_exception(error)
@@ -103,12 +106,18 @@ class Committer:
         self.applied_seq = self._txns.next_seq - 1
         self._task = self._loop.create_task(self._run(), name="holdfast-committer")
 
-    def submit(self, writes: WriteSet, validate: Validate | None = None) -> asyncio.Future[Timestamp]:
+    def submit(
+        self,
+        writes: WriteSet,
+        validate: Validate | None = None,
+        refused: Callable[[], None] | None = None,
+    ) -> asyncio.Future[Timestamp]:
         """Queue a transaction; the future gives its commit timestamp once it is durable, applied and readable.
 
         ``validate`` runs on the loop when the batch is formed, in queue order; an exception that it returns
         comes out of the future, and the other members go on. Bulk parts whose ``max_begin`` is 0 get the
-        commit timestamp. Cancelling the future does not take the transaction back.
+        commit timestamp. Cancelling the future does not take the transaction back. ``refused`` is called just before
+        the future gets an exception: nothing was applied, and nothing will be.
 
         Raises (at once): TypeError for values outside the value domain; what made the committer stop.
         Raises (from the future): OutOfSpace, StorageError, CommitUnknown, Fenced, or what ``validate`` returned.
@@ -116,7 +125,7 @@ class Committer:
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        member = _Member(validate, writes, b"", future)
+        member = _Member(validate, writes, b"", future, refused)
         if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
@@ -152,7 +161,7 @@ class Committer:
         """Queue a change of parts; the future gives the log sequence number of its entry, once applied."""
         self._accepting()
         future: asyncio.Future[int] = self._loop.create_future()
-        self._enqueue(_Member(validate, None, b"", None, swap, future))
+        self._enqueue(_Member(validate, None, b"", None, None, swap, future))
         return future
 
     def _accepting(self) -> None:

@@ -19,10 +19,12 @@ from txn.holds import Hold
 from txn.lease import Lease
 from txn.locks.table import LockRow
 from txn.persist.location import Offload, in_thread
+from txn.reads import one_row
 from txn.recovery import recover
 from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.transaction import StoreTransaction
-from txn.types import ShardId, ShardSpec, Timestamp
+from txn.types import IndexId, Key, ShardId, ShardSpec, StoredRow, Timestamp
+from txn.view import View
 
 
 class ShardStore:
@@ -79,6 +81,14 @@ class ShardStore:
     def read_ts(self) -> Timestamp:
         """See ``txn.api``."""
         return self.core.read_ts()
+
+    def read_now(self, shard: ShardId, index: IndexId, key: Key) -> StoredRow | None:
+        """See ``txn.api``."""
+        history = self.core.shards.get(shard)
+        entry = None if history is None else history.latest
+        if entry is None or entry.generation is None or entry.spec is None:
+            return None
+        return one_row(View(shard, entry.generation, entry.spec, None), index, key, self.core.read_ts())
 
     @property
     def since(self) -> Timestamp:

@@ -69,7 +69,7 @@ class StoreTransaction:
     """Implements ``txn.api.Transaction``."""
 
     __slots__ = (
-        "_busy", "_callbacks", "_deadline", "_done", "_ended_by", "_reads", "_state", "_views", "at_end", "core",
+        "_busy", "_callbacks", "_deadline", "_ended_by", "_reads", "_state", "_views", "at_end", "core",
         "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session", "statement",
         "writing",
     )  # fmt: skip
@@ -103,7 +103,6 @@ class StoreTransaction:
         self.at_end: list[Callable[[], None]] = []
         self._callbacks: list[Callable[[Timestamp], None]] = []
         self._reads: ReadSet | None = None
-        self._done: asyncio.Future[Timestamp] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         if deadline_ms is not None:
             loop = asyncio.get_running_loop()
@@ -520,7 +519,7 @@ class StoreTransaction:
             return self.read_ts
         core = self.core
         try:
-            future = core.log.committer.submit(changes)
+            future = core.log.committer.submit(changes, refused=self._refused)
         except BaseException:
             self.rollback()
             raise
@@ -528,30 +527,20 @@ class StoreTransaction:
         if self._deadline is not None:
             self._deadline.cancel()
         core.committing[self.id] = self
-        self._done = asyncio.get_running_loop().create_future()
-        future.add_done_callback(self._answered)
-        return self._done
+        return future
 
     def settled(self, ts: Timestamp) -> None:
         """The commit is readable (called by the coordinator, in that tick)."""
         for callback in self._callbacks:
             callback(ts)
         self._finish()
-        if self._done is not None and not self._done.done():
-            self._done.set_result(ts)
 
-    def _answered(self, future: asyncio.Future[Timestamp]) -> None:
-        """The committer is done with it; when that is a failure, nothing was applied."""
-        if future.cancelled():
-            return
-        error = future.exception()
-        if error is None:
-            return
-        self.core.committing.pop(self.id, None)
-        self._state = _ACTIVE
-        self.rollback()
-        if self._done is not None and not self._done.done():
-            self._done.set_exception(error)
+    def _refused(self) -> None:
+        """The committer gives up on it: nothing was applied (called just before the commit's future fails)."""
+        if self._state is _COMMITTING:
+            self.core.committing.pop(self.id, None)
+            self._state = _ACTIVE
+            self.rollback()
 
     def rollback(self) -> None:
         """See ``txn.api``. While a commit is under way it has no effect: the commit decides."""

@@ -15,7 +15,11 @@ _STRTOUL = re.compile(r"[ \t\n\r\f\v]*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-
 
 
 def _reader(low: int, high: int, type_name: str) -> Callable[[str], int]:
+    safe = len(str(high))  # fewer digits than that are always in range
+
     def parse(text: str) -> int:
+        if len(text) < safe and text.isascii() and text.isdigit():
+            return int(text)
         match = _SYNTAX.fullmatch(text)
         if match is None:
             # Too many digits are noticed before what follows them.

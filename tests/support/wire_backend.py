@@ -243,7 +243,17 @@ class TinyBackend:
 
     def sync(self) -> Any:
         self.calls.append("sync")
-        return self._answer(self._sync)
+        if not self.late:
+            return self._sync()
+        # Late, Sync answers as a commit does: a future, and ``synced`` once it is done.
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[None] = loop.create_future()
+        loop.call_soon(lambda: None if outcome.done() else outcome.set_result(None))
+        return outcome
+
+    def synced(self, outcome: asyncio.Future[Any]) -> None:
+        assert outcome.done()
+        self._sync()
 
     def _sync(self) -> None:
         if self.block == "I":

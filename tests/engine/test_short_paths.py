@@ -1,0 +1,146 @@
+"""Statements that take a shorter way (a point read or a one-row INSERT alone in its transaction) mean the same.
+
+Every case runs as a prepared statement, whose first execution takes the general way and later ones the short one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from tests.support.server import ServerProcess
+
+Use = Callable[[asyncpg.Connection, asyncpg.Connection], Awaitable[None]]
+
+
+def both(server: ServerProcess, table: str, use: Use) -> None:
+    """Run ``use`` with two connections and a fresh table (k int primary key, v text not null, check v <> '')."""
+
+    async def main() -> None:
+        one, two = await asyncpg.connect(server.url), await asyncpg.connect(server.url)
+        try:
+            await one.execute(
+                f"CREATE TABLE {table} (k int PRIMARY KEY, v text NOT NULL CHECK (v <> ''), d int DEFAULT 7)"
+            )
+            await use(one, two)
+        finally:
+            await one.close()
+            await two.close()
+
+    asyncio.run(main())
+
+
+def test_a_point_read_sees_every_acknowledged_write_and_no_other(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        read = await two.prepare("SELECT v FROM short_read WHERE k = $1")
+        assert await read.fetch(1) == []
+        await one.execute("INSERT INTO short_read VALUES (1, 'a')")
+        for step in range(5):
+            assert [r["v"] for r in await read.fetch(1)] == ["a" * (step + 1)]
+            changing = one.transaction()
+            await changing.start()
+            await one.execute("UPDATE short_read SET v = v || 'a' WHERE k = 1")
+            assert [r["v"] for r in await read.fetch(1)] == ["a" * (step + 1)]
+            await changing.commit()
+        await one.execute("DELETE FROM short_read WHERE k = 1")
+        assert await read.fetch(1) == []
+
+    both(server, "short_read", use)
+
+
+def test_inside_a_block_a_point_read_keeps_to_its_snapshot(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        read = await two.prepare("SELECT v FROM short_block WHERE k = $1")
+        await one.execute("INSERT INTO short_block VALUES (1, 'old')")
+        assert [r["v"] for r in await read.fetch(1)] == ["old"]
+        async with two.transaction(readonly=True):
+            assert [r["v"] for r in await read.fetch(1)] == ["old"]
+            await one.execute("UPDATE short_block SET v = 'new' WHERE k = 1")
+            assert [r["v"] for r in await read.fetch(1)] == ["old"]
+        assert [r["v"] for r in await read.fetch(1)] == ["new"]
+
+    both(server, "short_block", use)
+
+
+def test_a_point_read_notices_that_its_table_changed(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        await one.execute("INSERT INTO short_schema VALUES (1, 'a')")
+        read = await two.prepare("SELECT v FROM short_schema WHERE k = $1")
+        assert len(await read.fetch(1)) == len(await read.fetch(1)) == 1
+        await one.execute("TRUNCATE short_schema")
+        assert await read.fetch(1) == []
+        await one.execute("DROP TABLE short_schema")
+        with pytest.raises(asyncpg.UndefinedTableError):
+            await read.fetch(1)
+
+    both(server, "short_schema", use)
+
+
+def test_a_one_row_insert_fills_defaults_and_keeps_constraints(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        insert = await one.prepare("INSERT INTO short_insert (k, v) VALUES ($1, $2)")
+        for key in range(3):
+            assert await insert.fetch(key, f"v{key}") == []
+            assert insert.get_statusmsg() == "INSERT 0 1"
+        for key, value, error in (
+            (1, "again", asyncpg.UniqueViolationError),
+            (9, "", asyncpg.CheckViolationError),
+            (9, None, asyncpg.NotNullViolationError),
+        ):
+            with pytest.raises(error):
+                await insert.fetch(key, value)
+        rows = await two.fetch("SELECT k, v, d FROM short_insert ORDER BY k")
+        assert [tuple(r) for r in rows] == [(0, "v0", 7), (1, "v1", 7), (2, "v2", 7)]
+        skip = await one.prepare("INSERT INTO short_insert VALUES ($1, 'x') ON CONFLICT DO NOTHING")
+        tags = []
+        for key in (2, 3, 3):
+            await skip.fetch(key)
+            tags.append(skip.get_statusmsg())
+        assert tags == ["INSERT 0 0", "INSERT 0 1", "INSERT 0 0"]
+
+    both(server, "short_insert", use)
+
+
+def test_a_one_row_insert_in_a_block_is_undone_with_it(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        insert = await one.prepare("INSERT INTO short_undo VALUES ($1, 'x')")
+        await insert.fetch(1)
+        block = one.transaction()
+        await block.start()
+        await insert.fetch(2)
+        await insert.fetch(3)
+        assert await two.fetchval("SELECT count(*) FROM short_undo") == 1
+        await block.rollback()
+        assert await two.fetchval("SELECT count(*) FROM short_undo") == 1
+        async with one.transaction(readonly=True):
+            with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+                await insert.fetch(4)
+
+    both(server, "short_undo", use)
+
+
+def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        insert = await two.prepare("INSERT INTO short_wait VALUES ($1, 'two')")
+        await insert.fetch(0)
+        for key, commit in ((1, True), (2, False)):
+            block = one.transaction()
+            await block.start()
+            await one.execute("INSERT INTO short_wait VALUES ($1, 'one')", key)
+            waiting = asyncio.create_task(insert.fetch(key))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            if commit:
+                await block.commit()
+                with pytest.raises(asyncpg.UniqueViolationError):
+                    await waiting
+            else:
+                await block.rollback()
+                await waiting
+        rows = await one.fetch("SELECT k, v FROM short_wait ORDER BY k")
+        assert [tuple(r) for r in rows] == [(0, "two"), (1, "one"), (2, "two")]
+
+    both(server, "short_wait", use)
