@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGES := pgwire planner txn engine sqllogictest
-SEEDS ?= 20
+SEEDS ?= 1000
+FIRST ?= 1
 
 .PHONY: serve test install check fmt lint types imports golden rewrite sim slt slt-spark spark spark-conformance bench tpch crash docs clean
 
@@ -44,7 +45,7 @@ rewrite: $(STAMP)
 	$(BIN)/pytest tests/golden --rewrite
 
 sim: $(STAMP)
-	$(BIN)/pytest -m sim tests/sim --seeds $(SEEDS)
+	$(BIN)/python -m tests.sim.sweep --seeds $(SEEDS) --first $(FIRST)
 
 slt: $(STAMP)
 	$(BIN)/python -m bench.slt

@@ -1,0 +1,72 @@
+"""The tables of the simulated workloads, and how their rows are registers and lists to the checker.
+
+    lists     (k, 0, "3 17 20")    list k
+    cells     (k, tag % 3, tag)    register k = tag; groups by the second column
+    bank      (k, balance, tag)    register k = (balance, tag); the balances' sum never changes
+    events    (k, k % 4, tag)      register k = tag; rows are only ever added: what is missing is INITIAL
+    names     (id, u, tag)         registers ("id", id) = (u, tag) and ("u", u) = (id, tag); u is unique
+    ddl       (0, epoch, tag)      register marker = tag; TRUNCATE sets a new one
+              (k, epoch, "5 9")    list (epoch, k); the schema's version is a register as well
+
+Columns are int8, int8, text in all of them. Tags are unique in the run.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+
+LISTS, CELLS, BANK, EVENTS, NAMES, DDL = (ShardId(n) for n in range(1, 7))
+NAME_OF = {LISTS: "lists", CELLS: "cells", BANK: "bank", EVENTS: "events", NAMES: "names", DDL: "ddl"}
+PK, BY_V, EXTRA = IndexId(1), IndexId(2), IndexId(3)
+
+_INT = PhysicalType(kind="int64")
+_TEXT = PhysicalType(kind="text")
+COLUMNS = tuple(ShardColumn(attnum=n, type=t) for n, t in ((1, _INT), (2, _INT), (3, _TEXT)))
+
+OPENING = 100
+"""Balance of each account at first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How many keys each table has: few make conflicts."""
+
+    lists: int
+    cells: int
+    bank: int
+    events: int
+    names: int
+    ddl: int
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> Sizes:
+        """Choose sizes."""
+        tight = rng.random() < 0.5
+        return cls(
+            lists=rng.randrange(2, 5) if tight else rng.randrange(4, 13),
+            cells=2 * (rng.randrange(1, 4) if tight else rng.randrange(3, 8)),
+            bank=rng.randrange(2, 5) if tight else rng.randrange(4, 10),
+            events=rng.randrange(8, 60),
+            names=rng.randrange(3, 9),
+            ddl=rng.randrange(2, 5),
+        )
+
+
+def spec(shard: ShardId, pk_hash: bool, v_hash: bool, version: int = 0) -> ShardSpec:
+    """Return a table's schema; ``names`` has a second unique index, ``lists`` and ``bank`` have none."""
+    indexes = [
+        ShardIndex(index=PK, attnums=(1,), unique=True, primary=True, kind="hash" if pk_hash else "sorted")
+    ]
+    if shard in (CELLS, EVENTS, NAMES):
+        kind: Any = "hash" if v_hash else "sorted"
+        indexes.append(ShardIndex(index=BY_V, attnums=(2,), unique=shard == NAMES, kind=kind))
+    return ShardSpec(shard=shard, version=version, columns=COLUMNS, indexes=tuple(indexes))
+
+
+def parse(text: str) -> tuple[int, ...]:
+    """Return the elements of a stored list."""
+    return tuple(map(int, text.split()))
