@@ -194,6 +194,10 @@ class SimLoop(asyncio.BaseEventLoop):
         heapq.heappush(self._trips, (self.steps + steps, self._trip_count, callback))
         self._trip_at = min(self._trips[0][0], MAX_STEPS)
 
+    def forget_trips(self) -> None:
+        """Drop what ``after_steps`` has still to call."""
+        self._trips.clear()
+
     def _run_trips(self) -> None:
         if self.steps >= MAX_STEPS:
             raise Stuck(f"no end after {self.steps} steps")

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import random
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,7 +86,7 @@ class Plan:
             "tidy",
         ]
         events = [(rng.randrange(transactions), rng.choice(kinds)) for _ in range(rng.randrange(4, 14))]
-        events.append((rng.randrange(10, transactions), "kill"))
+        events.append((rng.randrange(10, transactions * 4 // 5), "kill"))
         weights = [weight * rng.choice((0, 1, 1, 2, 4)) for _body, weight, _reads in BODIES.values()]
         return cls(
             connections=rng.randrange(4, 9),
@@ -146,6 +147,7 @@ class Run:
         self.outside = Outside(self.loop, random.Random(self.rng.getrandbits(64)))
         self.names = list(BODIES)
         self.recent: list[Timestamp] = []
+        self.troubles: list[asyncio.Task[None]] = []
         self.cluster: Cluster
 
     async def main(self) -> None:
@@ -160,9 +162,11 @@ class Run:
         self.cluster = Cluster(self.loop, self.outside, self.rng, options)
         await self._one(0, self._make_tables, "make tables", False, await self.cluster.connect())
         clients = [self.loop.create_task(self._client(n)) for n in range(1, plan.connections + 1)]
-        misfortune = self.loop.create_task(self._misfortune())
+        self.troubles.append(self.loop.create_task(self._misfortune()))
         await asyncio.gather(*clients)
-        misfortune.cancel()
+        for trouble in self.troubles:
+            trouble.cancel()
+        self.loop.forget_trips()
         self.outside.set_weather(fail=0, done=0, late=0, full=0, slow=0)
         for server in self.cluster.servers:
             server.die()
@@ -188,7 +192,7 @@ class Run:
     async def _client(self, session: int) -> None:
         server: Server | None = None
         rng = self.rng
-        while len(self.recorder.records) <= self.transactions:
+        while len(self.recorder.records) <= self.transactions or not self.cluster.counters.kills:
             await asyncio.sleep(rng.expovariate(200))
             if server is None or not server.serving:
                 server = await self.cluster.connect()
@@ -302,7 +306,6 @@ class Run:
     async def _misfortune(self) -> None:
         """Let the planned events happen when so many transactions are done, and a little later."""
         cluster, rng = self.cluster, self.rng
-        running: list[asyncio.Task[None]] = []
         for count, kind in self.plan.events:
             while len(self.recorder.records) < count:
                 await asyncio.sleep(0.002)
@@ -313,24 +316,25 @@ class Run:
                 case "storm":
                     fail, done, late = self.plan.rates
                     self.outside.set_weather(fail=fail, done=done, late=late, slow=0.02)
-                    running.append(self.loop.create_task(self._calm()))
+                    self._meanwhile(self._calm())
                 case "full":
                     self.outside.set_weather(full=rng.choice((0.2, 1.0)))
-                    running.append(self.loop.create_task(self._calm()))
+                    self._meanwhile(self._calm())
                 case "clock":
                     self.outside.wall_offset_ms += rng.choice((-3_600_000, -5_000, 2_000, 3_600_000))
                 case "take_over":
-                    running.append(self.loop.create_task(cluster.take_over()))
+                    self._meanwhile(cluster.take_over())
                 case "close":
-                    running.append(self.loop.create_task(cluster.close()))
+                    self._meanwhile(cluster.close())
                 case "pause":
-                    running.append(self.loop.create_task(cluster.pause()))
+                    self._meanwhile(cluster.pause())
                 case "flush":
-                    running.append(self.loop.create_task(cluster.flush()))
+                    self._meanwhile(cluster.flush())
                 case "tidy":
-                    running.append(self.loop.create_task(cluster.tidy()))
-        for task in running:
-            await task
+                    self._meanwhile(cluster.tidy())
+
+    def _meanwhile(self, work: Coroutine[Any, Any, None]) -> None:
+        self.troubles.append(self.loop.create_task(work))
 
     async def _calm(self) -> None:
         await asyncio.sleep(self.rng.expovariate(5))
