@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.durable import CONSENSUS_KINDS, ConsensusOpener, consensus_openers, run
+from tests.support.durable import CONSENSUS_KINDS, ConsensusOpener, consensus_opener_of, run
+from tests.support.postgres import postgres  # noqa: F401 - a fixture
 from txn.errors import Fenced
 from txn.persist.location import Indeterminate, SequenceConflict
 
 
 @pytest.fixture(params=CONSENSUS_KINDS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> ConsensusOpener:
-    return consensus_openers(request.param, tmp_path)
+    return consensus_opener_of(request, tmp_path)
 
 
 def test_a_new_log_is_empty_and_starts_at_one(opener: ConsensusOpener) -> None:

@@ -12,9 +12,10 @@ from tests.support.durable import (
     START_MS,
     ConsensusOpener,
     ManualClock,
-    consensus_openers,
+    consensus_opener_of,
     run,
 )
+from tests.support.postgres import postgres  # noqa: F401 - a fixture
 from txn import oracle as oracle_module
 from txn.errors import Fenced, OutOfSpace
 from txn.oracle import MAX_LEAP_MS, RESERVE_MS, DurableOracle, SteadyClock
@@ -27,7 +28,7 @@ from txn.types import Timestamp
 
 @pytest.fixture(params=CONSENSUS_KINDS)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> ConsensusOpener:
-    return consensus_openers(request.param, tmp_path)
+    return consensus_opener_of(request, tmp_path)
 
 
 async def start(c: Consensus, clock: ManualClock, log_upper: int = 0) -> DurableOracle:

@@ -8,10 +8,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+from tests.support.postgres import fresh_schema, url_of
 from txn.persist.blobfs import LocalBlob
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
 from txn.persist.location import Blob, Consensus, inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.persist.postgres import PostgresConsensus
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import RowOp, ShardWrites, WriteSet
 from txn.time import SystemRng
@@ -67,15 +71,27 @@ ConsensusOpener = Callable[[], AbstractAsyncContextManager[Consensus]]
 SLOW = FaultRates(max_delay_steps=5)
 
 
-def consensus_openers(kind: str, folder: Path) -> ConsensusOpener:
-    """Return a function that opens handles of one and the same durable state."""
+def consensus_opener_of(request: pytest.FixtureRequest, folder: Path) -> ConsensusOpener:
+    """Return the opener for a fixture parametrized with ``CONSENSUS_KINDS``; starts PostgreSQL only where needed.
+
+    The test module imports the fixture ``postgres``.
+    """
+    url = url_of(request.getfixturevalue("postgres")) if request.param.startswith("postgres") else ""
+    return consensus_openers(request.param, folder, url)
+
+
+def consensus_openers(kind: str, folder: Path, url: str = "") -> ConsensusOpener:
+    """Return a function that opens handles of one and the same durable state (a new one per call of this)."""
     disk = MemoryDisk()
+    schema = fresh_schema()
 
     @asynccontextmanager
     async def opener() -> AsyncIterator[Consensus]:
         inner: Consensus
         if kind.startswith("memory"):
             inner = MemoryConsensus(disk)
+        elif kind.startswith("postgres"):
+            inner = await PostgresConsensus.open(url, schema=schema, cluster="test")
         else:
             inner = await SqliteConsensus.open(str(folder / "log.sqlite"))
         yield FaultyConsensus(inner, SystemRng(7), SLOW) if kind.endswith("slow") else inner
@@ -84,7 +100,7 @@ def consensus_openers(kind: str, folder: Path) -> ConsensusOpener:
     return opener
 
 
-CONSENSUS_KINDS = ["memory", "memory-slow", "sqlite", "sqlite-slow"]
+CONSENSUS_KINDS = ["memory", "memory-slow", "sqlite", "sqlite-slow", "postgres", "postgres-slow"]
 BLOB_KINDS = ["memory", "memory-slow", "files", "files-slow"]
 
 

@@ -6,18 +6,35 @@ or skips with a reason when there are no server binaries. ``HOLDFAST_TEST_POSTGR
 
 from __future__ import annotations
 
+import itertools
 import os
 import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
+
+
+_schemas = itertools.count(1)
+
+
+def url_of(dsn: str) -> str:
+    """Return a "host=... port=..." DSN as a URL."""
+    words = dict(word.split("=", 1) for word in dsn.split())
+    password = f":{words['password']}" if "password" in words else ""
+    return f"postgresql://{words['user']}{password}@{words['host']}:{words['port']}/{words.get('dbname', 'postgres')}"
+
+
+def fresh_schema() -> str:
+    """Return the name of a schema that nobody has used."""
+    return f"holdfast_{os.getpid()}_{next(_schemas)}_{time.time_ns() % 10**9}"
 
 
 def _as_server_user(command: list[str]) -> list[str]:

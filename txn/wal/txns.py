@@ -19,18 +19,20 @@ from txn.errors import CommitUnknown, Fenced, OutOfSpace
 from txn.persist.location import Consensus, Indeterminate, SequenceConflict
 from txn.wal.cache import LogMap
 
-_ATTEMPTS = 8
+ATTEMPTS = 8  # 5 seconds, then an outcome counts as unknown
 _RETRY_S = 0.02  # the first pause; it doubles
+_MAX_RETRY_S = 3.0
 
 
 class TxnsLog:
     """Appends of one leader. One append at a time (the committer's queue sees to that, L9)."""
 
-    def __init__(self, consensus: Consensus, epoch: int, log_map: LogMap) -> None:
-        """``log_map`` has seen every entry that is in the log."""
+    def __init__(self, consensus: Consensus, epoch: int, log_map: LogMap, attempts: int = ATTEMPTS) -> None:
+        """``log_map`` has seen every entry that is in the log. ``attempts``: to settle an open outcome (>= 1)."""
         self.consensus = consensus
         self.epoch = epoch
         self.map = log_map
+        self._attempts = attempts
 
     @property
     def next_seq(self) -> int:
@@ -55,7 +57,7 @@ class TxnsLog:
     async def _resolve(self, seq: int, payload: bytes, error: Exception) -> None:
         """Return when the entry is known to be durable."""
         pause = _RETRY_S
-        for _ in range(_ATTEMPTS):
+        for _ in range(self._attempts):
             if isinstance(error, SequenceConflict):
                 # The place is taken: by an attempt of ours, or by another leader.
                 try:
@@ -66,7 +68,7 @@ class TxnsLog:
                 else:
                     raise Fenced(f"log entry {seq} was written by another server")
             await asyncio.sleep(pause)
-            pause *= 2
+            pause = min(2 * pause, _MAX_RETRY_S)
             try:
                 await self.consensus.append(self.epoch, seq, payload)
                 return
