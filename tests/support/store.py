@@ -146,10 +146,6 @@ def tiny_limits() -> Iterator[None]:
     """Segments of 8 rows, merges of 2 parts, chunks of 3 rows: every boundary is met in small tests."""
     with (
         mock.patch.object(txn.mvcc.hotlog, "SEGMENT_ROWS", 8),
-        mock.patch.object(txn.mvcc.hotlog, "SHIFT", 3),
-        mock.patch.object(txn.mvcc.hotlog, "MASK", 7),
-        mock.patch("txn.mvcc.generation.SHIFT", 3),
-        mock.patch("txn.mvcc.generation.MASK", 7),
         mock.patch.object(txn.flush, "SMALL_PARTS", 3),
         mock.patch.object(txn.snapshot, "CHUNK_ROWS", 3),
     ):

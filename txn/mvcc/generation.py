@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from txn.mvcc.hotlog import GONE, IN_PART, MASK, SHIFT, HotLog, Segment
+from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.parts import PartState
@@ -254,10 +254,10 @@ class Generation:
                 raise StoreCorrupted(f"row {row_id} of shard {self.shard}: {begin}, not {op.replaced}")
             version = Version(ts, values, head)
             rows[row_id] = version
-            pos = head.pos
-            if pos >= 0:
+            place = head.segment
+            if place >= 0:
                 log.end(head, ts)
-            if pos == IN_PART or begin <= self.resident:
+            if place == IN_PART or begin <= self.resident:
                 self._end_part_row(row_id, begin, ts)
             if begin <= self.flush_cut:
                 self.flush_ended.append((row_id, ts))
@@ -306,7 +306,7 @@ class Generation:
         keep.older = None
         if older is not None:
             self._drop_versions(row_id, head, older)
-        if keep is head and (keep.values is None or keep.pos == IN_PART):
+        if keep is head and (keep.values is None or keep.segment == IN_PART):
             del self.rows[row_id]
             if keep.values is not None:
                 for index in self.indexes.values():
@@ -418,7 +418,7 @@ class Generation:
             if newer.older is version:
                 newer.older = None
                 self._drop_versions(row_id, head, version)
-        self.log.rewrite(segment, [o for o in keep if segment.versions[o].pos >= 0])
+        self.log.rewrite(segment, [o for o in keep if segment.versions[o].segment >= 0])
 
     def finish_eviction(self) -> None:
         """All segments of the last flush are evicted: nothing is in both places any more."""
@@ -481,14 +481,14 @@ class Generation:
                     for index in self.indexes.values():
                         if row_id not in index.ids(index.make.of_row(self._padded(version.values))):
                             raise StoreCorrupted(f"row {row_id} is missing in index {index.definition.index}")
-                    if version.pos >= 0:
-                        segment = self.log.segments.get(version.pos >> SHIFT)
-                        offset = version.pos & MASK
+                    if version.segment >= 0:
+                        segment = self.log.segments.get(version.segment)
+                        offset = version.offset
                         if segment is None or segment.versions[offset] is not version:
                             raise StoreCorrupted(f"row {row_id}: its log entry is another's")
                         if end is not None and segment.ends[offset] != end:
                             raise StoreCorrupted(f"row {row_id}: the log does not know its end")
-                    elif version.pos == GONE:
+                    elif version.segment == GONE:
                         raise StoreCorrupted(f"row {row_id}: a readable version left the log")
                 end = version.begin
                 version = version.older

@@ -11,7 +11,7 @@ A full segment's values are converted to Arrow once and kept. Segments are only 
 entries (eviction after a flush, vacuum) replaces the segment by a new one, so a reader that has captured the list
 of segments is not disturbed: the entries it sees stay where it looks.
 
-A version's place is ``segment number * 1024 + offset``; ``GONE`` when it has none any more.
+A version's place is its segment's number and the offset there; the number is ``GONE`` when it has none any more.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from txn.mvcc.version import INFINITY, Version
 from txn.types import ShardSpec
 
 SEGMENT_ROWS: Final = 1024
-SHIFT: Final = 10
-MASK: Final = SEGMENT_ROWS - 1
+_OFFSETS: Final = tuple(range(SEGMENT_ROWS))  # the integer objects that versions share
 
 GONE: Final = -1
 IN_PART: Final = -2
-"""``Version.pos`` of a version that is a row of a part, too, and is kept hot only for its chain."""
+"""``Version.segment`` of a version that is a row of a part, too, and is kept hot only for its chain."""
 
 
 class Segment:
@@ -64,9 +63,9 @@ class Segment:
 
     def live(self) -> Iterator[int]:
         """Yield the offsets of entries that are still in place."""
-        base = self.number << SHIFT
+        number = self.number
         for offset, version in enumerate(self.versions):
-            if version.pos == base + offset:
+            if version.segment == number and version.offset == offset:
                 yield offset
 
 
@@ -94,7 +93,7 @@ class HotLog:
         return segment
 
     def append(self, version: Version, row_id: int, end: int = INFINITY) -> None:
-        """Enter a version and set its ``pos``."""
+        """Enter a version and set its place."""
         tail = self.tail
         offset = len(tail.versions)
         if offset == SEGMENT_ROWS:
@@ -107,26 +106,27 @@ class HotLog:
         tail.ends.append(end)
         if begin > tail.max_begin:
             tail.max_begin = begin
-        version.pos = (tail.number << SHIFT) + offset
+        version.segment = tail.number
+        version.offset = _OFFSETS[offset]
         self.entries += 1
         if end == INFINITY:
             self.current += 1
 
     def end(self, version: Version, ts: int) -> None:
         """Note that a version has been superseded at ``ts``. Nothing happens if it has no entry."""
-        pos = version.pos
-        if pos >= 0:
-            self.segments[pos >> SHIFT].ends[pos & MASK] = ts
+        number = version.segment
+        if number >= 0:
+            self.segments[number].ends[version.offset] = ts
             self.current -= 1
 
     def drop(self, version: Version) -> None:
         """Forget a version that nobody can read any more; sparse segments are emptied into the tail."""
-        pos = version.pos
-        if pos < 0:
+        number = version.segment
+        if number < 0:
             return
-        version.pos = GONE
+        version.segment = GONE
         self.entries -= 1
-        segment = self.segments[pos >> SHIFT]
+        segment = self.segments[number]
         segment.dead += 1
         if segment is not self.tail and segment.dead * 2 >= len(segment) and not self.frozen:
             self.rewrite(segment, list(segment.live()))
@@ -142,7 +142,7 @@ class HotLog:
 
     def leave(self, segment: Segment, offset: int) -> None:
         """Note that an entry's version is in a part from now on."""
-        segment.versions[offset].pos = IN_PART
+        segment.versions[offset].segment = IN_PART
         self.entries -= 1
         if segment.ends[offset] == INFINITY:
             self.current -= 1

@@ -23,16 +23,18 @@ INFINITY: Final = 2**63 - 1
 
 
 class Version(msgspec.Struct, gc=False):
-    """A committed version. ``pos`` is its place in the columnar log, -1 for tombstones.
+    """A committed version. ``segment`` and ``offset`` are its place in the columnar log (``hotlog``), none for tombstones.
 
-    ``msgspec.Struct`` with ``gc=False`` keeps it at 48 bytes and out of the collector's sight; it refers only to
-    older versions, so it cannot take part in a cycle.
+    ``msgspec.Struct`` with ``gc=False`` keeps it at 56 bytes and out of the collector's sight; it refers only to
+    older versions, so it cannot take part in a cycle. The place is two numbers because both are objects that other
+    versions share: one number for both would be an integer object of its own for every row.
     """
 
     begin: int
     values: Row | None
     older: Version | None
-    pos: int = -1
+    segment: int = -1
+    offset: int = 0
 
 
 def at(version: Version | None, ts: int) -> Version | None:
