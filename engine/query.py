@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
 from engine.executor import ExecContext, Result
+from engine.index.sources import PLAIN
 from engine.plans import Plan
 from engine.privileges import permitted
 from engine.rows import ReadyRows, RowStream
@@ -18,6 +19,7 @@ from planner.walk import ranges_of
 from txn.types import ShardId
 
 if TYPE_CHECKING:
+    from engine.index.executor import IndexPlan, PointPlan
     from engine.session import Session
 
 MAX_ROUTE_ATTEMPTS = 4
@@ -152,7 +154,7 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     """
     if session.derived.executor != "auto" or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
-    point = plan.point
+    point: PointPlan = plan.point
     source = point.source
     env = Env(params, session, shared=Shared())
     session.transaction_time_us = session.statement_time_us
@@ -165,15 +167,17 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     rows = source.extract((row,))
     for test in point.filters:
         rows = test(rows, env)
-    return point.project(rows, env)  # type: ignore[no-any-return]
+    found: Sequence[Any] = point.project(rows, env)
+    return found
 
 
-def _point_of(plan: Plan, executable: Any) -> Any:
+def _point_of(plan: Plan, executable: IndexPlan) -> PointPlan | None:
     """Return what ``read_point`` needs if ``plan`` qualifies: one key, no effect, nothing kept per transaction."""
     point = executable.point
     if point is None or not plan.only_reads or plan.bound.stable:
         return None
-    return point if point.source.simple and not point.source.for_update else None
+    source = point.source
+    return point if source.simple and source.reading is PLAIN and not plan.locking else None
 
 
 async def run_query(
