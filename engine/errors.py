@@ -86,8 +86,9 @@ def _deadlock(error: txn_errors.Deadlock, _catalog: Catalog) -> ErrorReport:
 
 
 def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog) -> ErrorReport:
-    what = "relation" if error.row_id is None else "row in relation"
-    return _report("55P03", f'could not obtain lock on {what} "{_relation_name(catalog, error.shard)}"')
+    what = "relation" if error.target.kind == "table" else "row in relation"
+    name = _relation_name(catalog, error.target.shard)
+    return _report("55P03", f'could not obtain lock on {what} "{name}"')
 
 
 def _report(

@@ -188,7 +188,7 @@ class Transaction(Protocol):
         """Undo intents and schema changes since ``savepoint``; locks stay."""
 
     def commit(self) -> MaybeAwaitable[Timestamp]:
-        """Commit; returns read_ts when nothing was written. Durable and applied on return (P2).
+        """Commit; when nothing was written returns the timestamp of what was read. Durable and applied on return (P2).
 
         Raises OutOfSpace (rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
         """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from txn.types import IndexId, Key, RowId, ShardId, Timestamp
 
 
@@ -22,26 +25,85 @@ class WriteConflict(TxnError):
         self.other_session, self.changed_at = other_session, changed_at
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockTarget:
+    """What a lock is on. ``key``: values in index column order; None for a range means the end of the index.
+
+    A ``range`` is the gap below its key, and the key.
+    """
+
+    kind: Literal["table", "row", "key", "range"]
+    shard: ShardId
+    index: IndexId | None = None
+    key: Key | None = None
+    row_id: RowId | None = None
+
+    def __str__(self) -> str:
+        """Say it in words, with numbers for names."""
+        match self.kind:
+            case "table":
+                return f"table {self.shard}"
+            case "row":
+                return f"row {self.row_id} of table {self.shard}"
+            case "key":
+                return f"key {self.key!r} of index {self.index} of table {self.shard}"
+            case _:
+                end = "the end" if self.key is None else repr(self.key)
+                return f"range up to {end} of index {self.index} of table {self.shard}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockWait:
+    """One edge of the wait-for graph: ``waiter`` asks for ``mode``, ``holder`` has ``held`` (None: asks, too).
+
+    Both are sessions; ``waiter_txn`` and ``holder_txn`` are their transactions.
+    """
+
+    waiter: int
+    holder: int
+    waiter_txn: int
+    holder_txn: int
+    mode: str
+    held: str | None
+    target: LockTarget
+
+
 class Deadlock(TxnError):
-    """This transaction was chosen to end a deadlock (40P01). ``cycle``: (waiter, holder, what) triples."""
+    """This transaction was chosen to end a deadlock (40P01).
 
-    def __init__(self, cycle: tuple[tuple[int, int, str], ...]) -> None:
-        """Sessions, not transaction ids."""
+    ``waits``: the cycle, each waiter being the holder of the wait before; under the policies ``wait_die``,
+    ``wound_wait`` and ``no_wait`` the one wait that was refused. ``cycle``: the same as (waiter, holder, what)
+    triples of sessions and words.
+    """
+
+    def __init__(self, waits: tuple[LockWait, ...]) -> None:
+        """Sessions, not transaction ids, are what clients know."""
         super().__init__("deadlock")
-        self.cycle = cycle
+        self.waits = waits
+        self.cycle = tuple((w.waiter, w.holder, f"{w.mode} on {w.target}") for w in waits)
 
 
-class LockTimeout(TxnError):
+class LockRefused(TxnError):
+    """A lock was not granted in time. ``waits``: what was asked for, and of whom; may be empty."""
+
+    def __init__(self, waits: tuple[LockWait, ...] = ()) -> None:
+        """One wait per transaction in the way."""
+        what = f"{waits[0].mode} on {waits[0].target}" if waits else "a lock"
+        super().__init__(f"could not get {what}")
+        self.waits = waits
+
+
+class LockTimeout(LockRefused):
     """lock_timeout passed (55P03)."""
 
 
-class LockNotAvailable(TxnError):
-    """A lock asked for with NOWAIT is held by others (55P03). ``row_id`` None: that of the table; 0: an index key."""
+class LockNotAvailable(LockRefused):
+    """NOWAIT, and the lock is not free (55P03). ``target`` says which."""
 
-    def __init__(self, shard: ShardId, row_id: RowId | None = None) -> None:
-        """Name what could not be locked."""
-        super().__init__(f"a lock on shard {shard} is not available")
-        self.shard, self.row_id = shard, row_id
+    def __init__(self, target: LockTarget, waits: tuple[LockWait, ...] = ()) -> None:
+        """Name what could not be locked, and who has it."""
+        super().__init__(waits)
+        self.target = target
 
 
 class WaitCancelled(TxnError):

@@ -42,8 +42,11 @@ _MONTH_US = 30 * _DAY_US
 _CHUNK = 4096  # rows encoded in Python between two chances for other threads
 _pack_u64 = struct.Struct(">Q").pack
 _pack_double = struct.Struct(">d").pack
+_unpack_double = struct.Struct(">d").unpack
 _INVERT = bytes(255 - i for i in range(256))
 _BCD_UP = bytes(min(i + 1, 255) for i in range(256))
+_BCD_DOWN = bytes(max(i - 1, 0) for i in range(256))
+_SPECIAL_NUMBERS = {1: Decimal("-Infinity"), 3: Decimal(0), 5: Decimal("Infinity"), 6: Decimal("NaN")}
 
 
 def is_int_kind(type_: PhysicalType) -> bool:
@@ -149,15 +152,119 @@ def value_encoder(type_: PhysicalType) -> Callable[[Any], bytes]:
     return _ENCODERS[type_.kind]
 
 
+# -- back from bytes -------------------------------------------------------------------------------
+
+Decoder = Callable[[bytes, int], tuple[Any, int]]
+"""``(data, at) -> (value, end)``: the value whose encoding begins at ``at``, and where it ends."""
+
+
+def _fixed(size: int, decode: Callable[[bytes], Any]) -> Decoder:
+    return lambda data, at: (decode(data[at : at + size]), at + size)
+
+
+def _to_int(data: bytes) -> int:
+    return int.from_bytes(data, "big") - 0x8000_0000_0000_0000
+
+
+def _to_float(data: bytes) -> float:
+    if data[0] & 0x80:
+        return float(_unpack_double(bytes((data[0] & 0x7F,)) + data[1:])[0])
+    return float(_unpack_double(data.translate(_INVERT))[0])
+
+
+def _to_number(data: bytes, at: int) -> tuple[Decimal, int]:
+    kind = data[at]
+    at += 1
+    if kind in _SPECIAL_NUMBERS:
+        return _SPECIAL_NUMBERS[kind], at
+    negative = kind == 2
+    end = data.index(b"\xff" if negative else b"\x00", at + 4)
+    body = data[at:end].translate(_INVERT) if negative else data[at:end]
+    magnitude = int.from_bytes(body[:4], "big") - 0x4000_0000
+    digits = tuple(map(int, body[4:].translate(_BCD_DOWN).hex()))
+    return Decimal((int(negative), digits, magnitude - len(digits))), end + 1
+
+
+def _to_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    end = at
+    while True:
+        end = data.index(b"\x00", end)
+        if data[end + 1 : end + 2] != b"\xff":
+            return data[at:end].replace(b"\x00\xff", b"\x00"), end + 1
+        end += 2
+
+
+def _to_text(data: bytes, at: int) -> tuple[str, int]:
+    value, end = _to_bytes(data, at)
+    return value.decode("utf-8", "surrogatepass"), end
+
+
+def _to_interval(data: bytes) -> tuple[int, int, int]:
+    return 0, 0, int.from_bytes(data, "big") - (1 << 127)
+
+
+def _to_timetz(data: bytes) -> tuple[int, int]:
+    west = _to_int(data[8:])
+    return _to_int(data[:8]) - west * 1_000_000, west
+
+
+def _list_decoder(type_: PhysicalType) -> Decoder:
+    if type_.element is None:
+        raise ValueError("a list type needs an element type")
+    element = value_decoder(type_.element)
+
+    def decode(data: bytes, at: int) -> tuple[Any, int]:
+        flat: list[Any] = []
+        while data[at]:
+            if data[at] == 1:
+                value, at = element(data, at + 1)
+                flat.append(value)
+            else:
+                flat.append(None)
+                at += 1
+        dims = [
+            int.from_bytes(data[at + 2 + 4 * i : at + 6 + 4 * i], "big") for i in range(data[at + 1])
+        ]  # fmt: skip
+        value = tuple(flat)
+        for size in reversed(dims[1:]):
+            value = tuple(value[i : i + size] for i in range(0, len(value), size))
+        return value, at + 2 + 4 * len(dims)
+
+    return decode
+
+
+_DECODERS: dict[str, Decoder] = {
+    **dict.fromkeys(_INT_KINDS, _fixed(8, _to_int)),
+    "bool": _fixed(1, lambda data: data == b"\x01"),
+    "float32": _fixed(8, _to_float),
+    "float64": _fixed(8, _to_float),
+    "decimal": _to_number,
+    "numeric": _to_number,
+    "text": _to_text,
+    "bytes": _to_bytes,
+    "uuid": _fixed(16, bytes),
+    "interval": _fixed(16, _to_interval),
+    "timetz": _fixed(16, _to_timetz),
+}
+
+
+def value_decoder(type_: PhysicalType) -> Decoder:
+    """Return the decoder of non-NULL values of ``type_``, without the leading 01."""
+    if type_.kind == "list":
+        return _list_decoder(type_)
+    return _DECODERS[type_.kind]
+
+
 class KeyCodec:
     """The keys of one index: ``types`` of its columns in index order."""
 
-    __slots__ = ("_encoders", "is_int", "types")
+    __slots__ = ("_decoders", "_encoders", "is_int", "types")
 
     def __init__(self, types: Sequence[PhysicalType]) -> None:
         """``is_int``: one column of an integer kind, for which sidecars keep plain 64-bit numbers."""
         self.types = tuple(types)
         self._encoders = tuple(value_encoder(t) for t in self.types)
+        self._decoders = tuple(value_decoder(t) for t in self.types)
         self.is_int = len(self.types) == 1 and is_int_kind(self.types[0])
 
     def encode(self, key: Key) -> bytes:
@@ -166,6 +273,22 @@ class KeyCodec:
         for value, encoder in zip(key, self._encoders, strict=False):
             out += NULL if value is None else b"\x01" + encoder(value)
         return out
+
+    def decode(self, data: bytes) -> Key:
+        """Return a full key that encodes to ``data``: equal to the one encoded, not always written alike.
+
+        ``1.00`` comes back as ``1``, an interval as its length in microseconds.
+        """
+        at = 0
+        out = []
+        for decoder in self._decoders:
+            value = None
+            if data[at] == 1:
+                value, at = decoder(data, at + 1)
+            else:
+                at += 1
+            out.append(value)
+        return tuple(out)
 
     def bounds(self, wanted: KeyRange) -> tuple[bytes, bytes]:
         """Return (start, stop): exactly the keys in [start, stop) are in the range.

@@ -3,7 +3,7 @@
 Reads are remembered as coarsely as they may conflict:
 
     by key   (shard, index, key) with the (row id, begin) pairs found, also when none were
-    range    (shard, index, range) with all pairs found
+    range    (shard, index, range, direction, limit) with the pairs found, in order
     scan     the shard
 
 Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks all of it, in
@@ -13,7 +13,7 @@ one order for all transactions, and then compares in one tick; the transaction's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from txn.errors import WriteConflict
 from txn.locks.mode import IS, SUPREMUM, S
@@ -21,6 +21,7 @@ from txn.locks.table import Granule
 from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY
+from txn.next_key import MAX_RANGE_KEYS, traverse
 from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp
 
 if TYPE_CHECKING:
@@ -30,17 +31,31 @@ if TYPE_CHECKING:
 MAX_READ_KEYS: Final = 4096
 """A transaction that has read more keys, ranges, or rows of a range remembers table scans instead."""
 
+MAX_READ_RANGES: Final = 256
+"""The same for ranges: each is traversed again at promotion."""
+
 Found: TypeAlias = list[tuple[RowId, int]]
+
+
+class RangeRead(NamedTuple):
+    """A range as it was read: what was asked for, and what was found."""
+
+    shard: ShardId
+    index_id: IndexId
+    wanted: KeyRange
+    reverse: bool
+    limit: int | None
+    found: Found
 
 
 class ReadSet:
     """The reads of one transaction at its read timestamp."""
 
-    __slots__ = ("_keys", "_ranges", "_scans")
+    __slots__ = ("_keys", "_scans", "ranges")
 
     def __init__(self) -> None:
         self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
-        self._ranges: list[tuple[ShardId, IndexId, KeyRange, Found]] = []
+        self.ranges: list[RangeRead] = []
         self._scans: dict[ShardId, None] = {}
 
     def add_keys(self, view: View, index: IndexId, keys: Sequence[Key], rows: list[StoredRow]) -> None:
@@ -65,14 +80,23 @@ class ReadSet:
                 self._scans[other] = None
             noted.clear()
 
-    def add_range(self, shard: ShardId, index: IndexId, wanted: KeyRange, rows: list[StoredRow]) -> None:
-        """Note a range that was read completely."""
+    def add_range(
+        self,
+        shard: ShardId,
+        index: IndexId,
+        wanted: KeyRange,
+        reverse: bool,
+        limit: int | None,
+        rows: list[StoredRow],
+    ) -> None:
+        """Note a range that was read, as far as ``limit`` rows go."""
         if shard in self._scans:
             return
-        if len(rows) > MAX_READ_KEYS or len(self._ranges) >= MAX_READ_KEYS:
+        if len(rows) > MAX_RANGE_KEYS or len(self.ranges) >= MAX_READ_RANGES:
             self._scans[shard] = None
         else:
-            self._ranges.append((shard, index, wanted, sorted((r.row_id, r.begin) for r in rows)))
+            pairs: Found = [(row.row_id, row.begin) for row in rows]
+            self.ranges.append(RangeRead(shard, index, wanted, reverse, limit, pairs))
 
     def add_scan(self, shard: ShardId) -> None:
         """Note that anything in the shard may have been read."""
@@ -81,8 +105,10 @@ class ReadSet:
     def wants(self, modes: dict[ShardId, int]) -> list[tuple[Granule, int]]:
         """Return the locks that cover the reads and the table locks ``modes``, in the one global order."""
         tables = dict(modes)
-        for shard in [*self._scans, *(r[0] for r in self._ranges)]:
+        for shard in self._scans:
             tables[shard] = SUPREMUM[tables.get(shard, S)][S]
+        for read in self.ranges:
+            tables.setdefault(read.shard, IS)
         ordered: list[tuple[Any, Granule, int]] = []
         for (shard, index, ikey), (_key, found) in self._keys.items():
             if tables.setdefault(shard, IS) >= S:
@@ -100,13 +126,17 @@ class ReadSet:
             generation = shards[shard].latest.generation
             if generation is None or generation.last_change > read_ts:
                 raise _conflict(core, read_ts, shard, generation)
-        for shard, index, wanted, found in self._ranges:
+        for read in self.ranges:
+            shard = read.shard
             generation = shards[shard].latest.generation
             if generation is None:
                 raise _conflict(core, read_ts, shard, generation)
-            changed = generation.last_change > read_ts
-            if changed and generation.range_identities(index, wanted, INFINITY) != found:
-                raise _conflict(core, read_ts, shard, generation)
+            if generation.last_change > read_ts:
+                met = traverse(
+                    core.locks, generation, None, 0, read.index_id, read.wanted, read.reverse, read.limit
+                )
+                if met is None or [(found.row_id, found.begin) for found in met.rows] != read.found:
+                    raise _conflict(core, read_ts, shard, generation, read.index_id)
         for (shard, index, _ikey), (key, before) in self._keys.items():
             generation = shards[shard].latest.generation
             if generation is None:

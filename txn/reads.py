@@ -16,6 +16,7 @@ from txn.mvcc.index import bounds_of
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
+from txn.next_key import Found, lock_range
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 from txn.view import Steps, View
 
@@ -233,17 +234,41 @@ def range_(
     limit: int | None,
     for_update: bool,
 ) -> Steps[list[StoredRow]]:
-    """Read a range in key order. A writing transaction locks the table (S, SIX for update)."""
-    if txn.writing:
-        yield from txn.lock(shard, SIX if for_update else S)
+    """Read a range in key order. A writing transaction locks what it traverses (``txn.next_key``)."""
+    if not txn.writing:
+        view = txn.view(shard)
+        rows = yield from read_range(txn, view, index, wanted, reverse, limit)
+        if not txn.read_only:
+            txn.read_set().add_range(shard, index, wanted, reverse, limit, rows)
+        return rows
+    yield from txn.lock(shard, IX if for_update else IS)
+    held = txn.owner.held[shard]
     view = txn.view(shard)
-    rows = yield from read_range(txn, view, index, wanted, reverse, limit)
-    if not txn.writing and not txn.read_only:
-        if limit is None:
-            txn.read_set().add_range(shard, index, wanted, rows)
+    if held != X and (for_update or held < S):
+        met = yield from lock_range(txn, view, index, wanted, reverse, limit, X if for_update else S)
+        if met is not None:
+            return (yield from fetch_found(view, met.rows))
+        yield from txn.lock(shard, SIX if for_update else S)
+        view = txn.view(shard)
+    return (yield from read_range(txn, view, index, wanted, reverse, limit))
+
+
+def fetch_found(view: View, met: Sequence[Found]) -> Steps[list[StoredRow]]:
+    """Return the rows that a traversal has met; under its locks they do not change."""
+    out: list[StoredRow | None] = []
+    missing: list[tuple[int, RowId, Cold]] = []
+    for found in met:
+        if found.own is not None:
+            out.append(StoredRow(found.row_id, found.own, Timestamp(0)))
+        elif found.version is not None:
+            out.append(stored(view, found.row_id, found.version))
         else:
-            txn.read_set().add_scan(shard)
-    return rows
+            assert found.cold is not None
+            missing.append((len(out), found.row_id, found.cold))
+            out.append(None)
+    if missing:
+        yield from fetch(view, missing, out)
+    return out  # type: ignore[return-value]
 
 
 def read_range(
@@ -264,7 +289,11 @@ def read_range(
     visited = 0
     for part in parts:
         count = 0
-        for position in part.positions_between(index, wanted, reverse=reverse):
+        last: Key | None = None
+        for key, position in part.entries_between(index, wanted, reverse=reverse):
+            if limit is not None and count >= limit and key != last:
+                break
+            last = key
             visited += 1
             if visited % CHUNK_POSITIONS == 0:
                 yield asyncio.sleep(0)
@@ -276,8 +305,6 @@ def read_range(
             if row_id not in found:
                 cold[row_id] = (part, position)
             count += 1
-            if limit is not None and count >= limit:
-                break
     out: list[StoredRow | None] = [stored(view, r, v) for r, v in found.items()]
     if hidden and own is not None:
         out.extend(own_range(own, index, wanted, statement))

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from txn.api import RowLock, RowWait
-from txn.errors import LockNotAvailable
 from txn.locks.mode import IS, IX, SUPREMUM, S, X
 from txn.types import RowId, ShardId, StoredRow, Timestamp
 from txn.view import Steps
@@ -47,7 +46,7 @@ def lock_rows(
                 yield from txn.lock(granule, wanted)
             elif not locks.try_acquire(owner, granule, wanted):
                 if wait == "nowait":
-                    raise LockNotAvailable(shard, row_id)
+                    raise locks.not_available(owner, granule, wanted)
                 skipped.add(row_id)
     view = txn.view(shard)
     rows = yield from base_rows(view, row_ids)

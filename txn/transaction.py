@@ -11,14 +11,7 @@ and written, and what it read before it wrote was proved current while those loc
 happens at once at its commit timestamp, which lies between the grant of its last lock and its acknowledgement.
 One that only reads happens at ``read_ts``, which was the latest commit when it began.
 
-Locks (granules of ``txn.locks.table``):
-
-    read by key            table IS, key S (also a key nobody has), each row found S; for update: X, X
-    range, scan, snapshot  table S; for update: SIX
-    insert                 table IX, each unique key X, each other key IX
-    update, delete         table IX, row X (table X past ESCALATE_ROWS), each key entered as for insert
-    duplicate key found    row S first: it may be about to be deleted
-    DDL, bulk load         table X
+Which locks each operation takes is a table in docs/transactions.md.
 
 Operations are generators that yield what they have to wait for; ``run`` drives one without suspending while
 nothing has to be waited for, so the usual case is a plain function call.
@@ -39,6 +32,7 @@ from txn.locks.table import Granule, LockOwner
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
+from txn.next_key import lock_range
 from txn.read_set import ReadSet
 from txn.schema import SchemaState
 from txn.types import (
@@ -344,12 +338,26 @@ class StoreTransaction:
             wait = acquire(owner, granule, mode)
             if wait is not None:
                 yield wait
+        if self._reads is not None:
+            yield from self._lock_ranges(self._reads)
         self._check_schemas()
         if self._reads is not None:
             self._reads.check(self.core, self.read_ts)
             self._reads = None
         self.writing = True
         self._views.clear()
+
+    def _lock_ranges(self, read: ReadSet) -> Steps[None]:
+        """Lock the ranges that were read, as they are now; their tables are locked IS at least."""
+        for shard, index, wanted, reverse, limit, _found in read.ranges:
+            if self.owner.held[shard] >= S:
+                continue
+            entry = self.core.shards[shard].latest
+            if entry.generation is None or entry.spec is None or index not in entry.generation.indexes:
+                raise SchemaChanged(f"the schema of shard {shard} has changed")
+            view = View(shard, entry.generation, entry.spec, None)
+            if (yield from lock_range(self, view, index, wanted, reverse, limit, S)) is None:
+                yield from self.lock(shard, S)
 
     def _check_schemas(self) -> None:
         """Every schema used so far must still be the current one (D77)."""
@@ -512,12 +520,14 @@ class StoreTransaction:
             self.rollback()
             raise doomed
         changes = writes.write_set(self)
+        core = self.core
         if changes is None:
+            # What it read under locks is the state of now.
+            ts = core.read_ts() if self.writing else self.read_ts
             self._finish()
             for callback in self._callbacks:
-                callback(self.read_ts)
-            return self.read_ts
-        core = self.core
+                callback(ts)
+            return ts
         try:
             future = core.log.committer.submit(changes, refused=self._refused)
         except BaseException:

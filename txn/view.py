@@ -24,6 +24,7 @@ class IndexView(NamedTuple):
     of_row: Callable[[Row], IndexKey]
     unique: bool
     nulls_distinct: bool
+    sorted: bool
 
 
 class View:
@@ -50,7 +51,12 @@ class View:
         if self.indexes is None:
             self.indexes = [
                 IndexView(
-                    i.index, m := self.generation.indexes[i.index].make, m.of_row, i.unique, i.nulls_distinct
+                    i.index,
+                    m := self.generation.indexes[i.index].make,
+                    m.of_row,
+                    i.unique,
+                    i.nulls_distinct,
+                    i.kind == "sorted",
                 )
                 for i in self.spec.indexes
             ]

@@ -16,6 +16,7 @@ from txn.mvcc.generation import Cold
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY, Version
+from txn.next_key import lock_new_key
 from txn.reads import fetch
 from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow, Timestamp
@@ -82,20 +83,29 @@ def lock_keys(
 ) -> Steps[None]:
     """Lock the keys that ``row`` enters (those that ``old`` does not have); note the unique ones.
 
-    A key with NULL cannot be looked up, and is not a duplicate unless NULLs are not distinct.
+    A key with NULL is not a duplicate unless NULLs are not distinct; then it is as in a non-unique index (D59).
     """
+    ranges = txn.core.locks.ranges  # usually empty: then nobody has to be kept from seeing phantoms (U3)
     for index in view.index_views():
         ikey = index.of_row(row)
         if old is not None and ikey == index.of_row(old):
             continue
-        if index.make.has_null(ikey) and (not index.unique or index.nulls_distinct):
-            continue
-        if index.unique:
+        mode = IX
+        if index.unique and not (index.nulls_distinct and index.make.has_null(ikey)):
             entered.append((index, ikey, row))
-        if not exclusive:
-            wait = txn.core.locks.acquire(txn.owner, (view.shard, index.id, ikey), X if index.unique else IX)
-            if wait is not None:
-                yield wait
+            mode = X
+        elif not index.sorted and index.make.has_null(ikey):
+            continue  # nobody can look it up, nor meet it in a range
+        if exclusive:
+            continue
+        if ranges and index.sorted:
+            yield from lock_new_key(txn, view, index.id, ikey, row, mode)
+            continue
+        wait = txn.core.locks.acquire(txn.owner, (view.shard, index.id, ikey), mode)
+        if wait is not None:
+            yield wait
+            if ranges and index.sorted:
+                yield from lock_new_key(txn, view, index.id, ikey, row, mode)
 
 
 def live_with(

@@ -73,6 +73,11 @@ class History:
                             txn.name,
                             event,
                         )
+                    case ("first", v, reverse, limit, seen):
+                        rows = [r for r in state.values() if r[1] >= v]
+                        rows.sort(key=lambda r: r[1], reverse=reverse)
+                        assert [r[1] for r in rows[:limit]] == [r[1] for r in seen], (txn.name, event)
+                        assert all(r in rows for r in seen), (txn.name, event)
                     case ("all", seen):
                         assert sorted(state.values()) == seen, (txn.name, event)
                     case ("put", row):
@@ -90,7 +95,7 @@ async def pause(rng: random.Random) -> None:
 
 async def read(txn: Any, rng: random.Random, events: list[tuple[Any, ...]]) -> None:
     k = rng.randrange(KEYS)
-    how = rng.choice(("key", "key", "key", "value", "range", "all", "snapshot"))
+    how = rng.choice(("key", "key", "key", "value", "range", "range", "first", "first", "all", "snapshot"))
     if how == "key":
         rows = await now(txn.lookup(SHARD, BY_K, [(k,)], for_update=txn.writing and rng.random() < 0.3))
         assert len(rows) < 2
@@ -100,10 +105,14 @@ async def read(txn: Any, rng: random.Random, events: list[tuple[Any, ...]]) -> N
         rows = await now(txn.lookup(SHARD, BY_V, [(v,)]))
         events.append(("value", v, sorted(r.values for r in rows)))
     elif how == "range":
-        rows = await now(
-            txn.range(SHARD, BY_K, KeyRange(has_lower=True, lower=k, has_upper=True, upper=k + 2))
-        )
+        wanted = KeyRange(has_lower=True, lower=k, has_upper=True, upper=k + 2)
+        rows = await now(txn.range(SHARD, BY_K, wanted, for_update=txn.writing and rng.random() < 0.2))
         events.append(("range", k, k + 2, [r.values for r in rows]))
+    elif how == "first":
+        v, reverse, limit = rng.randrange(3), rng.random() < 0.5, rng.randrange(1, 4)
+        wanted = KeyRange(has_lower=True, lower=v)
+        rows = await now(txn.range(SHARD, BY_V, wanted, reverse=reverse, limit=limit))
+        events.append(("first", v, reverse, limit, [r.values for r in rows]))
     elif how == "all":
         seen = sorted([r.values async for chunk in txn.scan(SHARD) for r in chunk])
         events.append(("all", seen))
@@ -141,7 +150,6 @@ async def client(
         txn = store.begin(read_only=read_only, session=name)
         txn.next_statement()
         events: list[tuple[Any, ...]] = []
-        writes = 0
         try:
             for _ in range(rng.randrange(1, 5)):
                 await pause(rng)
@@ -149,7 +157,6 @@ async def client(
                     if not txn.writing:
                         await now(txn.begin_write([SHARD], [SHARD] if rng.random() < 0.1 else []))
                     await write(txn, rng, name, events)
-                    writes += 1
                 else:
                     await read(txn, rng, events)
             await pause(rng)
@@ -157,14 +164,15 @@ async def client(
                 txn.rollback()
                 outcomes["rollback"] += 1
                 continue
+            before = store.read_ts()
             ts = await now(txn.commit())
         except (Deadlock, WriteConflict) as error:
             outcomes[type(error).__name__] += 1
             txn.rollback()
             continue
         outcomes["commit"] += 1
-        # At one timestamp, the write comes before those that read it.
-        place = (ts, 0 if any(e[0] in ("put", "remove") for e in events) else 1)
+        # At one timestamp, the write comes before those that read it (or wrote nothing in the end).
+        place = (ts, 0 if ts > before and txn.writing else 1)
         history.transactions.append(Committed(place, began, history.tick(), name, events))
 
 

@@ -201,9 +201,9 @@ async def test_different_rows_of_one_key_are_inserted_in_parallel(store: ShardSt
 
 @with_store()
 async def test_range_read_by_a_writer_keeps_inserts_away(store: ShardStore) -> None:
-    a, b = await writer(store), store.begin()
+    a, b = await writer(store), await writer(store)
     at_once(a.range(SHARD, BY_K, KeyRange()))
-    waits = must_wait(b.begin_write([SHARD]))
+    waits = must_wait(b.insert(SHARD, [(3, 3, "x")]))
     await settle()
     assert not waits.done()
     a.rollback()

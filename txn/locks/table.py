@@ -5,6 +5,7 @@ A granule is any hashable value; ``txn.coordinator`` uses
     shard                        a table
     (shard, row id)              a row
     (shard, index, key)          an index key, whether a row has it or not
+    (shard, index, key, RANGE)   the gap below a key of a sorted index, and the key (txn.locks.ranges)
 
 A request that cannot be granted waits in its granule's queue. Order is fair: a newcomer waits behind whoever
 it conflicts with, also behind those that only wait; an owner that already holds the granule and asks for more
@@ -19,26 +20,38 @@ Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
-from txn.errors import Deadlock, LockNotAvailable, LockTimeout, TxnError, WaitCancelled
-from txn.locks.mode import COMPATIBLE, CONFLICTS, NAMES, ONE, SUPREMUM
+from txn.errors import (
+    Deadlock,
+    LockNotAvailable,
+    LockTarget,
+    LockTimeout,
+    LockWait,
+    TxnError,
+    WaitCancelled,
+)
+from txn.locks.mode import COMPATIBLE, CONFLICTS, IX, NAMES, ONE, SUPREMUM
 from txn.locks.policy import POLICIES, Policy, Waiter
-from txn.types import RowId
+from txn.locks.ranges import RANGE, IndexRanges, key_of
+from txn.mvcc.index import TOP, Bounds
+from txn.types import IndexId, RowId, ShardId
 
 Granule: TypeAlias = Hashable
+IndexKey: TypeAlias = Any
+_NO_SPANS: Final[dict[Any, Any]] = {}
 
 
 class LockOwner:
     """Someone who holds locks: one transaction.
 
-    ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable). ``doomed`` is set when a policy chose this owner while it was not
-    waiting; its next acquisition raises it.
+    ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable).
+    ``doomed`` is set when a policy chose this owner while it was not waiting; its next acquisition raises it.
     """
 
-    __slots__ = ("doomed", "held", "id", "lock_timeout_ms", "session", "waiting")
+    __slots__ = ("doomed", "held", "id", "lock_timeout_ms", "ranges", "session", "spans", "waiting")
 
     def __init__(self, txn_id: int, session: int = 0, lock_timeout_ms: int = 0) -> None:
         self.id = txn_id
@@ -47,6 +60,10 @@ class LockOwner:
         self.held: dict[Granule, int] = {}
         self.waiting: _Request | None = None
         self.doomed: TxnError | None = None
+        self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
+            None  # registered in IndexRanges
+        )
+        self.spans: dict[tuple[ShardId, IndexId], list[Bounds]] = _NO_SPANS  # what txn.next_key has locked
 
 
 class _Entry:
@@ -93,6 +110,10 @@ class LockTable:
         self.policy = POLICIES[policy] if isinstance(policy, str) else policy
         self._entries: dict[Granule, _Entry] = {}
         self._waiting: dict[LockOwner, _Request] = {}
+        self.ranges: dict[tuple[int, int], IndexRanges] = {}
+        """The indexes of which ranges are locked."""
+        self.describe: Callable[[Granule], LockTarget] = describe
+        """Turns a granule into what errors say; the coordinator knows how to turn keys back into values."""
 
     def __len__(self) -> int:
         """Number of granules held or waited for."""
@@ -127,6 +148,8 @@ class LockTable:
             entry.holders[owner] = mode
             self._entries[granule] = entry
             owner.held[granule] = mode
+            if self.ranges:
+                self._note(granule)
             return None
         if not found.counts & CONFLICTS[mode] and (
             not found.queue or all(COMPATIBLE[waiting.mode][mode] for waiting in found.queue)
@@ -157,18 +180,113 @@ class LockTable:
 
     def try_acquire(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
         """Lock without waiting (NOWAIT, SKIP LOCKED): False when it would have to wait."""
-        held = owner.held.get(granule)
-        target = mode if held is None else SUPREMUM[held][mode]
-        found = self._entries.get(granule)
-        if found is not None and held != target:
-            others = found.counts - (0 if held is None else ONE[held])
-            if others & CONFLICTS[target]:
-                return False
-            if held is None and found.queue and not all(COMPATIBLE[w.mode][mode] for w in found.queue):
-                return False
+        if not self._is_free(owner, granule, mode):
+            return False
         if self.acquire(owner, granule, mode) is not None:
             raise AssertionError("a lock that was free had to wait")
         return True
+
+    def not_available(self, owner: LockOwner, granule: Granule, mode: int) -> LockNotAvailable:
+        """Return the error of a request that may not wait."""
+        return LockNotAvailable(self.describe(granule), self._in_the_way(owner, granule, mode))
+
+    def _is_free(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
+        held = owner.held.get(granule)
+        target = mode if held is None else SUPREMUM[held][mode]
+        found = self._entries.get(granule)
+        if found is None or held == target:
+            return True
+        if (found.counts - (0 if held is None else ONE[held])) & CONFLICTS[target]:
+            return False
+        return held is not None or not found.queue or all(COMPATIBLE[w.mode][mode] for w in found.queue)
+
+    def _in_the_way(self, owner: LockOwner, granule: Granule, mode: int) -> tuple[LockWait, ...]:
+        """Return the waits that a request would begin with."""
+        entry = self._entries.get(granule)
+        if entry is None:
+            return ()
+        held = owner.held.get(granule)
+        target = mode if held is None else SUPREMUM[held][mode]
+        others: dict[LockOwner, int | None] = {
+            o: m for o, m in entry.holders.items() if o is not owner and not COMPATIBLE[m][target]
+        }
+        for request in entry.queue or ():
+            if request.owner is not owner and not COMPATIBLE[request.mode][target]:
+                others.setdefault(request.owner, None)
+        return tuple(self._edge(owner, other, target, m, granule) for other, m in others.items())
+
+    def _edge(
+        self, waiter: LockOwner, holder: LockOwner, mode: int, held: int | None, granule: Granule
+    ) -> LockWait:
+        return LockWait(
+            waiter=waiter.session,
+            holder=holder.session,
+            waiter_txn=waiter.id,
+            holder_txn=holder.id,
+            mode=NAMES[mode],
+            held=None if held is None else NAMES[held],
+            target=self.describe(granule),
+        )
+
+    def is_blocked(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
+        """Tell whether somebody else holds ``granule`` in a mode that conflicts with ``mode``."""
+        entry = self._entries.get(granule)
+        if entry is None:
+            return False
+        held = owner.held.get(granule)
+        return bool((entry.counts - (0 if held is None else ONE[held])) & CONFLICTS[mode])
+
+    def demote(self, owner: LockOwner, granule: Granule, mode: int | None) -> None:
+        """End an instant lock: hold ``granule`` in ``mode`` again as before, or not at all (None)."""
+        held = owner.held.get(granule)
+        if held is None or held == mode:
+            return  # the owner has ended meanwhile
+        entry = self._entries[granule]
+        entry.counts -= ONE[held]
+        if mode is None:
+            del entry.holders[owner], owner.held[granule]
+        else:
+            entry.counts += ONE[mode]
+            entry.holders[owner] = owner.held[granule] = mode
+        self._grant(entry)
+
+    # -- ranges ------------------------------------------------------------------------------------
+
+    def register_range(self, owner: LockOwner, shard: ShardId, index: IndexId, key: IndexKey) -> None:
+        """Announce a range lock that ends with ``key``, which is a boundary of the index now. Idempotent."""
+        granule = (shard, index, key, RANGE)
+        if owner.ranges is None:
+            owner.ranges, owner.spans = {}, {}
+        if granule in owner.ranges:
+            return
+        owner.ranges[granule] = None
+        where = (shard, index)
+        found = self.ranges.get(where)
+        if found is None:
+            locked = (key_of(granule) for granule in self._entries)
+            found = IndexRanges(key[1] for key in locked if key is not None and key[0] == where)
+            self.ranges[where] = found
+        found.register(key)
+
+    def _note(self, granule: Granule) -> None:
+        """A granule has got an entry: list it if it is a key of an index of which ranges are locked."""
+        key = key_of(granule)
+        if key is not None and key[0] in self.ranges:
+            self.ranges[key[0]].keys.add(key[1])
+
+    def _unnote(self, granule: Granule) -> None:
+        key = key_of(granule)
+        if key is not None and key[0] in self.ranges:
+            self.ranges[key[0]].keys.remove(key[1])
+
+    def _unregister(self, owner: LockOwner) -> None:
+        """The owner's range locks are gone."""
+        for shard, index, key, _range in owner.ranges or ():
+            ranges = self.ranges[shard, index]
+            ranges.unregister(key)
+            if not ranges:
+                del self.ranges[shard, index]
+        owner.ranges, owner.spans = None, _NO_SPANS
 
     def holders(self, granule: Granule, mode: int, but: LockOwner | None = None) -> list[LockOwner]:
         """Return the owners whose lock on ``granule`` conflicts with ``mode``."""
@@ -194,7 +312,7 @@ class LockTable:
         if owner.doomed is not None:
             raise owner.doomed
         if owner.lock_timeout_ms < 0:
-            raise _not_available(entry.granule)
+            raise self.not_available(owner, entry.granule, mode)
         request = _Request(owner, entry, mode, upgrade)
         queue = entry.queue
         if queue is None:
@@ -218,7 +336,7 @@ class LockTable:
                 victim.doomed = error
         if not request.future.done() and owner.lock_timeout_ms > 0:
             request.timer = asyncio.get_running_loop().call_later(
-                owner.lock_timeout_ms / 1000, self._fail, request, LockTimeout("lock timeout")
+                owner.lock_timeout_ms / 1000, self._time_out, request
             )
         return self._await(request)
 
@@ -247,16 +365,22 @@ class LockTable:
             if not fits[other.mode]:
                 yield other.owner
 
-    def _explain(self, cycle: list[Waiter]) -> tuple[tuple[int, int, str], ...]:
+    def _explain(self, cycle: list[Waiter]) -> tuple[LockWait, ...]:
         out = []
         for i, waiter in enumerate(cycle):
-            assert isinstance(waiter, LockOwner)
             holder = cycle[(i + 1) % len(cycle)]
+            assert isinstance(waiter, LockOwner)
             assert isinstance(holder, LockOwner)
             request = waiter.waiting
-            what = "" if request is None else f"{NAMES[request.mode]} on {request.entry.granule!r}"
-            out.append((waiter.session, holder.session, what))
+            if request is not None and holder is not waiter:
+                granule = request.entry.granule
+                held = holder.held.get(granule)
+                out.append(self._edge(waiter, holder, request.mode, held, granule))
         return tuple(out)
+
+    def _time_out(self, request: _Request) -> None:
+        waits = self._in_the_way(request.owner, request.entry.granule, request.mode)
+        self._fail(request, LockTimeout(waits))
 
     def _fail(self, request: _Request, error: TxnError) -> None:
         """End a wait with ``error``; nothing happens if it has ended already."""
@@ -304,6 +428,8 @@ class LockTable:
             entry.queue = left or None
         if not entry.holders and not entry.queue:
             del self._entries[entry.granule]
+            if self.ranges:
+                self._unnote(entry.granule)
 
     # -- ending ------------------------------------------------------------------------------------
 
@@ -325,10 +451,13 @@ class LockTable:
             self._fail(owner.waiting, WaitCancelled("the transaction ended"))
         entries = self._entries
         held = owner.held
+        ranged = bool(self.ranges)
         for granule, mode in reversed(held.items()):
             entry = entries[granule]
             if len(entry.holders) == 1 and entry.queue is None:
                 del entries[granule]
+                if ranged:
+                    self._unnote(granule)
                 continue
             del entry.holders[owner]
             entry.counts -= ONE[mode]
@@ -336,6 +465,8 @@ class LockTable:
                 self._grant(entry)
         owner.held = {}
         owner.doomed = None
+        if owner.ranges is not None:
+            self._unregister(owner)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -354,7 +485,16 @@ class LockTable:
         Granted modes are pairwise compatible (D47); counts agree with holders; owners and entries agree; nobody
         waits who could be served.
         """
+        for where, ranges in self.ranges.items():
+            _check(bool(ranges), f"{where!r}: ranges are kept that nobody has locked")
+            locked = (key_of(granule) for granule in self._entries)
+            keys = sorted(key[1] for key in locked if key is not None and key[0] == where)
+            _check(list(ranges.keys) == keys, f"{where!r}: the list of locked keys is wrong")
         for granule, entry in self._entries.items():
+            if type(granule) is tuple and len(granule) == 4:
+                for owner, mode in entry.holders.items():
+                    registered = owner.ranges is not None and granule in owner.ranges
+                    _check(registered or mode == IX, f"{granule!r}: a range lock is not registered")
             holders = list(entry.holders.items())
             _check(bool(holders or entry.queue), f"{granule!r}: an empty entry was kept")
             _check(sum(ONE[m] for _o, m in holders) == entry.counts, f"{granule!r}: counts are wrong")
@@ -374,11 +514,16 @@ class LockTable:
                 before.append(request)
 
 
-def _not_available(granule: Granule) -> LockNotAvailable:
-    """Return the error of a request that may not wait, for a table, row or key."""
-    if not isinstance(granule, tuple):
-        return LockNotAvailable(granule)  # type: ignore[arg-type]
-    return LockNotAvailable(granule[0], granule[1] if len(granule) == 2 else RowId(0))
+def describe(granule: Granule) -> LockTarget:
+    """Return what a granule is; keys as they are compared."""
+    if type(granule) is not tuple:
+        return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]
+    shard = ShardId(granule[0])
+    if len(granule) == 2:
+        return LockTarget(kind="row", shard=shard, row_id=RowId(granule[1]))
+    key = granule[2] if type(granule[2]) is tuple else None if granule[2] is TOP else (granule[2],)
+    kind = "key" if len(granule) == 3 else "range"
+    return LockTarget(kind=kind, shard=shard, index=IndexId(granule[1]), key=key)  # type: ignore[arg-type]
 
 
 def _check(condition: bool, message: str) -> None:

@@ -174,16 +174,6 @@ class Generation:
                 break
         return found
 
-    def range_identities(self, index_id: IndexId, wanted: KeyRange, ts: int) -> list[tuple[RowId, int]]:
-        """Return (row id, begin) of all versions visible at ``ts`` within a range, sorted."""
-        found = self.find_hot_range(index_id, wanted, ts, False, None, frozenset())
-        out = {row_id: version.begin for row_id, version in found.items()}
-        for part in self.parts:
-            for position in part.positions_between(index_id, wanted):
-                if part.visible(position, ts):
-                    out.setdefault(part.file.row_id(position), part.begin(position))
-        return sorted(out.items())
-
     def find_row(
         self, row_id: RowId, ts: int, parts: tuple[PartState, ...] | None = None
     ) -> Version | Cold | None:

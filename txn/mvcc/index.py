@@ -72,18 +72,30 @@ class HotIndex:
         """Yield the keys within ``bounds`` in order. The index must not change meanwhile."""
         if bounds.empty or not self.entries:
             return iter(())
+        return bounds.within(self._in_order(), reverse)
+
+    def _in_order(self) -> SortedList[IndexKey]:
         order = self._order
         if order is None:
             order = self._order = SortedList(self.entries)
-        return order.irange(
-            bounds.low, bounds.high, (bounds.low_inclusive, bounds.high_inclusive), reverse=reverse
-        )
+        return order
+
+    def key_after(self, bounds: Bounds) -> IndexKey | None:
+        """Return the first key beyond ``bounds``, None if there is none."""
+        return bounds.after(self._in_order()) if self.entries else None
+
+    def key_ceiling(self, key: IndexKey) -> IndexKey | None:
+        """Return the first key at or above ``key``, None if there is none."""
+        return next(self._in_order().irange(key), None) if self.entries else None
 
 
 class _Top:
-    """Above everything, NULL included; only in bounds."""
+    """Above everything, NULL included: in bounds, and as the key past the end of an index (+INF)."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "+INF"
 
     def __lt__(self, other: object) -> bool:
         return False
@@ -117,6 +129,18 @@ class Bounds:
         self.high = high
         self.high_inclusive = high_inclusive
         self.empty = empty
+
+    def within(self, order: SortedList[IndexKey], reverse: bool = False) -> Iterator[IndexKey]:
+        """Yield the keys of a sorted list that lie within."""
+        if self.empty:
+            return iter(())
+        return order.irange(self.low, self.high, (self.low_inclusive, self.high_inclusive), reverse=reverse)
+
+    def after(self, order: SortedList[IndexKey]) -> IndexKey | None:
+        """Return the first key of a sorted list that lies beyond, None if there is none."""
+        if self.high is None:
+            return None
+        return next(order.irange(self.high, None, (not self.high_inclusive, True)), None)
 
     def contains(self, key: IndexKey) -> bool:
         """Tell whether an index key lies within."""

@@ -7,7 +7,7 @@ in Python as they do in PostgreSQL; the rest are mapped:
     NaN             NAN, above every number, equal to itself
     interval        its length in microseconds with 30-day months, as PostgreSQL compares intervals
     timetz          (UTC microseconds, zone)
-    list            elements mapped one by one
+    list            (all elements mapped, number of dimensions, their sizes)
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
 """
@@ -15,9 +15,11 @@ So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sort
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
+from txn.columns import flatten_list
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
 
 IndexKey: TypeAlias = Any
@@ -101,14 +103,39 @@ def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
         return _interval
     if kind == "timetz":
         return _timetz
-    inner = value_mapper(type_.element) if type_.element is not None else None
+    element = type_.element
+    if element is None:
+        raise ValueError("a list type needs an element type")
+    inner = value_mapper(element)
 
     def list_(value: Any) -> Any:
-        return tuple(
-            NULL_LAST if v is None else list_(v) if isinstance(v, tuple) and inner is None else
-            v if inner is None else inner(v)
-            for v in value
-        )  # fmt: skip
+        dims, flat = flatten_list(value, element)
+        mapped = [NULL_LAST if v is None else v if inner is None else inner(v) for v in flat]
+        return (tuple(mapped), len(dims), dims)
+
+    return list_
+
+
+def value_unmapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
+    """Return the way back from ``value_mapper``: to a value equal to the one mapped, or None where it is itself."""
+    kind = type_.kind
+    if kind in _PLAIN:
+        return None
+    if kind in ("float32", "float64", "decimal", "numeric"):
+        nan = Decimal("NaN") if kind in ("decimal", "numeric") else float("nan")
+        return lambda value: nan if value is NAN else value
+    if kind == "interval":
+        return lambda us: (0, 0, us)
+    if kind == "timetz":
+        return lambda value: (value[0] - value[1] * 1_000_000, value[1])
+    inner = None if type_.element is None else value_unmapper(type_.element)
+
+    def list_(value: Any) -> Any:
+        flat, _count, dims = value
+        level = tuple(None if v is NULL_LAST else v if inner is None else inner(v) for v in flat)
+        for size in reversed(dims[1:]):
+            level = tuple(level[i : i + size] for i in range(0, len(level), size))
+        return level
 
     return list_
 
@@ -120,7 +147,7 @@ class KeyMaker:
     tells whether an index key contains NULL, ``values`` turns one back for error messages.
     """
 
-    __slots__ = ("attnums", "has_null", "mappers", "of_key", "of_row", "single", "width")
+    __slots__ = ("attnums", "has_null", "mappers", "of_key", "of_row", "single", "unmappers", "width")
 
     of_row: Callable[[Row], IndexKey]
     of_key: Callable[[Key], IndexKey]
@@ -133,6 +160,7 @@ class KeyMaker:
         self.width = max(index.attnums)
         self.single = len(index.attnums) == 1
         self.mappers = tuple(value_mapper(by_attnum[a].type) for a in index.attnums)
+        self.unmappers = tuple(value_unmapper(by_attnum[a].type) for a in index.attnums)
         positions = [a - 1 for a in index.attnums]
         if self.single:
             self.of_row = _single_of_row(positions[0], self.mappers[0])
@@ -152,6 +180,14 @@ class KeyMaker:
             return NULL_LAST
         mapper = self.mappers[position]
         return value if mapper is None else mapper(value)
+
+    def values(self, ikey: IndexKey) -> Key:
+        """Return a key that ``of_key`` makes ``ikey`` of (an interval comes back in microseconds)."""
+        parts = (ikey,) if self.single else ikey
+        return tuple(
+            None if part is NULL_LAST else part if back is None else back(part)
+            for part, back in zip(parts, self.unmappers, strict=True)
+        )
 
     def raw(self, row: Row) -> Key:
         """Return the key's values as the row has them."""

@@ -49,11 +49,13 @@ class PartState:
             return [position for _key, position in self.file.range(index, KeyRange(prefix=key))]
         return self.file.lookup(index, key)
 
-    def positions_between(self, index: IndexId, wanted: KeyRange, *, reverse: bool = False) -> Iterator[int]:
-        """Yield the positions within a range of keys, in key order; none for a prefix with NULL."""
+    def entries_between(
+        self, index: IndexId, wanted: KeyRange, *, reverse: bool = False
+    ) -> Iterator[tuple[Key, int]]:
+        """Yield (key, position) within a range, ended rows included; none for a prefix with NULL."""
         if None in wanted.prefix:
             return iter(())
-        return (position for _key, position in self.file.range(index, wanted, reverse=reverse))
+        return self.file.entries(index, wanted, reverse=reverse)
 
     def begin(self, position: int) -> int:
         """Begin timestamp of a row."""

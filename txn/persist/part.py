@@ -382,6 +382,20 @@ class Part:
         """Yield (memcomparable key, position) in key order (``txn.keycodec``)."""
         return self._sidecar(index).range(key_range, reverse=reverse)
 
+    def entries(
+        self, index: IndexId, key_range: KeyRange, *, reverse: bool = False
+    ) -> Iterator[tuple[Key, int]]:
+        """Yield (key, position) in key order; the key's values equal the row's (``KeyCodec.decode``)."""
+        return self._sidecar(index).entries(key_range, reverse=reverse)
+
+    def key_after(self, index: IndexId, key_range: KeyRange) -> Key | None:
+        """Return the first key beyond a range, whatever became of its row; None if there is none."""
+        return self._sidecar(index).after(key_range)
+
+    def key_ceiling(self, index: IndexId, key: Key) -> Key | None:
+        """Return the first key at or above ``key``, whatever became of its row; None if there is none."""
+        return self._sidecar(index).ceiling(key)
+
     def count_range(self, index: IndexId, key_range: KeyRange) -> int:
         """Return how many positions ``range`` would yield."""
         return self._sidecar(index).count(key_range)

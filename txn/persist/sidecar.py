@@ -253,6 +253,28 @@ class KeySidecar:
         for slot in slots:
             yield self._key_at(slot), self._positions[slot]
 
+    def _values_at(self, slot: int) -> Key:
+        if self._is_int:
+            return (self._keys[slot] if slot < self._count else None,)
+        return self._codec.decode(self._keys[slot])
+
+    def entries(self, wanted: KeyRange, *, reverse: bool = False) -> Iterator[tuple[Key, int]]:
+        """Yield (key, position) in key order; the key as ``KeyCodec.decode`` gives it."""
+        low, high = self._span(wanted)
+        slots = range(high - 1, low - 1, -1) if reverse else range(low, high)
+        for slot in slots:
+            yield self._values_at(slot), self._positions[slot]
+
+    def after(self, wanted: KeyRange) -> Key | None:
+        """Return the first key beyond a range, None if there is none."""
+        slot = self._span(wanted)[1]
+        return self._values_at(slot) if slot < self._rows else None
+
+    def ceiling(self, key: Key) -> Key | None:
+        """Return the first key at or above a full one (NULLs allowed), None if there is none."""
+        slot = self._span(KeyRange(prefix=key))[0]
+        return self._values_at(slot) if slot < self._rows else None
+
     def count(self, wanted: KeyRange) -> int:
         """Return how many rows the range selects, without visiting them."""
         low, high = self._span(wanted)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.support.physical import SCALARS, TYPES, P, name_of, values
 from txn.columns import column_arrays, flatten_list
 from txn.keycodec import KeyCodec
-from txn.types import KeyRange, PhysicalType, ShardColumn
+from txn.mvcc.keys import KeyMaker
+from txn.types import IndexId, KeyRange, PhysicalType, ShardColumn, ShardIndex
 
 _DAY = 86_400_000_000
 
@@ -127,6 +128,21 @@ def test_a_range_of_bytes_holds_exactly_the_range_of_keys(data: st.DataObject) -
     start, stop = codec.bounds(wanted)
     for key in pool:
         assert (start <= codec.encode(key) < stop) == in_range(types, wanted, key), (wanted, key)
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=name_of)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_decoded_key_is_equal_to_the_encoded_one(type_: PhysicalType, data: st.DataObject) -> None:
+    key = data.draw(st.tuples(st.none() | values(type_), st.none() | st.text(max_size=3)))
+    text = P(kind="text")
+    codec = KeyCodec((type_, text))
+    back = codec.decode(codec.encode(key))
+    assert codec.encode(back) == codec.encode(key)
+    columns = (ShardColumn(attnum=1, type=type_), ShardColumn(attnum=2, type=text))
+    make = KeyMaker(columns, ShardIndex(index=IndexId(1), attnums=(1, 2), unique=False))
+    assert make.of_key(back) == make.of_key(key)
+    assert make.of_key(make.values(make.of_key(key))) == make.of_key(key)
 
 
 def in_range(types: tuple[PhysicalType, ...], wanted: KeyRange, key: tuple[Any, ...]) -> bool:
