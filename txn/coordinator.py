@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from txn.errors import TxnError
+from txn.errors import LockTarget, TxnError
 from txn.holds import HoldRegistry
 from txn.locks.policy import Policy
-from txn.locks.table import LockTable
+from txn.locks.table import Granule, LockTable, describe
 from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
@@ -85,6 +85,7 @@ class Coordinator:
         self.offload = offload
         self.options = options
         self.locks = LockTable(options.policy)
+        self.locks.describe = self.describe
         self.shards: dict[ShardId, ShardHistory] = {}
         self.garbage: Garbage = deque()
         self.read_ts: Callable[[], Timestamp] = log.oracle.read_ts
@@ -203,6 +204,16 @@ class Coordinator:
     def session_of(self, ts: int) -> int:
         """Return the session that committed at ``ts``, 0 if that is not remembered."""
         return self._recent.get(ts, 0)
+
+    def describe(self, granule: Granule) -> LockTarget:
+        """Say what a granule is, with keys as values (``LockTable.describe``)."""
+        target = describe(granule)
+        history = self.shards.get(target.shard)
+        generation = None if history is None else history.latest.generation
+        if target.key is None or target.index is None or generation is None or type(granule) is not tuple:
+            return target
+        index = generation.indexes.get(target.index)
+        return target if index is None else replace(target, key=index.make.values(granule[2]))
 
     # -- garbage -----------------------------------------------------------------------------------
 

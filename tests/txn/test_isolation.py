@@ -26,6 +26,7 @@ from txn.errors import (
     DeadlineExceeded,
     Deadlock,
     DuplicateKey,
+    LockTarget,
     LockTimeout,
     ReadBelowSince,
     ReadOnlyTransaction,
@@ -223,6 +224,39 @@ async def test_lost_update_is_refused(store: ShardStore) -> None:
     b.rollback()
     await waits
     await now(a.commit())
+
+
+@with_store()
+async def test_a_deadlock_says_who_waits_for_whom_and_what(store: ShardStore) -> None:
+    a, b = await writer(store, session=1), await writer(store, session=2)
+    await get(a, 1, for_update=True)
+    await get(b, 2, for_update=True)
+    waits = asyncio.ensure_future(get(a, 2))
+    await settle()
+    with pytest.raises(Deadlock) as caught:
+        await get(b, 1)
+    edges = {(w.waiter, w.holder, w.waiter_txn, w.mode, w.held, w.target) for w in caught.value.waits}
+    key = {"kind": "key", "shard": SHARD, "index": BY_K}
+    assert edges == {
+        (1, 2, a.id, "S", "X", LockTarget(**key, key=(2,))),
+        (2, 1, b.id, "S", "X", LockTarget(**key, key=(1,))),
+    }
+    b.rollback()
+    await waits
+
+
+@with_store()
+async def test_a_lock_timeout_says_who_is_in_the_way(store: ShardStore) -> None:
+    a = await writer(store, session=1)
+    b = store.begin(session=2, lock_timeout_ms=5)
+    await now(a.range(SHARD, BY_V, KeyRange(has_lower=True, lower=15)))
+    await now(b.begin_write([SHARD]))
+    with pytest.raises(LockTimeout) as caught:
+        await now(b.insert(SHARD, [(3, 30, "c")]))
+    (wait,) = caught.value.waits
+    assert (wait.waiter, wait.holder, wait.mode, wait.held) == (2, 1, "IX", "S")
+    assert wait.target == LockTarget(kind="range", shard=SHARD, index=BY_V)
+    assert str(wait.target) == "range up to the end of index 11 of table 1"
 
 
 @with_store()
