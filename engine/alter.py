@@ -11,16 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type, shard_spec
-from engine.dml import TableShape, make_env, table_layout
+from engine.constraints import define
+from engine.dml import make_env
 from engine.eager import settle
 from engine.keys import add_checks, add_keys, building_indexes
 from engine.plans import Plan
 from engine.query import context
 from engine.roles import named_role
+from engine.shape import TableShape, table_layout
 from engine.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared, compile_expr
@@ -42,6 +44,7 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
         relation = session.catalog.relation_by_oid(statement.table)
         if relation is None:
             raise RuntimeError("the altered relation is gone")
+        session.timing.refuse_change(relation, "ALTER TABLE")
         match action:
             case st.AddColumn():
                 await _add_column(session, plan, relation, action)
@@ -51,6 +54,12 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await _add_key(session, relation, action)
             case st.AddCheck():
                 await _add_check(session, relation, action)
+            case st.AddForeignKey():
+                await _add_foreign_key(session, relation, action)
+            case st.ValidateConstraint():
+                await _validate(session, relation, action.name)
+            case st.AlterConstraint():
+                await _alter_constraint(session, relation, action)
             case st.DropConstraint():
                 await _drop_constraint(session, relation, action)
             case st.SetDefault():
@@ -112,6 +121,7 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
     changed = replace(relation, columns=(*relation.columns, column))
     changed = add_keys(session, changed, action.keys)
     changed = add_checks(session, changed, action.checks)
+    changed = await define.add_foreign_keys(session, changed, action.foreign_keys, validated=True)
     if volatile:
         assert spec.default is not None
         make = compile_expr(spec.default)
@@ -119,12 +129,16 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
         TableShape(changed, session).check(rows, env)
         await _store(session, changed)
         await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+        await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
         return
     if missing is None and (column.not_null or changed.columns[-1].not_null):
         await _require_no_rows_null(session, relation, changed.columns[-1])
     await _store(session, changed)
+    added = changed.constraints[len(relation.constraints) :]
     if action.checks:
-        await _validate_checks(session, changed, changed.constraints[-len(action.checks) :])
+        await _validate_checks(session, changed, [c for c in added if c.kind == "c"])
+    if missing is not None:  # NULL refers to nothing
+        await define.validate(session, changed, added)
 
 
 async def _require_no_rows_null(session: Session, relation: RelationDef, column: ColumnDef) -> None:
@@ -184,8 +198,16 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
     constraints = tuple(
         c
         for c in relation.constraints
-        if (c.kind == "c" and c not in checks) or (c.kind != "c" and c.index_oid in kept)
+        if (c.kind == "c" and c not in checks)
+        or (c.kind in "pu" and c.index_oid in kept)
+        or (c.kind == "f" and attnum not in c.attnums)
     )
+    keys = [
+        (child, c)
+        for child, c in session.catalog.foreign_keys_to(relation.oid)
+        if c.foreign is not None and attnum in c.foreign.attnums
+        if child.oid != relation.oid or c in constraints
+    ]
     columns = tuple(
         replace(
             c,
@@ -200,21 +222,27 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
     )
     changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
     broken = _views_that_break(session, relation, changed)
-    if broken and not action.cascade:
+    others = [f"view {v.name}" for v in broken] + [define.depends_text(session, key) for key in keys]
+    if others and not action.cascade:
         raise SqlError(
             "2BP01",
             f"cannot drop column {action.name} of table {relation.name} because other objects depend on it",
             detail="\n".join(
-                f"view {v.name} depends on column {action.name} of table {relation.name}" for v in broken
+                f"{other} depends on column {action.name} of table {relation.name}" for other in others
             ),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    if broken:
-        from engine.ddl import drop_relations
+    if others:
+        from engine.ddl import drop_relations, notice_cascade
 
-        for view in broken:
-            session.notice(f"drop cascades to view {view.name}")
+        notice_cascade(session, others)
         await drop_relations(session, broken, cascade=True, quiet=True)
+        await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
+        dropped = {c.oid for _child, c in keys}
+        constraints = tuple(c for c in constraints if c.oid not in dropped)
+        changed = replace(changed, constraints=constraints)
+    gone = [c for c in relation.constraints if c not in constraints]
+    await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await _store(session, changed)
 
 
@@ -246,11 +274,63 @@ async def _add_key(session: Session, relation: RelationDef, action: st.AddKey) -
 
 
 async def _add_check(session: Session, relation: RelationDef, action: st.AddCheck) -> None:
-    if action.not_valid:
-        raise not_supported("ADD CONSTRAINT ... NOT VALID")
-    changed = add_checks(session, relation, [action.check])
-    await _validate_checks(session, changed, changed.constraints[-1:])
+    changed = add_checks(session, relation, [action.check], validated=not action.not_valid)
+    if not action.not_valid:
+        await _validate_checks(session, changed, changed.constraints[-1:])
     await _store(session, changed)
+
+
+async def _add_foreign_key(session: Session, relation: RelationDef, action: st.AddForeignKey) -> None:
+    changed = await define.add_foreign_keys(session, relation, [action.key])
+    await _store(session, changed)
+    await define.validate(session, changed, changed.constraints[-1:])
+
+
+def _constraint(relation: RelationDef, name: str) -> ConstraintDef:
+    for constraint in relation.constraints:
+        if constraint.name == name:
+            return constraint
+    raise SqlError("42704", f'constraint "{name}" of relation "{relation.name}" does not exist')
+
+
+def _with_constraint(relation: RelationDef, constraint: ConstraintDef) -> RelationDef:
+    constraints = tuple(constraint if c.oid == constraint.oid else c for c in relation.constraints)
+    return replace(relation, constraints=constraints)
+
+
+async def _validate(session: Session, relation: RelationDef, name: str) -> None:
+    """VALIDATE CONSTRAINT. Raises SqlError 42704, 42809, 23514, 23503."""
+    constraint = _constraint(relation, name)
+    if constraint.kind not in "cf":
+        raise SqlError(
+            "42809",
+            f'constraint "{name}" of relation "{relation.name}" is not a foreign key or check constraint',
+        )
+    if constraint.validated:
+        return
+    valid = replace(constraint, validated=True)
+    changed = _with_constraint(relation, valid)
+    if constraint.kind == "c":
+        await _validate_checks(session, changed, [valid])
+    else:
+        await define.touch(session, define.referenced_oids([valid], [relation.oid]))
+    await _store(session, changed)
+    await define.validate(session, changed, [valid])
+
+
+async def _alter_constraint(session: Session, relation: RelationDef, action: st.AlterConstraint) -> None:
+    """ALTER CONSTRAINT ... DEFERRABLE. Raises SqlError 42704, 42809 (no foreign key)."""
+    constraint = next((c for c in relation.constraints if c.name == action.name), None)
+    if constraint is None:
+        raise SqlError("42704", f'constraint "{action.name}" of relation "{relation.name}" does not exist')
+    if constraint.kind != "f":
+        raise SqlError(
+            "42809",
+            f'constraint "{action.name}" of relation "{relation.name}" is not a foreign key constraint',
+        )
+    changed = replace(constraint, deferrable=action.deferrable, deferred=action.deferred)
+    await define.touch(session, define.referenced_oids([changed], [relation.oid]))
+    await _store(session, _with_constraint(relation, changed))
 
 
 async def _drop_constraint(session: Session, relation: RelationDef, action: st.DropConstraint) -> None:
@@ -261,14 +341,40 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
             raise SqlError("42704", message)
         session.notice(f"{message}, skipping")
         return
+    if constraint.kind == "f":
+        await define.touch(session, define.referenced_oids([constraint], [relation.oid]))
+    elif constraint.kind in "pu":
+        await _drop_keys_on(session, relation, constraint, cascade=action.cascade)
+    latest = session.catalog.relation_by_oid(relation.oid) or relation
+    index_oid = constraint.index_oid if constraint.kind in "pu" else 0
     await _store(
         session,
         replace(
-            relation,
-            constraints=tuple(c for c in relation.constraints if c is not constraint),
-            indexes=tuple(i for i in relation.indexes if i.oid != constraint.index_oid),
+            latest,
+            constraints=tuple(c for c in latest.constraints if c.oid != constraint.oid),
+            indexes=tuple(i for i in latest.indexes if i.oid != index_oid),
         ),
     )
+
+
+async def _drop_keys_on(
+    session: Session, relation: RelationDef, constraint: ConstraintDef, *, cascade: bool
+) -> None:
+    """Drop the foreign keys that refer to a key about to be dropped, or refuse (2BP01)."""
+    from engine.ddl import notice_cascade
+
+    keys = define.dependents(session, [relation.oid], [constraint.index_oid])
+    names = [define.depends_text(session, key) for key in keys]
+    if names and not cascade:
+        raise SqlError(
+            "2BP01",
+            f"cannot drop constraint {constraint.name} on table {relation.name} "
+            "because other objects depend on it",
+            detail="\n".join(f"{name} depends on index {constraint.name}" for name in names),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    notice_cascade(session, names)
+    await define.drop_foreign_keys(session, keys)
 
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
@@ -327,6 +433,7 @@ async def _alter_type(
     changed = _with_checks_rebound(session, replace(relation, columns=columns))
     if not rewrites:
         await _store(session, changed)
+        await define.rebuild(session, changed, column.attnum)
         return
     env = make_env(context(session, plan, ()))
     make = compile_expr(action.using, table_layout(relation))
@@ -346,6 +453,7 @@ async def _alter_type(
     await _store(session, changed)
     with building_indexes(changed):
         await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+    await define.rebuild(session, changed, column.attnum)
 
 
 def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:

@@ -514,7 +514,7 @@ class Connection:
         try:
             if session.commit_read():
                 result: Any = None
-            elif session.commit_actions is None:
+            elif session.commits_plainly:
                 result = session.start_commit()
                 if result is not None:
                     return result  # type: ignore[no-any-return]

@@ -16,6 +16,8 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.constraints import effects
+from engine.constraints.setwise import check_bulk
 from engine.copy_bulk import BulkLoad
 from engine.copy_rows import RowLoader
 from engine.dml import make_env
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 BULK_ROWS = 20_000
+MOST_ROWS = 1 << 62  # where a deferred key forbids loading in bulk, all rows are staged
 FILE_CHUNK_BYTES = 1 << 20
 
 
@@ -99,17 +102,22 @@ async def _copy_from(
     relation = session.catalog.relation_by_oid(statement.table)
     if relation is None:
         raise RuntimeError("the COPY target is gone")
+    reach = effects.Reach(session, relation, "insert", frozenset())
+    await effects.prepare(session, relation, reach)
     ctx = context(session, plan, params)
     loader = RowLoader(session, statement, relation, make_env(ctx))
     decoder = copy_decoder(loader.options, relation.name, [c.name for c in loader.targets])
     load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out))
-    first = await load.first_rows(BULK_ROWS)
+    bulk = effects.may_bulk_load(session, relation)
+    first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
     txn = session.ensure_txn()
-    if len(first) <= BULK_ROWS:
+    if len(first) <= BULK_ROWS or not bulk:
         if first:
             await settle(txn.insert(shard, first))
+            await effects.inserted(session, relation, first)
         return Command(f"COPY {len(first)}")
     total = await txn.bulk_insert(shard, load.batches(first))
+    await check_bulk(session, relation)
     return Command(f"COPY {total}")
 
 

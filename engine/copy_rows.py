@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.dml import TableShape, table_layout
+from engine.shape import TableShape, table_layout
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_in import CopyRows
 from pgwire.codecs.errors import DataError

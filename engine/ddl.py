@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine.alter import apply_actions
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, StoredKey, key_of
+from engine.constraints import define
 from engine.dml import BULK_ROWS
 from engine.eager import settle
 from engine.insert_bulk import BulkSource
@@ -109,8 +110,8 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     )
     relation = add_keys(session, relation, statement.keys)
     relation = add_checks(session, relation, statement.checks)
-    spec = shard_spec(relation)
-    session.ensure_txn().create_shard(spec)
+    session.ensure_txn().create_shard(shard_spec(relation))
+    relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
     await session.change_catalog([relation])
     if statement.on_commit == "drop" or statement.on_commit == "delete":
         if session.commit_actions is None:
@@ -489,6 +490,16 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
                 f"on table {table.name} requires it",
                 hint=f"You can drop constraint {index.name} on table {table.name} instead.",
             )
+        session.timing.refuse_change(table, "DROP INDEX")
+        keys = define.dependents(session, [table.oid], [index.oid])
+        if keys and not cascade:
+            raise _depended_on(
+                f"index {index.name}",
+                [f"{define.depends_text(session, k)} depends on index {index.name}" for k in keys],
+            )
+        notice_cascade(session, [define.depends_text(session, k) for k in keys])
+        await define.drop_foreign_keys(session, keys)
+        table = _table(session, target.table_oid)
         await replace_table(
             session,
             replace(
@@ -517,13 +528,46 @@ def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     return sorted(found.values(), key=lambda r: r.oid)
 
 
+def _depended_on(what: str, lines: Sequence[str]) -> SqlError:
+    return SqlError(
+        "2BP01",
+        f"cannot drop {what} because other objects depend on it",
+        detail="\n".join(lines),
+        hint="Use DROP ... CASCADE to drop the dependent objects too.",
+    )
+
+
+def _key_lines(session: Session, oids: set[int]) -> list[str]:
+    """Return how foreign keys of other tables depend on these."""
+    lines = []
+    for key in define.dependents(session, oids):
+        assert key[1].foreign is not None
+        on = _table(session, key[1].foreign.table)
+        lines.append(f"{define.depends_text(session, key)} depends on table {shown_name(session, on)}")
+    return lines
+
+
+def notice_cascade(session: Session, gone: Sequence[str]) -> None:
+    """Tell what CASCADE drops besides what was named."""
+    if len(gone) == 1:
+        session.notice(f"drop cascades to {gone[0]}")
+    elif gone:
+        session.notice(
+            f"drop cascades to {len(gone)} other objects",
+            detail="\n".join(f"drop cascades to {what}" for what in gone),
+        )
+
+
 async def drop_relations(
     session: Session, targets: Sequence[RelationDef], *, cascade: bool, quiet: bool = False
 ) -> None:
-    """Drop tables and views; with ``cascade`` also the views that read them."""
+    """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them."""
     oids = {t.oid for t in targets}
+    for target in targets:
+        session.timing.refuse_change(target, "DROP TABLE")
     dependents = _dependents(session, oids)
-    if dependents and not cascade:
+    keys = define.dependents(session, oids)
+    if (dependents or keys) and not cascade:
         first = targets[0]
         lines = []
         for view in dependents:
@@ -532,6 +576,7 @@ async def drop_relations(
                 f"view {shown_name(session, view)} depends on "
                 f"{_KIND_NAMES[on.kind]} {shown_name(session, on)}"
             )
+        lines += _key_lines(session, oids)
         what = (
             f"cannot drop {_KIND_NAMES[first.kind]} {shown_name(session, first)} because other "
             "objects depend on it"
@@ -544,14 +589,12 @@ async def drop_relations(
             detail="\n".join(lines),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    if dependents and not quiet:
-        if len(dependents) == 1:
-            session.notice(f"drop cascades to view {shown_name(session, dependents[0])}")
-        else:
-            session.notice(
-                f"drop cascades to {len(dependents)} other objects",
-                detail="\n".join(f"drop cascades to view {shown_name(session, v)}" for v in dependents),
-            )
+    if not quiet:
+        gone = [f"view {shown_name(session, v)}" for v in dependents]
+        notice_cascade(session, gone + [define.depends_text(session, key) for key in keys])
+    await define.drop_foreign_keys(session, keys)
+    every = [c for relation in targets for c in relation.constraints]
+    await define.touch(session, define.referenced_oids(every, oids))
     txn = session.ensure_txn()
     deletes: list[StoredKey] = []
     for relation in (*targets, *dependents):
@@ -579,24 +622,16 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
         )
         if inside and not statement.cascade:
-            raise SqlError(
-                "2BP01",
-                f"cannot drop schema {name} because other objects depend on it",
-                detail="\n".join(
-                    f"{_KIND_NAMES[r.kind]} {shown_name(session, r)} depends on schema {name}" for r in inside
-                ),
-                hint="Use DROP ... CASCADE to drop the dependent objects too.",
-            )
+            lines = [
+                f"{_KIND_NAMES[r.kind]} {shown_name(session, r)} depends on schema {name}" for r in inside
+            ]
+            raise _depended_on(f"schema {name}", lines + _key_lines(session, {r.oid for r in inside}))
         if inside:
-            every = [*inside, *_dependents(session, {r.oid for r in inside})]
+            oids = {r.oid for r in inside}
+            every = [*inside, *_dependents(session, oids)]
             names = [f"{_KIND_NAMES[r.kind]} {shown_name(session, r)}" for r in every]
-            if len(names) == 1:
-                session.notice(f"drop cascades to {names[0]}")
-            else:
-                session.notice(
-                    f"drop cascades to {len(names)} other objects",
-                    detail="\n".join(f"drop cascades to {n}" for n in names),
-                )
+            names += [define.depends_text(session, key) for key in define.dependents(session, oids)]
+            notice_cascade(session, names)
             await drop_relations(session, inside, cascade=True, quiet=True)
         await session.change_catalog([], [key_of(schema)])
 
@@ -609,9 +644,31 @@ async def drop_temporary(session: Session) -> None:
 
 
 async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
-    """TRUNCATE: each table starts a new, empty generation."""
+    """TRUNCATE: each table starts a new, empty generation.
+
+    Raises SqlError 0A000 for a table that a foreign key of a table left out refers to; CASCADE takes that one too.
+    """
     session = conn.session
-    for oid in statement.tables:
+    oids = list(statement.tables)
+    for oid in oids:  # grows
+        for child, _constraint in session.catalog.foreign_keys_to(oid):
+            if child.oid in oids:
+                continue
+            if not statement.cascade:
+                table = _table(session, oid)
+                raise SqlError(
+                    "0A000",
+                    "cannot truncate a table referenced in a foreign key constraint",
+                    detail=f'Table "{child.name}" references "{table.name}".',
+                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
+                )
+            if not session.is_superuser and child.owner != session.role_oid:
+                raise SqlError("42501", f"permission denied for table {child.name}")
+            session.notice(f'truncate cascades to table "{child.name}"')
+            oids.append(child.oid)
+    for oid in oids:
+        session.timing.refuse_change(_table(session, oid), "TRUNCATE")
+    for oid in oids:
         await settle(session.ensure_txn().truncate(ShardId(oid)))
     return Command("TRUNCATE TABLE")
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from engine.constraints import effects
+from engine.constraints.setwise import check_bulk
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.insert_bulk import BulkSource
@@ -20,16 +22,11 @@ from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
 from engine.rows import ReadyRows
-from engine.storable import refusal
-from pgwire.codecs.registry import text_output
-from planner.bind import bind_check
+from engine.shape import TableShape, table_layout
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr, compile_predicate, compile_row
+from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_predicate, compile_row
 from planner.query import (
-    CTID,
-    TABLEOID,
-    WHOLE_ROW,
     Delete,
     Insert,
     OnConflict,
@@ -48,90 +45,11 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
-DETAIL_VALUE_CHARS = 64
 
 
 def make_env(ctx: ExecContext) -> Env:
     """Return the evaluator's environment for a statement."""
     return Env(ctx.params, ctx.session, shared=Shared())
-
-
-class TableShape:
-    """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
-
-    __slots__ = ("checks", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width")
-
-    def __init__(self, relation: RelationDef, session: Session) -> None:
-        """Compile the table's checks."""
-        self.relation = relation
-        self.settings = session.codec_settings
-        self.oid = relation.oid
-        self.shard = ShardId(relation.oid)
-        self.width = len(relation.columns)
-        self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
-        layout = table_layout(relation)
-        self.checks: list[tuple[str, RowFunction]] = []
-        for constraint in relation.constraints:
-            if constraint.kind == "c":
-                expr = bind_check(
-                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
-                )
-                self.checks.append((constraint.name, compile_expr(expr, layout)))
-        self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
-        found = [(c.attnum - 1, refusal(c)) for c in relation.live]
-        self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
-
-    def check(self, rows: Sequence[Row], env: Env) -> None:
-        """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
-        for position, refuse in self.refusals:
-            for row in rows:
-                refuse(row[position])
-        for position, name in self.not_null:
-            for row in rows:
-                if row[position] is None:
-                    raise SqlError(
-                        "23502",
-                        f'null value in column "{name}" of relation "{self.relation.name}" '
-                        "violates not-null constraint",
-                        detail=self.failing_row(row),
-                        schema=self.relation.schema,
-                        table=self.relation.name,
-                        column=name,
-                    )
-        for name, predicate in self.checks:
-            for row in rows:
-                if predicate((*row, self.oid), env) is False:
-                    raise SqlError(
-                        "23514",
-                        f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
-                        detail=self.failing_row(row),
-                        schema=self.relation.schema,
-                        table=self.relation.name,
-                        constraint=name,
-                    )
-
-    def failing_row(self, row: Row) -> str:
-        """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""
-        shown = []
-        for position, oid in self.stored:
-            value = row[position]
-            if value is None:
-                shown.append("null")
-                continue
-            text = text_output(oid, value, self.settings)
-            cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
-            shown.append(text if len(cut) == len(text) else cut + "...")
-        return f"Failing row contains ({', '.join(shown)})."
-
-
-def table_layout(relation: RelationDef) -> Layout:
-    """Return the layout of a stored row as range 0: columns, then tableoid, ctid and the whole row."""
-    width = len(relation.columns)
-    columns = {(0, c.attnum): c.attnum - 1 for c in relation.live}
-    columns[0, TABLEOID] = width
-    columns[0, CTID] = width + 1
-    columns[0, WHOLE_ROW] = width + 2
-    return Layout(columns=columns)
 
 
 class Returning:
@@ -213,7 +131,9 @@ def outcome(command: str, count: int, returning: Returning | None, rows: list[Ro
 class InsertPlan:
     """The compiled parts of an INSERT."""
 
-    __slots__ = ("arbiters", "arrange", "conflict", "defaults", "returning", "row", "shape", "statement")
+    __slots__ = (
+        "arbiters", "arrange", "conflict", "defaults", "effects", "reach", "returning", "row", "shape", "statement",
+    )  # fmt: skip
 
     def __init__(self, session: Session, statement: Insert) -> None:
         """Compile against the session's catalog."""
@@ -237,6 +157,11 @@ class InsertPlan:
                 index.oid for index in relation.indexes if index.unique
             )
             self.arbiters = tuple(IndexId(oid) for oid in chosen)
+        assigned = statement.on_conflict.assignments if statement.on_conflict is not None else ()
+        self.reach = effects.Reach(session, relation, "insert", frozenset())
+        if assigned:
+            self.reach.add(session, relation, "update", frozenset(attnum for attnum, _ in assigned))
+        self.effects = bool(self.reach) or relation.has_deferrable_key
 
     def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
         """Return full table rows for source rows: columns in place, defaults filled in."""
@@ -310,6 +235,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         prepare_source(session, compiled_query(plan, "source", statement.source))
         reads = _scanned(session, plan, "source")
     await session.start_write(plan, [shape.shard], reads)
+    if insert.effects:
+        await effects.prepare(session, shape.relation, insert.reach)
     session.use(plan)
     if statement.source is None:
         source: Sequence[Row] = [()]
@@ -319,7 +246,9 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         result = await run_query(session, plan, "source", statement.source, ctx)
         if isinstance(result, ReadyRows):
             source = result.rows
-        elif BulkSource.serves(insert) and not plan.locking:
+        elif (
+            BulkSource.serves(insert) and not plan.locking and effects.may_bulk_load(session, shape.relation)
+        ):
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
                 full = insert.complete(rows, env)
@@ -330,7 +259,9 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             try:
                 few = await bulk.few(BULK_ROWS)
                 if few is None:
-                    return outcome("INSERT", await txn.bulk_insert(shape.shard, bulk.batches()), None, None)
+                    count = await txn.bulk_insert(shape.shard, bulk.batches())
+                    await check_bulk(session, shape.relation)
+                    return outcome("INSERT", count, None, None)
             finally:
                 bulk.close()
             source = few
@@ -341,6 +272,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         return await _insert_on_conflict(session, insert, rows, env)
     shape.check(rows, env)
     row_ids = await settle(txn.insert(shape.shard, rows))
+    if insert.effects:
+        await effects.inserted(session, shape.relation, rows)
     returned = None
     if insert.returning is not None:
         stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
@@ -355,6 +288,8 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     txn = session.ensure_txn()
     touched: set[int] = set()
     stored: list[tuple[RowId, Row, Row]] = []
+    added: list[Row] = []
+    replaced: list[tuple[Row, Row]] = []
     count = 0
     for row in rows:
         shape.check([row], env)
@@ -363,6 +298,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
             [row_id] = await settle(txn.insert(shape.shard, [row]))
             touched.add(row_id)
             stored.append((row_id, row, ()))
+            added.append(row)
             count += 1
             continue
         if conflict.action == "nothing":
@@ -386,7 +322,12 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         stored.append((existing.row_id, new, ()))
+        replaced.append((existing.values, new))
         count += 1
+    if insert.effects:
+        relation = shape.relation
+        await effects.inserted(session, relation, added)
+        await effects.updated(session, relation, [o for o, _ in replaced], [n for _, n in replaced])
     returned = None
     if insert.returning is not None:
         returned = insert.returning.rows(stored, env)
@@ -399,7 +340,9 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
 class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
-    __slots__ = ("assigned", "extra_from", "old", "returning", "shape", "statement", "values_from")
+    __slots__ = (
+        "assigned", "effects", "extra_from", "new", "old", "reach", "returning", "shape", "statement", "values_from",
+    )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
         """Compile against the session's catalog."""
@@ -418,7 +361,11 @@ class ChangePlan:
         new = list(slots)
         for position, source_position in self.assigned:
             new[position] = source_position
-        self.old = _picker(new)
+        self.old = _picker(slots)
+        self.new = _picker(new)
+        what = "update" if isinstance(statement, Update) else "delete"
+        self.reach = effects.Reach(session, relation, what, frozenset(assigned))
+        self.effects = bool(self.reach) or relation.has_deferrable_key
 
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
@@ -440,6 +387,8 @@ async def _changed_rows(
     statement = change.statement
     prepare_source(session, compiled_query(plan, "source", statement.source))
     await session.start_write(plan, [change.shape.shard], _scanned(session, plan, "source"))
+    if change.effects:
+        await effects.prepare(session, change.shape.relation, change.reach)
     session.use(plan)
     ctx = context(session, plan, params, for_update=True)
     result = await run_query(session, plan, "source", statement.source, ctx)
@@ -459,11 +408,14 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     change: ChangePlan = plan.dml
     rows, ctx = await _changed_rows(session, plan, change, params)
     env = make_env(ctx)
-    build = change.old
+    build = change.new
     changes = [(RowId(row[0]), build(row)) for row in rows]
     change.shape.check([row for _, row in changes], env)
     if changes:
         await settle(session.ensure_txn().update(change.shape.shard, changes))
+        if change.effects:
+            old = [change.old(row) for row in rows]
+            await effects.updated(session, change.shape.relation, old, [new for _, new in changes])
     returned = None
     if change.returning is not None:
         extra = change.extra_from
@@ -480,6 +432,8 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     rows, ctx = await _changed_rows(session, plan, change, params)
     if rows:
         await settle(session.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
+        if change.effects:
+            await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows])
     returned = None
     if change.returning is not None:
         extra = change.extra_from

@@ -75,9 +75,16 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         nulls_not_distinct=key.nulls_not_distinct,
         include=include,
         constraint_oid=oid + 1,
+        deferrable=key.deferrable,
     )
     constraint = ConstraintDef(
-        oid=oid + 1, name=name, kind="p" if key.primary else "u", attnums=attnums, index_oid=oid
+        oid=oid + 1,
+        name=name,
+        kind="p" if key.primary else "u",
+        attnums=attnums,
+        index_oid=oid,
+        deferrable=key.deferrable,
+        deferred=key.deferred,
     )
     return _with_key(relation, index, constraint)
 
@@ -109,13 +116,15 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
             f'ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index "{index.name}" to "{name}"'
         )
     oid = session.db.allocate_oids(1)
-    changed = replace(index, name=name, primary=key.primary, constraint_oid=oid)
+    changed = replace(index, name=name, primary=key.primary, constraint_oid=oid, deferrable=key.deferrable)
     constraint = ConstraintDef(
         oid=oid,
         name=name,
         kind="p" if key.primary else "u",
         attnums=index.attnums,
         index_oid=index.oid,
+        deferrable=key.deferrable,
+        deferred=key.deferred,
     )
     without = replace(relation, indexes=tuple(i for i in relation.indexes if i.oid != index.oid))
     return _with_key(without, changed, constraint)
@@ -131,7 +140,9 @@ def _column(relation: RelationDef, name: str, key: KeySpec) -> int:
     raise SqlError("42703", f'column "{name}" named in key does not exist')
 
 
-def add_checks(session: Session, relation: RelationDef, checks: Sequence[CheckSpec]) -> RelationDef:
+def add_checks(
+    session: Session, relation: RelationDef, checks: Sequence[CheckSpec], *, validated: bool = True
+) -> RelationDef:
     """Return ``relation`` with CHECK constraints added; 42710 when a name is taken."""
     for check in checks:
         taken = {c.name for c in relation.constraints}
@@ -147,6 +158,7 @@ def add_checks(session: Session, relation: RelationDef, checks: Sequence[CheckSp
             kind="c",
             attnums=tuple(c.attnum for c in relation.live if c.name in check.columns),
             check_sql=check.sql,
+            validated=validated,
         )
         relation = replace(relation, constraints=(*relation.constraints, constraint))
     return relation

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from engine import copy, ddl, explain, roles
+from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
 from engine.lock_table import lock_table
 from engine.plans import Plan
@@ -416,7 +417,18 @@ async def _lock_table(
     return await lock_table(conn.session, plan, statement)
 
 
+async def _set_constraints(
+    conn: Connection, plan: Plan, statement: st.SetConstraints, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    session = conn.session
+    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
+    await set_constraints(session, statement)
+    return Command("SET CONSTRAINTS")
+
+
 _UTILITY: dict[type, Handler] = {
+    st.SetConstraints: _set_constraints,
     st.Skip: _skip,
     st.LockTable: _lock_table,
     st.Explain: explain.run_explain,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
+from engine.constraints.timing import Mark, Timing
 from engine.eager import settle, uninterrupted
 from engine.plans import Plan
 from engine.settings import Settings
@@ -111,11 +112,12 @@ class Derived:
 class Savepoint:
     """One SAVEPOINT: what to go back to."""
 
-    __slots__ = ("catalog", "handle", "name", "settings")
+    __slots__ = ("catalog", "handle", "name", "settings", "timing")
 
-    def __init__(self, name: str, handle: int, settings: int, catalog: CatalogSnapshot) -> None:
-        """Remember the marks of txn, settings and catalog."""
+    def __init__(self, name: str, handle: int, settings: int, catalog: CatalogSnapshot, timing: Mark) -> None:
+        """Remember the marks of txn, settings, catalog and deferred constraints."""
         self.name, self.handle, self.settings, self.catalog = name, handle, settings, catalog
+        self.timing = timing
 
 
 class Session:
@@ -153,6 +155,7 @@ class Session:
         self._catalog = database.catalog
         self._base_catalog = database.catalog
         self.savepoints: list[Savepoint] = []
+        self.timing = Timing()
         self._used: dict[int, int] = {}
         self._ddl_staged = False
         self._after_commit: list[Callable[[], None]] = []
@@ -429,6 +432,10 @@ class Session:
             self._leave(committed=True)
             return
         try:
+            if self.timing.waiting is not None:
+                from engine.constraints.checks import make_waiting_checks
+
+                await make_waiting_checks(self)
             if self.commit_actions is not None:
                 await self.commit_actions.run(self)
             result = txn.commit()
@@ -439,6 +446,11 @@ class Session:
             raise
         self.txn = None
         self._leave(committed=True)
+
+    @property
+    def commits_plainly(self) -> bool:
+        """Whether committing needs nothing but the log entry: no ON COMMIT action, no deferred check."""
+        return self.commit_actions is None and self.timing.waiting is None
 
     def start_commit(self) -> asyncio.Future[Timestamp] | None:
         """Commit a transaction that needs nothing but its log entry: None if it is done already.
@@ -498,6 +510,7 @@ class Session:
             self.savepoints.clear()
         self._used.clear()
         self._ddl_staged = False
+        self.timing.reset()
         for callback in tuple(self.on_block_end):
             callback(committed)
 
@@ -517,6 +530,7 @@ class Session:
             self.txn = None
         self._used.clear()
         self._ddl_staged = False
+        self.timing.reset()
         self.state = BlockState.IDLE
 
     # -- savepoints --------------------------------------------------------------------------------
@@ -524,7 +538,9 @@ class Session:
     def savepoint(self, name: str) -> None:
         """SAVEPOINT name."""
         txn = self.ensure_txn()
-        self.savepoints.append(Savepoint(name, txn.savepoint(), self.settings.mark(), self._catalog))
+        self.savepoints.append(
+            Savepoint(name, txn.savepoint(), self.settings.mark(), self._catalog, self.timing.mark())
+        )
 
     def _find_savepoint(self, name: str) -> int:
         for position in range(len(self.savepoints) - 1, -1, -1):
@@ -545,6 +561,7 @@ class Session:
         self.txn.rollback_to(point.handle)
         self.settings.undo_to(point.settings)
         self._catalog = point.catalog
+        self.timing.go_back(point.timing)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
 
@@ -561,11 +578,11 @@ class Session:
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
         await settle(txn.begin_write(writes, scans))
-        self._adopt_catalog()
+        self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
-    def _adopt_catalog(self) -> None:
+    def adopt_catalog(self) -> None:
         """Move to the latest catalog, where the transaction's reads now are (after promotion)."""
         latest = self.db.catalog
         if self._base_catalog is latest:
@@ -587,7 +604,7 @@ class Session:
         shard = ShardId(CATALOG_SHARD)
         await settle(txn.begin_write([shard]))
         await settle(txn.lock_table(shard, "X"))
-        self._adopt_catalog()
+        self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
@@ -601,7 +618,7 @@ class Session:
         try:
             await settle(txn.begin_write([shard]))
             await settle(txn.lock_table(shard, "X"))
-            self._adopt_catalog()
+            self.adopt_catalog()
             schema = self._catalog.schema(self.temp_schema)
             mine = [r for r in self._catalog.user_relations() if r.schema == self.temp_schema]
             for relation in mine:

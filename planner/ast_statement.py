@@ -151,7 +151,9 @@ class Constraint(Node):
 
     ``kind``: null, not null, default, check, primary key, unique, foreign key, exclude, generated, identity, or
     one of the attributes deferrable, not deferrable, deferred, immediate. ``columns`` is empty for column
-    constraints. ``expr`` belongs to default, check and generated.
+    constraints. ``expr`` belongs to default, check and generated. Of a foreign key ``match`` is s(imple) or f(ull),
+    ``on_update`` and ``on_delete`` are a (no action), r(estrict), c(ascade), n (set null) or d (set default), and
+    ``delete_columns`` the list behind ON DELETE SET.
     """
 
     kind: str
@@ -168,6 +170,11 @@ class Constraint(Node):
     using_index: str = ""
     tablespace: str = ""
     references: TableRef | None = None
+    referenced: tuple[str, ...] = ()
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -525,6 +532,14 @@ class Notify(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetConstraints(Node):
+    """SET CONSTRAINTS; no ``names`` = ALL. A name is (constraint,), (schema, constraint) or longer."""
+
+    names: tuple[Name, ...]
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockTable(Node):
     """LOCK TABLE; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive)."""
 
@@ -538,4 +553,5 @@ Statement: TypeAlias = (
     | CreateIndex | AlterTable | Rename | SetSchema | AlterOwner | Drop | Truncate | Comment | CreateRole
     | AlterRole | DropRole | Transaction | SetVariable | Show | Prepare | Execute | Deallocate | DeclareCursor
     | Fetch | ClosePortal | Explain | Maintenance | Discard | Notify | LockTable
+    | SetConstraints
 )  # fmt: skip

@@ -47,18 +47,46 @@ class IndexDef:
     nulls_first: tuple[bool, ...] = ()
     include: tuple[int, ...] = ()
     constraint_oid: int = 0  # of the PRIMARY KEY / UNIQUE constraint it serves
+    deferrable: bool = False  # that constraint may be checked at commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeyDef:
+    """What a foreign key refers to.
+
+    ``table`` and its columns ``attnums``, in the order of the referencing ones. ``match``: s(imple), f(ull). Actions:
+    a (none), r(estrict), c(ascade), n (set null), d (set default); ``delete_attnums``: the referencing columns that ON
+    DELETE SET changes, empty = all. The operators are pg_constraint's: referenced = referencing and so on.
+    """
+
+    table: int
+    attnums: tuple[int, ...]
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_attnums: tuple[int, ...] = ()
+    pf_operators: tuple[int, ...] = ()
+    pp_operators: tuple[int, ...] = ()
+    ff_operators: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDef:
-    """A constraint: kind p, u, c (check) or n (not null); ``check_sql`` is the canonical expression."""
+    """A constraint: kind p, u, c (check) or f (foreign key); ``check_sql`` is the canonical expression.
+
+    ``index_oid`` is the index of a key, and of a foreign key the one of the key it refers to.
+    """
 
     oid: int
     name: str
-    kind: Literal["p", "u", "c"]
+    kind: Literal["p", "u", "c", "f"]
     attnums: tuple[int, ...] = ()
     index_oid: int = 0
     check_sql: str = ""
+    foreign: ForeignKeyDef | None = None
+    deferrable: bool = False
+    deferred: bool = False  # INITIALLY DEFERRED
+    validated: bool = True  # False: NOT VALID, existing rows have not been looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +121,20 @@ class RelationDef:
     def live(self) -> tuple[ColumnDef, ...]:
         """Columns that are not dropped, in attnum order."""
         return tuple(c for c in self.columns if not c.dropped)
+
+    @property
+    def foreign_keys(self) -> tuple[ConstraintDef, ...]:
+        """Constraints that refer to other tables (or to this one), oldest first."""
+        return tuple(c for c in self.constraints if c.kind == "f")
+
+    @property
+    def has_deferrable_key(self) -> bool:
+        """Whether a PRIMARY KEY or UNIQUE constraint may be checked at commit."""
+        return any(i.deferrable for i in self.indexes)
+
+    def column(self, attnum: int) -> ColumnDef:
+        """Return the column with this number."""
+        return self.columns[attnum - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

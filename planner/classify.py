@@ -144,7 +144,7 @@ _TAGS: dict[type, str] = {
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
-    ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE",
+    ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE", ast.SetConstraints: "SET CONSTRAINTS",
 }  # fmt: skip
 
 
@@ -163,8 +163,10 @@ def command_tag(node: ast.Node) -> str:
         case ast.AlterTable() | ast.SetSchema():
             return f"ALTER {node.what.upper()}"
         case ast.Rename():
-            inner = node.what in ("column", "table constraint", "constraint", "tabconstraint")
-            return f"ALTER {(node.relation_what or 'table').upper() if inner else node.what.upper()}"
+            if node.what in ("table constraint", "constraint", "tabconstraint"):
+                return "ALTER TABLE"
+            what = (node.relation_what or "table") if node.what == "column" else node.what
+            return f"ALTER {what.upper()}"
         case ast.AlterOwner():
             return f"ALTER {node.what.upper()}"
         case ast.Drop():

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
-from planner.catalog import IndexDef, RelationDef
+from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
 from planner.facts import RECORD, facts
 from planner.query import (
@@ -140,6 +140,42 @@ def key_definition(
     if include:
         text += f" INCLUDE ({', '.join(quote_identifier(c) for c in include)})"
     return text
+
+
+_ACTIONS = {"r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
+
+
+def foreign_key_definition(
+    constraint: ConstraintDef, table: RelationDef, referenced: RelationDef, qualify: Qualify = always
+) -> str:
+    """Return pg_get_constraintdef's text for a FOREIGN KEY, but for ``timing_words``."""
+    foreign = constraint.foreign
+    assert foreign is not None
+
+    def names(relation: RelationDef, attnums: Sequence[int]) -> str:
+        return ", ".join(quote_identifier(relation.column(a).name) for a in attnums)
+
+    name = quote_identifier(referenced.name)
+    if qualify(referenced.schema, referenced.name):
+        name = f"{quote_identifier(referenced.schema)}.{name}"
+    text = f"FOREIGN KEY ({names(table, constraint.attnums)}) REFERENCES {name}({names(referenced, foreign.attnums)})"
+    if foreign.match == "f":
+        text += " MATCH FULL"
+    if foreign.on_update in _ACTIONS:
+        text += f" ON UPDATE {_ACTIONS[foreign.on_update]}"
+    if foreign.on_delete in _ACTIONS:
+        text += f" ON DELETE {_ACTIONS[foreign.on_delete]}"
+    if foreign.delete_attnums:
+        text += f" ({names(table, foreign.delete_attnums)})"
+    return text
+
+
+def timing_words(constraint: ConstraintDef) -> str:
+    """Return what pg_get_constraintdef ends with: when a constraint is checked, and whether all rows were."""
+    text = " DEFERRABLE" if constraint.deferrable else ""
+    if constraint.deferred:
+        text += " INITIALLY DEFERRED"
+    return text if constraint.validated else f"{text} NOT VALID"
 
 
 def index_definition(

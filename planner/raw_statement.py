@@ -275,6 +275,11 @@ class StatementReader(RawReader):
             using_index=body.get("indexname", ""),
             tablespace=body.get("indexspace", ""),
             references=None if references is None else self.table(references),
+            referenced=strings(body.get("pk_attrs", ())),
+            match=body.get("fk_matchtype", "s"),
+            on_update=body.get("fk_upd_action", "a"),
+            on_delete=body.get("fk_del_action", "a"),
+            delete_columns=strings(body.get("fk_del_set_cols", ())),
             span=span,
         )
 
@@ -398,6 +403,8 @@ class StatementReader(RawReader):
                     definition = self.column_def(inner)
                 elif key == "Constraint":
                     definition = self.constraint(inner)
+                elif key == "ATAlterConstraint":
+                    definition = self._altered_constraint(inner)
                 elif key == "List":
                     items = inner.get("items", [])
                     if items and all("DefElem" in item for item in items):
@@ -413,6 +420,16 @@ class StatementReader(RawReader):
             role=None if role is None else self._role(role),
             cascade=body.get("behavior") == "DROP_CASCADE",
             missing_ok=body.get("missing_ok", False),
+        )
+
+    def _altered_constraint(self, body: Raw) -> ast.Constraint:
+        if not body.get("alterDeferrability", False):  # ENFORCED, INHERIT: newer than version 15
+            raise self.syntax_error(None)
+        return ast.Constraint(
+            kind="altered",
+            name=body["conname"],
+            deferrable=body.get("deferrable", False),
+            initially_deferred=body.get("initdeferred", False),
         )
 
     def _alter_table(self, body: Raw) -> ast.Node:
@@ -617,6 +634,13 @@ class StatementReader(RawReader):
     def _notify(self, body: Raw) -> ast.Node:
         return ast.Notify(action="notify", channel=body["conditionname"], payload=body.get("payload", ""))
 
+    def _set_constraints(self, body: Raw) -> ast.Node:
+        named = [self.table(node["RangeVar"]) for node in body.get("constraints", ())]
+        return ast.SetConstraints(
+            names=tuple([(*filter(None, (r.catalog, r.schema)), r.name) for r in named]),
+            deferred=body.get("deferred", False),
+        )
+
     def _lock(self, body: Raw) -> ast.Node:
         return ast.LockTable(
             relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
@@ -664,4 +688,5 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "UnlistenStmt": StatementReader._unlisten,
     "NotifyStmt": StatementReader._notify,
     "LockStmt": StatementReader._lock,
+    "ConstraintsSetStmt": StatementReader._set_constraints,
 }

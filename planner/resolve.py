@@ -611,6 +611,11 @@ def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorF
     return facts().operators[op] if op else None
 
 
+def family_equality(family: int, left: int, right: int) -> int:
+    """Return the oid of a btree family's ``=`` for two operand types, 0 if it has none."""
+    return _families().operators.get((family, left, right, 3), 0)
+
+
 def find_equality(oid: int) -> OperatorFact | None:
     """Return the type's default ``=`` (btree class, else hash class), or None."""
     return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)

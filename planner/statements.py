@@ -80,6 +80,8 @@ class KeySpec:
     nulls_not_distinct: bool = False
     include: tuple[str, ...] = ()
     using_index: str | None = None
+    deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,26 @@ class CheckSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeySpec:
+    """A FOREIGN KEY constraint as written; what it means depends on both tables (``bind.foreign_key.resolve``).
+
+    ``table`` 0 is the table being created. ``referenced`` empty = its primary key. Letters as in ForeignKeyDef.
+    """
+
+    name: str | None
+    columns: tuple[str, ...]
+    table: int
+    referenced: tuple[str, ...] = ()
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_columns: tuple[str, ...] = ()
+    deferrable: bool = False
+    deferred: bool = False
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
     """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it)."""
 
@@ -102,6 +124,7 @@ class CreateTable:
     columns: tuple[ColumnSpec, ...]
     keys: tuple[KeySpec, ...] = ()
     checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
     persistence: Literal["p", "t", "u"] = "p"
     on_commit: Literal["", "preserve", "delete", "drop"] = ""
     options: Mapping[str, str] = None  # type: ignore[assignment]
@@ -166,6 +189,7 @@ class AddColumn:
     if_not_exists: bool = False
     keys: tuple[KeySpec, ...] = ()
     checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +214,29 @@ class AddCheck:
 
     check: CheckSpec
     not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddForeignKey:
+    """ADD FOREIGN KEY."""
+
+    key: ForeignKeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateConstraint:
+    """VALIDATE CONSTRAINT of a check or foreign key that was added NOT VALID."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConstraint:
+    """ALTER CONSTRAINT of a foreign key: when it is checked."""
+
+    name: str
+    deferrable: bool
+    deferred: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +301,9 @@ AlterAction: TypeAlias = (
     | DropColumn
     | AddKey
     | AddCheck
+    | AddForeignKey
+    | ValidateConstraint
+    | AlterConstraint
     | DropConstraint
     | SetDefault
     | SetNotNull
@@ -298,6 +348,14 @@ class Truncate:
     tables: tuple[int, ...]
     restart_identity: bool = False
     cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetConstraints:
+    """SET CONSTRAINTS: (schema, name) pairs, schema "" = search path; none = ALL."""
+
+    names: tuple[tuple[str, str], ...]
+    deferred: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,6 +525,7 @@ Statement: TypeAlias = (
     | Drop
     | Truncate
     | LockTable
+    | SetConstraints
     | RoleStatement
     | Transaction
     | SetVariable

@@ -152,6 +152,15 @@ class Transaction(Protocol):
     def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> MaybeAwaitable[list[bool]]:
         """Stage deletions."""
 
+    def defer_unique(self, index: IndexId, deferred: bool) -> None:
+        """Let this transaction's writes put a key of a unique index in several rows, until ``check_unique``.
+
+        The caller checks before it commits. ``bulk_insert`` finds duplicates at once all the same.
+        """
+
+    def check_unique(self, shard: ShardId, index: IndexId) -> MaybeAwaitable[None]:
+        """Raise DuplicateKey if a row this transaction has written shares its key with another row."""
+
     def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> Awaitable[int]:
         """Insert pyarrow.RecordBatches (columns ``c<attnum>``) by writing parts; returns the row count.
 

@@ -144,7 +144,9 @@ def peek_range(
 ) -> Steps[list[StoredRow]]:
     """Read a range past all row and key locks (SKIP LOCKED)."""
     yield from peek_table(txn, shard)
-    return (yield from read_range(txn, txn.view(shard), index, wanted, reverse, limit))
+    # Nothing keeps rows from changing between two pieces of a long range, so it is read as of now.
+    now = txn.core.read_ts()
+    return (yield from read_range(txn, txn.view(shard), index, wanted, reverse, limit, now))
 
 
 def read_keys(
@@ -272,16 +274,22 @@ def fetch_found(view: View, met: Sequence[Found]) -> Steps[list[StoredRow]]:
 
 
 def read_range(
-    txn: StoreTransaction, view: View, index: IndexId, wanted: KeyRange, reverse: bool, limit: int | None
+    txn: StoreTransaction,
+    view: View,
+    index: IndexId,
+    wanted: KeyRange,
+    reverse: bool,
+    limit: int | None,
+    at: int | None = None,
 ) -> Steps[list[StoredRow]]:
-    """Read a range at the transaction's timestamp, own intents included; no locks, no read set."""
+    """Read a range at the transaction's timestamp (or ``at``), own intents included; no locks, no read set."""
     generation = view.generation
     own = view.own
     statement = txn.statement
     hidden: frozenset[RowId] = frozenset()
     if own is not None and own.rows:
         hidden = own.hidden_ids(statement)
-    ts = txn.ts
+    ts = txn.ts if at is None else at
     parts = view.parts(statement)
     found = generation.find_hot_range(index, wanted, ts, reverse, limit, hidden)
     # From here on other transactions may run; parts, and what a reader at ``ts`` sees of them, do not change.

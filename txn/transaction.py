@@ -64,7 +64,8 @@ class StoreTransaction:
 
     __slots__ = (
         "_busy", "_callbacks", "_deadline", "_ended_by", "_reads", "_state", "_views", "at_end", "core",
-        "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session", "statement",
+        "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session",
+        "statement",
         "writing",
     )  # fmt: skip
 
@@ -93,6 +94,7 @@ class StoreTransaction:
         self._views: dict[ShardId, View] = {}
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
+        self.deferred: frozenset[IndexId] = frozenset()
         self.journal: list[tuple[OwnWrites, RowId] | Callable[[], None]] = []
         self.at_end: list[Callable[[], None]] = []
         self._callbacks: list[Callable[[Timestamp], None]] = []
@@ -409,6 +411,14 @@ class StoreTransaction:
     def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> list[bool] | Awaitable[list[bool]]:
         """See ``txn.api``."""
         return self.run(writes.change(self, shard, [(row_id, None) for row_id in row_ids]))
+
+    def defer_unique(self, index: IndexId, deferred: bool) -> None:
+        """See ``txn.api``."""
+        self.deferred = self.deferred | {index} if deferred else self.deferred - {index}
+
+    def check_unique(self, shard: ShardId, index: IndexId) -> Awaitable[None] | None:
+        """See ``txn.api``."""
+        return self.run(writes.check_all_unique(self, shard, index))
 
     async def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> int:
         """See ``txn.api``."""

@@ -92,7 +92,8 @@ def lock_keys(
             continue
         mode = IX
         if index.unique and not (index.nulls_distinct and index.make.has_null(ikey)):
-            entered.append((index, ikey, row))
+            if index.id not in txn.deferred:
+                entered.append((index, ikey, row))
             mode = X
         elif not index.sorted and index.make.has_null(ikey):
             continue  # nobody can look it up, nor meet it in a range
@@ -143,6 +144,23 @@ def check_unique(
         if waits and (yield from txn.lock((view.shard, committed[0]), S)):
             continue
         raise DuplicateKey(view.shard, index.id, index.make.raw(row))
+
+
+def check_all_unique(txn: StoreTransaction, shard: ShardId, index_id: IndexId) -> Steps[None]:
+    """Check all own rows against one unique index whose check was deferred; their keys are locked X already."""
+    view = txn.view(shard)
+    own = view.own
+    if own is None:
+        return
+    exclusive = txn.owner.held[shard] == X
+    index = next(i for i in view.index_views() if i.id == index_id)
+    for count, intent in enumerate(list(own.rows.values()), 1):
+        if count % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+        if intent.values is not None:
+            ikey = index.of_row(intent.values)
+            if not (index.nulls_distinct and index.make.has_null(ikey)):
+                yield from check_unique(txn, view, own, index, ikey, intent.values, exclusive)
 
 
 def find_conflicts(

@@ -79,6 +79,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
         "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
+        "relhastriggers": bool(item.foreign_keys or session.catalog.foreign_keys_to(item.oid)),
         "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind == "v",
         "relispopulated": True, "relreplident": "d" if is_table and not item.virtual else "n",
@@ -227,7 +228,7 @@ def pg_index(session: Session) -> Iterator[RowDict]:
                 "indexrelid": index.oid, "indrelid": item.oid,
                 "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
                 "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
-                "indisprimary": index.primary, "indimmediate": True, "indisvalid": True,
+                "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
                 "indisready": True, "indislive": True, "indkey": index.attnums + index.include,
                 "indcollation": tuple(_collation(c) for c in keys),
                 "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
@@ -260,12 +261,22 @@ def pg_constraint(session: Session) -> Iterator[RowDict]:
     """Yield pg_constraint."""
     for item in session.catalog.user_relations():
         for constraint in item.constraints:
+            foreign = constraint.foreign
             yield {
                 "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
-                "contype": constraint.kind, "convalidated": True, "conrelid": item.oid,
-                "conindid": constraint.index_oid, "confupdtype": " ", "confdeltype": " ",
-                "confmatchtype": " ", "conislocal": True, "connoinherit": constraint.kind != "c",
+                "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
+                "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
+                "conindid": constraint.index_oid, "conislocal": True, "connoinherit": constraint.kind != "c",
                 "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
+                "confupdtype": foreign.on_update if foreign else " ",
+                "confdeltype": foreign.on_delete if foreign else " ",
+                "confmatchtype": foreign.match if foreign else " ",
+                "confrelid": foreign.table if foreign else 0,
+                "confkey": foreign.attnums if foreign else None,
+                "conpfeqop": foreign.pf_operators if foreign else None,
+                "conppeqop": foreign.pp_operators if foreign else None,
+                "conffeqop": foreign.ff_operators if foreign else None,
+                "confdelsetcols": (foreign.delete_attnums or None) if foreign else None,
             }  # fmt: skip
 
 
@@ -592,6 +603,13 @@ def pg_depend(session: Session) -> Iterator[RowDict]:
         for constraint in item.constraints:
             for attnum in constraint.attnums or (0,):
                 yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, item.oid, attnum, "a")
+            if constraint.foreign is not None:
+                referenced = constraint.foreign
+                for attnum in referenced.attnums:
+                    yield _depends(
+                        PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, referenced.table, attnum, "n"
+                    )
+                yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, constraint.index_oid, 0, "n")
         for index in item.indexes:
             if index.constraint_oid:
                 yield _depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, 0, "i")

@@ -13,7 +13,7 @@ array type of that (``row_type_oid``, ``row_array_oid``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -146,8 +146,8 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_schemas", "_schemas_by_oid", "items", "namespace_version", "roles",
-        "version",
+        "_by_name", "_by_oid", "_constraints", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
+        "namespace_version", "roles", "version",
     )  # fmt: skip
 
     def __init__(
@@ -180,6 +180,8 @@ class CatalogSnapshot:
                     pass
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
+        self._references: dict[int, list[tuple[RelationDef, ConstraintDef]]] | None = None
+        self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
 
     def _add(self, relation: RelationDef) -> None:
         self._by_name[relation.schema, relation.name] = relation
@@ -230,6 +232,19 @@ class CatalogSnapshot:
         if self._constraints is None:
             self._constraints = {c.oid: (item, c) for item in self.user_relations() for c in item.constraints}
         return self._constraints.get(oid)
+
+    def foreign_keys_to(self, oid: int) -> Sequence[tuple[RelationDef, ConstraintDef]]:
+        """Return the foreign keys that refer to a table, each with the table it belongs to, oldest first."""
+        if self._references is None:
+            found: dict[int, list[tuple[RelationDef, ConstraintDef]]] = {}
+            for item in self.user_relations():
+                for constraint in item.foreign_keys:
+                    if constraint.foreign is not None:
+                        found.setdefault(constraint.foreign.table, []).append((item, constraint))
+            for keys in found.values():
+                keys.sort(key=lambda pair: pair[1].oid)
+            self._references = found
+        return self._references.get(oid, ())
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""

@@ -137,6 +137,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Comment: utility.bind_comment,
             ast.Notify: utility.refuse_session,
             ast.LockTable: utility.bind_lock,
+            ast.SetConstraints: utility.bind_set_constraints,
             ast.Explain: _explain,
         }
     )

@@ -393,26 +393,22 @@ def _action(
     if kind == "change owner" and action.role is not None:
         return st.AlterOwner(role=owner_name(action.role)), relation
     if kind == "validate constraint":
-        _validated(relation, action.name)
-        return None, relation
+        return st.ValidateConstraint(name=action.name), relation
+    if kind == "alter constraint" and isinstance(action.definition, ast.Constraint):
+        changed_timing = action.definition
+        return (
+            st.AlterConstraint(
+                name=changed_timing.name,
+                deferrable=changed_timing.deferrable,
+                deferred=changed_timing.initially_deferred,
+            ),
+            relation,
+        )
     if kind in _HARMLESS_ACTIONS:
         _harmless(relation, action)
         return None, relation
     word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
-
-
-def _validated(relation: RelationDef, name: str) -> None:
-    """VALIDATE CONSTRAINT: every constraint here is valid, so it only has to be one that can be validated."""
-    for constraint in relation.constraints:
-        if constraint.name == name:
-            if constraint.kind != "c":
-                raise SqlError(
-                    "42809",
-                    f'constraint "{name}" of relation "{relation.name}" is not a foreign key or check constraint',
-                )
-            return
-    raise SqlError("42704", f'constraint "{name}" of relation "{relation.name}" does not exist')
 
 
 def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
@@ -455,10 +451,14 @@ def _add_column(
     for key in parts.keys:
         check_key_columns(key, after.columns, node.span)
     checks = bound_checks(context, parts.checks, after)
-    return (
-        st.AddColumn(column=spec, if_not_exists=missing_ok, keys=tuple(parts.keys), checks=checks),
-        after,
+    added = st.AddColumn(
+        column=spec,
+        if_not_exists=missing_ok,
+        keys=tuple(parts.keys),
+        checks=checks,
+        foreign_keys=tuple(parts.foreign_keys),
     )
+    return added, after
 
 
 def _second_primary(relation: RelationDef, span: Span | None) -> SqlError:
@@ -467,9 +467,11 @@ def _second_primary(relation: RelationDef, span: Span | None) -> SqlError:
 
 def _add_constraint(
     context: BindContext, relation: RelationDef, node: ast.Constraint
-) -> st.AddKey | st.AddCheck:
+) -> st.AddKey | st.AddCheck | st.AddForeignKey:
     parts = TableParts(table=relation.name)
-    add_constraint(parts, node)
+    add_constraint(context, parts, node)
+    if parts.foreign_keys:
+        return st.AddForeignKey(key=parts.foreign_keys[0])
     if parts.checks:
         [check] = bound_checks(context, parts.checks, relation)
         return st.AddCheck(check=check, not_valid=node.not_valid)

@@ -418,9 +418,15 @@ def _arbiters(context: BindContext, node: ast.OnConflict, relation: RelationDef)
             if constraint.name == node.constraint:
                 if not constraint.index_oid:
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+                if constraint.kind not in "pu":
+                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+                if constraint.deferrable:
+                    raise _deferrable_arbiter(relation, [constraint.index_oid])
                 return (constraint.index_oid,)
         raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
     if not node.elements:
+        if relation.has_deferrable_key:
+            raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
         return ()
     wanted: set[int] = set()
     expressions = False
@@ -447,7 +453,19 @@ def _arbiters(context: BindContext, node: ast.OnConflict, relation: RelationDef)
             "42P10",
             "there is no unique or exclusion constraint matching the ON CONFLICT specification",
         )
+    if any(index.oid in found and index.deferrable for index in relation.indexes):
+        raise _deferrable_arbiter(relation, found)
     return found
+
+
+def _deferrable_arbiter(relation: RelationDef, indexes: Sequence[int]) -> SqlError:
+    return SqlError(
+        "55000",
+        "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
+        schema=relation.schema,
+        table=relation.name,
+        constraint=next(i.name for i in relation.indexes if i.deferrable and i.oid in indexes),
+    )
 
 
 # --- UPDATE, DELETE ---------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ class GroupCheck:
             relation = self.scope.context.catalog.relation_by_oid(made.oid)
             if relation is not None:
                 for index in relation.indexes:
-                    if index.primary:
+                    if index.primary and not index.deferrable:
                         answer = all((range_, attnum) in self._keys for attnum in index.attnums)
         self._dependent[range_] = answer
         return answer

@@ -19,6 +19,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
+from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.options import check_storage_options
 from planner.bind.stored import bind_check, bind_check_expr, bind_default, stored_default
 from planner.catalog import ColumnDef, RelationDef
@@ -91,6 +92,8 @@ class TableParts:
     keys: list[st.KeySpec] = field(default_factory=list)
     checks: list[ast.Constraint] = field(default_factory=list)
     copied_checks: list[tuple[RelationDef, str, str]] = field(default_factory=list)
+    foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
+    schema: str | None = None  # of the table being created: it may refer to itself
 
     def not_null(self, names: Sequence[str]) -> None:
         """Mark columns (of a primary key) as NOT NULL."""
@@ -141,7 +144,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         raise SqlError("22023", f'invalid compression method "{node.compression}"')
     null: bool | None = None
     default: ast.Constraint | None = None
-    for constraint in node.constraints:
+    for constraint in with_attributes(node.constraints):
         kind = constraint.kind
         if kind in ("null", "not null"):
             if null is not None and null != (kind == "null"):
@@ -164,6 +167,8 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
             parts.checks.append(constraint)
         elif kind in ("primary key", "unique"):
             parts.keys.append(_key(parts, constraint, (node.name,)))
+        elif kind == "foreign key":
+            _add_foreign_key(context, parts, constraint, (node.name,))
         else:
             refuse_constraint(constraint)
     value: Default = (None, None)
@@ -191,44 +196,75 @@ def bound_default(context: BindContext, node: ast.Expression, column: str, type_
 
 
 _REFUSED = {
-    "foreign key": "FOREIGN KEY",
     "exclude": "EXCLUDE",
     "exclusion": "EXCLUDE",
     "generated": "GENERATED ALWAYS AS (...) STORED",
     "identity": "GENERATED ... AS IDENTITY",
-    "deferrable": "DEFERRABLE",
-    "attr deferrable": "DEFERRABLE",
-    "deferred": "INITIALLY DEFERRED",
-    "attr deferred": "INITIALLY DEFERRED",
 }
-_HARMLESS = frozenset(
-    ("not deferrable", "immediate", "attr not deferrable", "attr immediate", "attr enforced", "enforced")
-)
 
 
 def refuse_constraint(constraint: ast.Constraint) -> None:
-    """Raise 0A000 for a kind of constraint that is not supported; attributes without effect pass."""
-    if constraint.kind in _HARMLESS:
-        return
+    """Raise 0A000 for a kind of constraint that is not supported."""
     raise not_supported(_REFUSED.get(constraint.kind, constraint.kind.upper()), span=constraint.span)
 
 
 def _check_check(constraint: ast.Constraint) -> None:
     if constraint.no_inherit:
         raise not_supported("CHECK ... NO INHERIT", span=constraint.span)
-    _check_deferral(constraint)
 
 
-def _check_deferral(constraint: ast.Constraint) -> None:
-    if constraint.deferrable or constraint.initially_deferred:
-        raise not_supported("DEFERRABLE", span=constraint.span)
+_TAKE_ATTRIBUTES = frozenset(("primary key", "unique", "exclude", "foreign key"))
+_ATTRIBUTES = {
+    "deferrable": "DEFERRABLE",
+    "not deferrable": "NOT DEFERRABLE",
+    "deferred": "INITIALLY DEFERRED",
+    "immediate": "INITIALLY IMMEDIATE",
+}
+
+
+def with_attributes(constraints: Sequence[ast.Constraint]) -> list[ast.Constraint]:
+    """Return a column's constraints, each with the attributes written behind it (transformConstraintAttrs).
+
+    Raises SqlError 42601 for attributes that are misplaced, repeated or contradict each other.
+    """
+    found: list[ast.Constraint] = []
+    said: set[str] = set()
+    for node in constraints:
+        words = _ATTRIBUTES.get(node.kind)
+        if words is None:
+            found.append(node)
+            said = set()
+            continue
+        if not found or found[-1].kind not in _TAKE_ATTRIBUTES:
+            raise SqlError("42601", f"misplaced {words} clause", span=node.span)
+        timing = node.kind in ("deferred", "immediate")
+        if said & ({"deferred", "immediate"} if timing else {"deferrable", "not deferrable"}):
+            which = "INITIALLY IMMEDIATE/DEFERRED" if timing else "DEFERRABLE/NOT DEFERRABLE"
+            raise SqlError("42601", f"multiple {which} clauses not allowed", span=node.span)
+        said.add(node.kind)
+        if {"not deferrable", "deferred"} <= said:
+            raise SqlError(
+                "42601", "constraint declared INITIALLY DEFERRED must be DEFERRABLE", span=node.span
+            )
+        found[-1] = replace(
+            found[-1],
+            deferrable=bool(said & {"deferrable", "deferred"}),
+            initially_deferred="deferred" in said,
+        )
+    return found
+
+
+def _add_foreign_key(
+    context: BindContext, parts: TableParts, node: ast.Constraint, columns: Sequence[str]
+) -> None:
+    created = None if parts.schema is None else (parts.schema, parts.table)
+    parts.foreign_keys.append(foreign_key_spec(context, node, columns, created))
 
 
 # --- keys and checks ------------------------------------------------------------------------------
 
 
 def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) -> st.KeySpec:
-    _check_deferral(constraint)
     check_tablespace(constraint.tablespace)
     check_storage_options(constraint.options, "btree")
     primary = constraint.kind == "primary key"
@@ -245,16 +281,20 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
         nulls_not_distinct=constraint.nulls_not_distinct,
         include=constraint.include,
         using_index=constraint.using_index or None,
+        deferrable=constraint.deferrable,
+        deferred=constraint.initially_deferred,
     )
 
 
-def add_constraint(parts: TableParts, constraint: ast.Constraint) -> None:
+def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Constraint) -> None:
     """Enter a table constraint into ``parts``."""
     if constraint.kind == "check":
         _check_check(constraint)
         parts.checks.append(constraint)
     elif constraint.kind in ("primary key", "unique"):
         parts.keys.append(_key(parts, constraint, constraint.columns))
+    elif constraint.kind == "foreign key":
+        _add_foreign_key(context, parts, constraint, constraint.columns)
     else:
         refuse_constraint(constraint)
 
@@ -375,6 +415,8 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
                 columns=tuple(names[a] for a in index.attnums),
                 nulls_not_distinct=index.nulls_not_distinct,
                 include=tuple(names[a] for a in index.include),
+                deferrable=index.deferrable,
+                deferred=any(c.oid == index.constraint_oid and c.deferred for c in relation.constraints),
             )
         )
 
@@ -397,7 +439,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     """Bind CREATE TABLE.
 
     Raises SqlError 42701, 42601, 42703, 42704, 42804, 42P16, 3F000, 22023, 54011, and 0A000 naming what is not
-    supported (foreign keys, generated columns, inheritance, partitions ...).
+    supported (generated columns, inheritance, partitions ...).
     """
     for construct in node.unsupported:
         raise not_supported(construct, span=node.span)
@@ -407,7 +449,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     persistence = persistence_of(node.relation)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
-    parts = TableParts(table=node.relation.name)
+    parts = TableParts(table=node.relation.name, schema=schema)
     constraints: list[ast.Constraint] = []
     for element in node.elements:
         if isinstance(element, ast.ColumnDef):
@@ -416,7 +458,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             add_like(context, parts, element)
         else:
             constraints.append(element)
-            add_constraint(parts, element)
+            add_constraint(context, parts, element)
     check_columns(parts.columns)
     for key in parts.keys:
         if key.primary:
@@ -435,6 +477,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         columns=tuple(parts.columns),
         keys=tuple(parts.keys),
         checks=checks,
+        foreign_keys=tuple(parts.foreign_keys),
         persistence=persistence,
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
@@ -463,7 +506,9 @@ def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
         if written.count(name) > 1:
             raise SqlError("42710", f'check constraint "{name}" already exists')
     seen: set[str] = set()
-    for name in (*(key.name for key in parts.keys if key.name is not None), *written):
+    keys = [key.name for key in parts.keys if key.name is not None]
+    foreign = [key.name for key in parts.foreign_keys if key.name is not None]
+    for name in (*keys, *written, *foreign):
         if name in seen:
             raise SqlError("42710", f'constraint "{name}" for relation "{parts.table}" already exists')
         seen.add(name)

@@ -460,6 +460,16 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     return st.LockTable(tables=tuple(tables), mode=node.mode, nowait=node.nowait)
 
 
+def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.SetConstraints:
+    """SET CONSTRAINTS: names are resolved when it runs. Raises SqlError 0A000 for another database's."""
+    names: list[tuple[str, str]] = []
+    for name in node.names:
+        if len(name) > 2 and context.database and name[0] != context.database:
+            raise SqlError("0A000", f'cross-database references are not implemented: "{".".join(name)}"')
+        names.append((name[-2] if len(name) > 1 else "", name[-1]))
+    return st.SetConstraints(names=tuple(names), deferred=node.deferred)
+
+
 def refuse_session(context: BindContext, node: ast.Notify) -> st.Statement:
     """LISTEN, NOTIFY: 0A000. UNLISTEN, which pools send to reset a session, has nothing to undo."""
     if node.action == "unlisten":

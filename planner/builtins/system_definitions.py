@@ -123,18 +123,28 @@ def constraint_text(
     session: EvalSession, table: RelationDef, constraint: ConstraintDef, *, pretty: bool
 ) -> str:
     """Return the definition of a table's constraint."""
-    from planner.deparse import check_definition, key_definition
+    from planner.deparse import check_definition, foreign_key_definition, key_definition, timing_words
 
+    timing = timing_words(constraint)
+    if constraint.foreign is not None:
+        referenced = session.catalog.relation_by_oid(constraint.foreign.table)
+        if referenced is None:
+            raise RuntimeError(f"foreign key {constraint.name} refers to a table that is gone")
+        return foreign_key_definition(constraint, table, referenced, qualifier(session)) + timing
     if constraint.kind == "c":
         sql = constraint.check_sql
-        return check_definition(_for_reader(session, _pretty(session, sql, table) if pretty else sql))
+        shown = _for_reader(session, _pretty(session, sql, table) if pretty else sql)
+        return check_definition(shown) + timing
     names = {c.attnum: c.name for c in table.columns}
     index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
-    return key_definition(
-        constraint.kind == "p",
-        [names[a] for a in constraint.attnums],
-        include=[names[a] for a in index.include] if index is not None else (),
-        nulls_not_distinct=index is not None and index.nulls_not_distinct,
+    return (
+        key_definition(
+            constraint.kind == "p",
+            [names[a] for a in constraint.attnums],
+            include=[names[a] for a in index.include] if index is not None else (),
+            nulls_not_distinct=index is not None and index.nulls_not_distinct,
+        )
+        + timing
     )
 
 

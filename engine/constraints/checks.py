@@ -1,0 +1,110 @@
+"""Making the checks: of a statement's keys at its end, of the waiting ones at COMMIT or SET CONSTRAINTS ... IMMEDIATE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.constraints.foreign_key import ForeignKey, Keys, compiled
+from engine.constraints.setwise import check_table
+from engine.constraints.timing import Waiting
+from engine.eager import settle
+from planner.catalog import ConstraintDef
+from planner.errors import SqlError
+from txn.types import IndexId, ShardId
+
+if TYPE_CHECKING:
+    from engine.session import Session
+    from planner.statements import SetConstraints
+
+
+async def set_constraints(session: Session, statement: SetConstraints) -> None:
+    """SET CONSTRAINTS. Raises SqlError 3F000, 42704, 42809, and the errors of checks that are due now."""
+    if not statement.names:
+        session.timing.defer_all(statement.deferred)
+    else:
+        chosen: dict[int, bool] = {}
+        for schema, name in statement.names:
+            for constraint in _named(session, schema, name):
+                if constraint.deferrable:
+                    chosen[constraint.oid] = statement.deferred
+                elif statement.deferred:
+                    raise SqlError("42809", f'constraint "{name}" is not deferrable')
+        session.timing.defer(chosen)
+    if not statement.deferred:
+        await make_waiting_checks(session, due_only=True)
+
+
+async def make_waiting_checks(session: Session, *, due_only: bool = False) -> None:
+    """Make the checks that wait, all or those whose constraint is no longer deferred. Raises 23503, 23505."""
+    due: list[Waiting] = []
+    later: list[Waiting] = []
+    node = session.timing.waiting
+    while node is not None:
+        found = session.catalog.constraint_by_oid(node.constraint)
+        if found is not None:  # else it was dropped
+            (later if due_only and session.timing.is_deferred(found[1]) else due).append(node)
+        node = node.before
+    if due:
+        session.ensure_txn().next_statement()
+        for check in reversed(due):
+            await _make(session, check)
+    session.timing.keep(later[::-1])
+
+
+async def _make(session: Session, check: Waiting) -> None:
+    found = session.catalog.constraint_by_oid(check.constraint)
+    if found is None:
+        return
+    table, constraint = found
+    txn = session.ensure_txn()
+    if check.side == "unique":
+        await settle(txn.check_unique(ShardId(table.oid), IndexId(constraint.index_oid)))
+    elif check.side == "whole table":
+        await check_table(session, table, constraint)
+    else:
+        key = compiled(session, table, constraint)
+        if check.mixed and await key.has_mixed_rows(txn):
+            raise key.mixed_nulls()
+        if check.side == "child":
+            await check_referencing(session, key, check.keys)
+        else:
+            await check_referenced(session, key, check.keys)
+
+
+async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> None:
+    """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it."""
+    txn = session.ensure_txn()
+    missing = await key.missing(txn, keys)
+    if missing:
+        there = {key.child_key(row.values) for row in await key.children(txn, missing, of_parent=False)}
+        for canonical, shown in missing.items():
+            if canonical in there:
+                raise key.not_present(shown, session.codec_settings)
+
+
+async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, restrict: bool = False) -> None:
+    """Raise 23503 if rows refer to one of ``keys`` (values of the referenced columns) that no row has any more.
+
+    ``restrict``: it does not help that another row has the key now.
+    """
+    txn = session.ensure_txn()
+    gone = keys if restrict else await key.vanished(txn, keys)
+    if gone:
+        there = {key.child_key(row.values) for row in await key.children(txn, gone, of_parent=True)}
+        for canonical, shown in gone.items():
+            if canonical in there:
+                raise key.still_referenced(shown, session.codec_settings)
+
+
+def _named(session: Session, schema: str, name: str) -> list[ConstraintDef]:
+    """Return the constraints of that name in the schema, or in the first schema of the path that has one."""
+    catalog = session.catalog
+    if schema and catalog.schema(schema) is None:
+        raise SqlError("3F000", f'schema "{schema}" does not exist')
+    for entry in [schema] if schema else session.search_path:
+        found = [
+            c for r in catalog.user_relations() if r.schema == entry for c in r.constraints if c.name == name
+        ]
+        if found:
+            return found
+    raise SqlError("42704", f'constraint "{name}" does not exist')

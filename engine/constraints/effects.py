@@ -1,0 +1,327 @@
+"""What a statement's changes cause: foreign key checks and referential actions, first in, first out.
+
+    DELETE FROM p ──> Change(p, old rows) ─┬─> NO ACTION, RESTRICT   any referencing row left? 23503
+                                           ├─> CASCADE               DELETE ──> Change(child, old rows) ──> ...
+                                           └─> SET NULL, DEFAULT     UPDATE ──> Change(child, old, new rows) ──> ...
+    INSERT, UPDATE child ──> Change(child, new rows) ──> is the key there? else 23503
+
+A change is handled as a whole: each foreign key once for all its rows. As PostgreSQL's triggers, those of the
+referenced side come first, each side's in the order in which they were defined, and what an action changes queues
+behind. Cycles end because a deleted row is not found again, and an update that changes no key causes nothing.
+All belongs to the statement that began it: an error undoes everything, and counts and RETURNING know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.constraints.checks import check_referenced, check_referencing
+from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
+from engine.constraints.values import same_image
+from engine.eager import settle
+from engine.session import Replan
+from engine.shape import TableShape
+from pgwire.codecs.errors import DataError
+from planner.bind.stored import stored_default
+from planner.catalog import ColumnDef, RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared, compile_expr
+from txn.types import IndexId, Row, RowId, ShardId, StoredRow
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated."""
+
+    relation: RelationDef
+    old: Sequence[Row] | None
+    new: Sequence[Row] | None
+
+
+async def inserted(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
+    """Check new rows. Raises SqlError 23503."""
+    await _run(session, Change(relation, None, rows))
+
+
+async def updated(session: Session, relation: RelationDef, old: Sequence[Row], new: Sequence[Row]) -> None:
+    """Check and follow up updated rows. Raises SqlError 23503, and what actions raise (23502, 23514, 23505)."""
+    await _run(session, Change(relation, old, new))
+
+
+async def deleted(session: Session, relation: RelationDef, old: Sequence[Row]) -> None:
+    """Check and follow up deleted rows. Raises as ``updated``."""
+    await _run(session, Change(relation, old, None))
+
+
+async def _run(session: Session, first: Change) -> None:
+    queue = deque((first,))
+    while queue:
+        change = queue.popleft()
+        if not (change.new if change.old is None else change.old):
+            continue
+        txn = session.ensure_txn()
+        if change.old is not None:
+            for key in incoming(session, change.relation.oid):
+                txn.next_statement()  # what the action before has changed is to be seen
+                await _referenced(session, key, change, queue)
+        if change.new is not None:
+            txn.next_statement()
+            for key in outgoing(session, change.relation):
+                await _referencing(session, key, change)
+            note_unique(session, change.relation)
+
+
+# --- the referencing side ---------------------------------------------------------------------------
+
+
+async def _referencing(session: Session, key: ForeignKey, change: Change) -> None:
+    assert change.new is not None
+    keys: Keys = {}
+    mixed = False
+    for i, row in enumerate(change.new):
+        canonical = key.child_key(row)
+        if canonical is None:
+            mixed = mixed or (key.full and key.is_mixed(row))
+        elif change.old is None or key.child_key(change.old[i]) != canonical:
+            keys.setdefault(canonical, key.child_values(row))
+    if not keys and not mixed:
+        return
+    if session.timing.is_deferred(key.constraint):
+        session.timing.note(key.constraint, change.relation.oid, "child", keys, mixed=mixed)
+        return
+    if mixed:
+        raise key.mixed_nulls()
+    await check_referencing(session, key, keys)
+
+
+def note_unique(session: Session, relation: RelationDef) -> None:
+    """Let the checks of keys that are deferred now wait for the commit."""
+    for constraint in relation.constraints:
+        if constraint.kind in "pu" and session.timing.is_deferred(constraint):
+            session.timing.note(constraint, relation.oid, "unique", {})
+
+
+# --- the referenced side ----------------------------------------------------------------------------
+
+
+async def _referenced(session: Session, key: ForeignKey, change: Change, queue: deque[Change]) -> None:
+    assert change.old is not None
+    foreign = key.definition
+    action = foreign.on_delete if change.new is None else foreign.on_update
+    gone: Keys = {}
+    renamed: dict[Canonical, Row] = {}
+    for i, row in enumerate(change.old):
+        canonical = key.parent_key(row)
+        if canonical is None:
+            continue
+        if change.new is not None:
+            values, now = key.parent_values(row), key.parent_values(change.new[i])
+            if all(map(same_image, values, now)):
+                continue
+            renamed[canonical] = now
+        gone.setdefault(canonical, key.parent_values(row))
+    if not gone:
+        return
+    if action == "a" and session.timing.is_deferred(key.constraint):
+        session.timing.note(key.constraint, change.relation.oid, "parent", gone)
+    elif action in "ar":
+        await check_referenced(session, key, gone, restrict=action == "r")
+    else:
+        await _act(session, key, action, gone, None if change.new is None else renamed, queue)
+        if action == "d":
+            # the default may be the very key that went
+            session.ensure_txn().next_statement()
+            await check_referenced(session, key, gone)
+
+
+async def _act(
+    session: Session,
+    key: ForeignKey,
+    action: str,
+    gone: Keys,
+    renamed: dict[Canonical, Row] | None,
+    queue: deque[Change],
+) -> None:
+    """CASCADE, SET NULL, SET DEFAULT on the rows that refer to ``gone``; ``renamed`` None: it was deleted."""
+    txn = session.ensure_txn()
+    child = key.child
+    shard = ShardId(child.oid)
+    rows = await key.children(txn, gone, of_parent=True, for_update=True)
+    if not rows:
+        return
+    if action == "c" and renamed is None:
+        await settle(txn.delete(shard, [row.row_id for row in rows]))
+        queue.append(Change(child, [row.values for row in rows], None))
+        return
+    where = _statement_text(key, action, of_delete=renamed is None)
+    try:
+        changes = _new_rows(session, key, action, rows, renamed)
+        shape_of(session, child).check([row for _id, row in changes], Env((), session, shared=Shared()))
+    except (SqlError, DataError) as error:
+        error.where = where
+        raise
+    prepare_unique(session, child)
+    await settle(txn.update(shard, changes))
+    queue.append(Change(child, [row.values for row in rows], [row for _id, row in changes]))
+
+
+def _new_rows(
+    session: Session,
+    key: ForeignKey,
+    action: str,
+    rows: Sequence[StoredRow],
+    renamed: dict[Canonical, Row] | None,
+) -> list[tuple[RowId, Row]]:
+    changes = []
+    if action == "c":
+        assert renamed is not None
+        for row in rows:
+            canonical = key.child_key(row.values)
+            assert canonical is not None
+            cells = list(row.values)
+            for i, assign, value in zip(key.child_at, key.assign, renamed[canonical], strict=True):
+                cells[i] = None if value is None else assign(value)
+            changes.append((row.row_id, tuple(cells)))
+        return changes
+    values = {i: _reset_value(session, key.child.columns[i], action) for i in _reset_columns(key, renamed)}
+    for row in rows:
+        changes.append((row.row_id, tuple(values.get(i, cell) for i, cell in enumerate(row.values))))
+    return changes
+
+
+def _reset_columns(key: ForeignKey, renamed: dict[Canonical, Row] | None) -> list[int]:
+    chosen = key.definition.delete_attnums if renamed is None else ()
+    return [a - 1 for a in chosen] or key.child_at
+
+
+def _reset_value(session: Session, column: ColumnDef, action: str) -> Any:
+    if action == "n" or column.default_sql is None:
+        return None
+    make = compile_expr(stored_default(column.default_sql, column.type))
+    return make((), Env((), session, shared=Shared()))
+
+
+def _statement_text(key: ForeignKey, action: str, *, of_delete: bool) -> str:
+    """Return the CONTEXT of an error in an action: the statement PostgreSQL would run."""
+    child = key.child
+    name = f"{quoted(child.schema)}.{quoted(child.name)}"
+    columns = [quoted(child.columns[i].name) for i in key.child_at]
+    if action == "c":
+        sets = [f"{c} = ${n}" for n, c in enumerate(columns, 1)]
+        first = len(columns) + 1
+    else:
+        word = "NULL" if action == "n" else "DEFAULT"
+        changed = _reset_columns(key, None if of_delete else {})
+        sets = [f"{quoted(child.columns[i].name)} = {word}" for i in changed]
+        first = 1
+    where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, first)]
+    return f'SQL statement "UPDATE ONLY {name} SET {", ".join(sets)} WHERE {" AND ".join(where)}"'
+
+
+def quoted(name: str) -> str:
+    """Return an identifier in double quotes, needed or not."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def shape_of(session: Session, relation: RelationDef) -> TableShape:
+    """Return the compiled row checks of a table, kept with the catalog for sessions of one setting."""
+    kept: dict[Any, Any] = session.catalog.derived
+    shape = kept.get(("shape", relation.oid))
+    if shape is None or shape.settings != session.codec_settings:
+        shape = kept["shape", relation.oid] = TableShape(relation, session)
+    return shape
+
+
+# --- before the statement ---------------------------------------------------------------------------
+
+
+class Reach:
+    """Which tables a statement's effects may read or write, found before it starts, so that they can be locked.
+
+    Locking them first keeps their definitions as they are: who alters a table takes it exclusively.
+    """
+
+    __slots__ = ("reads", "writes")
+
+    def __init__(self, session: Session, relation: RelationDef, what: str, assigned: frozenset[int]) -> None:
+        """See ``add``."""
+        self.reads: set[int] = set()
+        self.writes: set[int] = set()
+        self.add(session, relation, what, assigned)
+
+    def add(self, session: Session, relation: RelationDef, what: str, assigned: frozenset[int]) -> None:
+        """``what``: insert, update (of the columns ``assigned``) or delete rows of ``relation``."""
+        todo: list[tuple[RelationDef, str, frozenset[int]]] = [(relation, what, assigned)]
+        seen: set[tuple[int, str, frozenset[int]]] = set()
+        while todo:
+            table, how, columns = todo.pop()
+            if (table.oid, how, columns) in seen:
+                continue
+            seen.add((table.oid, how, columns))
+            if how != "delete":
+                for constraint in table.foreign_keys:
+                    if how == "insert" or columns.intersection(constraint.attnums):
+                        assert constraint.foreign is not None
+                        self.reads.add(constraint.foreign.table)
+            if how == "insert":
+                continue
+            for child, constraint in session.catalog.foreign_keys_to(table.oid):
+                foreign = constraint.foreign
+                assert foreign is not None
+                if how == "update" and not columns.intersection(foreign.attnums):
+                    continue
+                action = foreign.on_delete if how == "delete" else foreign.on_update
+                if action in "ar":
+                    self.reads.add(child.oid)
+                    continue
+                self.writes.add(child.oid)
+                if action == "c" and how == "delete":
+                    todo.append((child, "delete", frozenset()))
+                else:
+                    todo.append((child, "update", frozenset(constraint.attnums)))
+
+    def __bool__(self) -> bool:
+        return bool(self.reads or self.writes)
+
+
+async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None:
+    """Lock the tables of ``reach`` by intention; ``relation``, which is about to change, is locked already.
+
+    Raises Replan when a definition changed before its table was locked.
+    """
+    txn = session.ensure_txn()
+    prepare_unique(session, relation)
+    if not reach:
+        return
+    before = session.catalog
+    await settle(txn.begin_write([ShardId(oid) for oid in sorted(reach.writes)]))
+    for oid in sorted(reach.reads - reach.writes):
+        await settle(txn.lock_table(ShardId(oid), "IS"))
+    session.adopt_catalog()
+    after = session.catalog
+    if after is before:
+        return
+    for oid in (relation.oid, *reach.reads, *reach.writes):
+        old, new = before.relation_by_oid(oid), after.relation_by_oid(oid)
+        if old is None or new is None or old.version != new.version:
+            raise Replan
+
+
+def may_bulk_load(session: Session, relation: RelationDef) -> bool:
+    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones."""
+    return not any(c.kind in "pu" and session.timing.is_deferred(c) for c in relation.constraints)
+
+
+def prepare_unique(session: Session, relation: RelationDef) -> None:
+    """Tell the transaction which keys of a table may hold duplicates until the commit."""
+    deferrable = [c for c in relation.constraints if c.kind in "pu" and c.deferrable]
+    if deferrable:
+        txn = session.ensure_txn()
+        for constraint in deferrable:
+            txn.defer_unique(IndexId(constraint.index_oid), session.timing.is_deferred(constraint))

@@ -1,0 +1,87 @@
+"""A whole table against a foreign key, with one query (RI_Initial_Check of PostgreSQL).
+
+    SELECT f.a FROM child f
+    WHERE f.a IS NOT NULL AND NOT EXISTS (SELECT FROM parent p WHERE p.x = f.a) LIMIT 1
+
+It takes the route that any query takes, so large tables are an anti-join of the engine that is best for it. For
+ADD and VALIDATE CONSTRAINT, and for bulk loads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.constraints.foreign_key import ForeignKey, compiled
+from engine.plans import Plan
+from engine.query import collect, context, run_query
+from planner.bind import bind_statement
+from planner.catalog import ConstraintDef, RelationDef
+from planner.deparse_expr import quote_identifier
+from planner.parse import parse_one
+from planner.statements import QueryStatement
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+
+async def check_table(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
+    """Raise 23503 if a row of ``table`` breaks its foreign key ``constraint``, own changes included."""
+    key = compiled(session, table, constraint)
+    row = await _first_row(session, _mixed_rows(key)) if key.full and len(key.child_at) > 1 else None
+    if row is not None:
+        raise key.mixed_nulls()
+    row = await _first_row(session, _dangling_rows(key))
+    if row is not None:
+        raise key.not_present(row, session.codec_settings)
+
+
+async def check_bulk(session: Session, table: RelationDef) -> None:
+    """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503."""
+    for constraint in table.foreign_keys:
+        if session.timing.is_deferred(constraint):
+            session.timing.note(constraint, table.oid, "whole table", {})
+        else:
+            await check_table(session, table, constraint)
+
+
+def _table_name(relation: RelationDef) -> str:
+    return f"{quote_identifier(relation.schema)}.{quote_identifier(relation.name)}"
+
+
+def _columns(key: ForeignKey) -> list[str]:
+    return [f"f.{quote_identifier(key.child.columns[i].name)}" for i in key.child_at]
+
+
+def _mixed_rows(key: ForeignKey) -> str:
+    columns = _columns(key)
+    some = " OR ".join(f"{c} IS NULL" for c in columns)
+    not_all = " OR ".join(f"{c} IS NOT NULL" for c in columns)
+    return (
+        f"SELECT {', '.join(columns)} FROM {_table_name(key.child)} f WHERE ({some}) AND ({not_all}) LIMIT 1"
+    )
+
+
+def _dangling_rows(key: ForeignKey) -> str:
+    columns = _columns(key)
+    others = [f"p.{quote_identifier(key.parent.columns[i].name)}" for i in key.parent_at]
+    equal = " AND ".join(f"{other} = {own}" for own, other in zip(columns, others, strict=True))
+    there = " AND ".join(f"{c} IS NOT NULL" for c in columns)
+    return (
+        f"SELECT {', '.join(columns)} FROM {_table_name(key.child)} f WHERE {there} "
+        f"AND NOT EXISTS (SELECT 1 FROM {_table_name(key.parent)} p WHERE {equal}) LIMIT 1"
+    )
+
+
+async def _first_row(session: Session, sql: str) -> Row | None:
+    parsed = parse_one(sql)
+    assert parsed is not None
+    session.ensure_txn().next_statement()
+    bound = bind_statement(
+        parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings
+    )
+    assert isinstance(bound.statement, QueryStatement)
+    plan = Plan(bound, session.catalog)
+    result = await run_query(session, plan, "query", bound.statement.query, context(session, plan, ()))
+    rows = await collect(session, result)
+    return rows[0] if rows else None

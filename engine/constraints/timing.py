@@ -1,0 +1,121 @@
+"""When deferrable constraints are checked: SET CONSTRAINTS, and the checks that wait.
+
+    statement ──> effects ──> immediate: checked at the statement's end
+                          └─> deferred:  Waiting(constraint, side, keys) ──> COMMIT or SET CONSTRAINTS ... IMMEDIATE
+
+A waiting check is a set of keys, not of rows: a foreign key is kept if, for each key, either a referenced row has it
+or no referencing row does. So rows that changed again meanwhile, or were undone by ROLLBACK TO, need no care, and
+it is enough to forget what was noted since a savepoint. Checks wait in a linked list for that: a savepoint
+remembers its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from planner.catalog import ConstraintDef, RelationDef
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.constraints.foreign_key import Keys
+
+
+Side = Literal["child", "parent", "whole table", "unique"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier.
+
+    ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table: a
+    bulk load; unique: keys of a deferrable PRIMARY KEY or UNIQUE. ``mixed``: MATCH FULL has something to say.
+    """
+
+    constraint: int
+    table: int
+    side: Side
+    keys: Keys
+    mixed: bool
+    before: Waiting | None
+
+
+class Mark(NamedTuple):
+    """The state at a savepoint."""
+
+    waiting: Waiting | None
+    all_deferred: bool | None
+    named: Mapping[int, bool]
+
+
+_START = Mark(None, None, {})
+
+
+class Timing:
+    """One transaction's SET CONSTRAINTS and waiting checks."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self) -> None:
+        """Start as every transaction does: each constraint as it was declared."""
+        self._state = _START
+
+    def defer_all(self, deferred: bool) -> None:
+        """SET CONSTRAINTS ALL."""
+        self._state = Mark(self._state.waiting, deferred, {})
+
+    def defer(self, constraints: Mapping[int, bool]) -> None:
+        """SET CONSTRAINTS of some, by oid."""
+        self._state = self._state._replace(named={**self._state.named, **constraints})
+
+    def keep(self, checks: Sequence[Waiting]) -> None:
+        """Let these checks wait, oldest first, and no others."""
+        waiting: Waiting | None = None
+        for check in checks:
+            waiting = replace(check, before=waiting)
+        self._state = self._state._replace(waiting=waiting)
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The latest check that waits, or None."""
+        return self._state.waiting
+
+    def reset(self) -> None:
+        """The transaction has ended."""
+        self._state = _START
+
+    def mark(self) -> Mark:
+        """Return what ``go_back`` needs."""
+        return self._state
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget what came after a savepoint."""
+        self._state = mark
+
+    def is_deferred(self, constraint: ConstraintDef) -> bool:
+        """Tell whether a constraint is checked at commit, as things stand."""
+        if not constraint.deferrable:
+            return False
+        named = self._state.named.get(constraint.oid)
+        if named is not None:
+            return named
+        everything = self._state.all_deferred
+        return constraint.deferred if everything is None else everything
+
+    def note(
+        self, constraint: ConstraintDef, table: int, side: Side, keys: Keys, *, mixed: bool = False
+    ) -> None:
+        """Let a check wait."""
+        state = self._state
+        self._state = state._replace(waiting=Waiting(constraint.oid, table, side, keys, mixed, state.waiting))
+
+    def refuse_change(self, relation: RelationDef, what: str) -> None:
+        """Raise 55006 if checks wait that come from changes of a table about to be altered, dropped or truncated."""
+        node = self._state.waiting
+        while node is not None:
+            if node.table == relation.oid:
+                raise SqlError(
+                    "55006", f'cannot {what} "{relation.name}" because it has pending trigger events'
+                )
+            node = node.before
