@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
-from engine.executor import ExecContext
+from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext
 from engine.insert_bulk import BulkSource
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
@@ -341,12 +341,16 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "effects", "extra_from", "new", "old", "reach", "returning", "shape", "statement", "values_from",
+        "assigned", "effects", "extra_from", "for_update", "new", "old", "reach", "returning", "shape", "statement",
+        "values_from",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
         """Compile against the session's catalog."""
         relation = _relation(session, statement.table)
+        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
+        keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
+        self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.statement = statement
         self.shape = TableShape(relation, session)
         self.returning = _returning(relation, statement.returning, statement.columns)
@@ -390,7 +394,7 @@ async def _changed_rows(
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.use(plan)
-    ctx = context(session, plan, params, for_update=True)
+    ctx = context(session, plan, params, for_update=change.for_update)
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
     if len(rows) > 1 and len(statement.source.ranges) > 1:

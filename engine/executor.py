@@ -101,12 +101,17 @@ class VirtualRelations(Protocol):
         """Return the rows whose column equals one of ``values``, by an index, or None if it has none."""
 
 
+READS = 0
+CHANGES = 1  # deletes rows, or changes a unique key of them
+CHANGES_NO_KEY = 2
+
+
 @dataclass(slots=True)
 class ExecContext:
     """What a query runs with.
 
     ``params[i]`` is the value of ``Param(i + 1)``: the client's first, then the stable values.
-    ``for_update``: rows found are about to be changed: index reads lock X (DML sources).
+    ``for_update``: rows found are about to be changed (DML sources): READS, CHANGES or CHANGES_NO_KEY.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
     """
 
@@ -114,7 +119,7 @@ class ExecContext:
     session: Session
     virtual: VirtualRelations
     params: tuple[Any, ...] = ()
-    for_update: bool = False
+    for_update: int = READS
     cancelled: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 

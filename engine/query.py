@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
-from engine.executor import ExecContext, Result
+from engine.executor import READS, ExecContext, Result
 from engine.index.sources import PLAIN
 from engine.plans import Plan
 from engine.privileges import permitted
@@ -118,9 +118,7 @@ def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
     raise RuntimeError("routing did not settle")
 
 
-def context(
-    session: Session, plan: Plan, params: tuple[Any, ...], *, for_update: bool = False
-) -> ExecContext:
+def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update: int = READS) -> ExecContext:
     """Return what an execution needs: the transaction, parameters and the statement's stable values."""
     stable = plan.bound.stable
     if stable:

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from txn.locks.mode import RowLock as RowLock
 from txn.types import (
     IndexId,
     Key,
@@ -34,7 +35,6 @@ T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 
 TableLock: TypeAlias = Literal["IS", "IX", "S", "SIX", "X"]
-RowLock: TypeAlias = Literal["key share", "share", "no key update", "update"]
 RowWait: TypeAlias = Literal["block", "nowait", "skip"]
 
 
@@ -79,12 +79,14 @@ class Transaction(Protocol):
         index: IndexId,
         keys: Sequence[Key],
         *,
-        for_update: bool = False,
+        for_update: bool | RowLock = False,
         peek: bool = False,
     ) -> MaybeAwaitable[list[StoredRow]]:
         """Return the visible rows whose index key equals one of ``keys`` (full keys, no NULLs).
 
-        Recorded in the read set. When ``writing``, each key is locked first: S, or X with ``for_update``.
+        Recorded in the read set. When ``writing``, each key is locked first, then the rows found: S, or X with
+        ``for_update``. A ``RowLock`` there is what the rows get; keys get X for ``update``, else S. ``key share``
+        is for who only wants to know that the rows are there: what else they hold may change.
         With ``peek`` (SKIP LOCKED; writing transactions only) the latest committed state is read past all locks
         but those of schema changes, and nothing is recorded: it may have changed when the caller looks at it.
         """
@@ -97,13 +99,13 @@ class Transaction(Protocol):
         *,
         reverse: bool = False,
         limit: int | None = None,
-        for_update: bool = False,
+        for_update: bool | RowLock = False,
         peek: bool = False,
     ) -> MaybeAwaitable[list[StoredRow]]:
         """Return visible rows in key order (sorted indexes only). Locks as documented in txn.locks."""
 
     def scan(
-        self, shard: ShardId, *, for_update: bool = False, peek: bool = False
+        self, shard: ShardId, *, for_update: bool | RowLock = False, peek: bool = False
     ) -> AsyncIterator[list[StoredRow]]:
         """Yield all visible rows in chunks, without blocking the loop for long."""
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from txn.locks.mode import IS, IX, SIX, S, X
+from txn.locks.mode import IS, IX, ROW_MODES, SIX, RowLock, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
 from txn.mvcc.intents import OwnWrites
@@ -76,8 +76,15 @@ def _one_cold(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | N
     return None
 
 
+def row_mode(for_update: bool | RowLock) -> int:
+    """Return the mode in which a read locks the rows it finds."""
+    if for_update is False:
+        return S
+    return X if for_update is True else ROW_MODES[for_update]
+
+
 def lookup(
-    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool
+    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
 ) -> Steps[list[StoredRow]]:
     """Read by key. A writing transaction locks first: table, keys, then the rows found."""
     if not txn.writing:
@@ -86,20 +93,21 @@ def lookup(
         if not txn.read_only:
             txn.read_set().add_keys(view, index, keys, rows)
         return rows
+    mode = row_mode(for_update)
     owner = txn.owner
     acquire = txn.core.locks.acquire
     if shard not in owner.held:
-        wait = acquire(owner, shard, IX if for_update else IS)
+        wait = acquire(owner, shard, IX if mode >= SIX else IS)
         if wait is not None:
             yield wait
     held = owner.held[shard]
     view = txn.view(shard)
-    if held == X or (not for_update and held >= S):
+    if held == X or (mode <= S and held >= S):
         return (yield from read_keys(txn, view, index, keys))
-    mode = X if for_update else S
+    key_mode = X if mode == X else S
     of_key = view.generation.indexes[index].make.of_key
     for key in keys:
-        wait = acquire(owner, (shard, index, of_key(key)), mode)
+        wait = acquire(owner, (shard, index, of_key(key)), key_mode)
         if wait is not None:
             yield wait
     if len(keys) == 1:
@@ -234,7 +242,7 @@ def range_(
     wanted: KeyRange,
     reverse: bool,
     limit: int | None,
-    for_update: bool,
+    for_update: bool | RowLock,
 ) -> Steps[list[StoredRow]]:
     """Read a range in key order. A writing transaction locks what it traverses (``txn.next_key``)."""
     if not txn.writing:
@@ -243,14 +251,15 @@ def range_(
         if not txn.read_only:
             txn.read_set().add_range(shard, index, wanted, reverse, limit, rows)
         return rows
-    yield from txn.lock(shard, IX if for_update else IS)
+    mode = row_mode(for_update)
+    yield from txn.lock(shard, IX if mode >= SIX else IS)
     held = txn.owner.held[shard]
     view = txn.view(shard)
-    if held != X and (for_update or held < S):
-        met = yield from lock_range(txn, view, index, wanted, reverse, limit, X if for_update else S)
+    if held != X and (mode >= SIX or held < S):
+        met = yield from lock_range(txn, view, index, wanted, reverse, limit, mode)
         if met is not None:
             return (yield from fetch_found(view, met.rows))
-        yield from txn.lock(shard, SIX if for_update else S)
+        yield from txn.lock(shard, SIX if mode >= SIX else S)
         view = txn.view(shard)
     return (yield from read_range(txn, view, index, wanted, reverse, limit))
 

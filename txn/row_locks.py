@@ -3,25 +3,25 @@
 The rows were found by a read of the same transaction. Between that read and the lock somebody else may have committed,
 so the caller gets each row's latest version and compares.
 
-    update, no key update   X on the row, IX on the table
-    share, key share        S on the row, IS on the table
+    update           X on the row, IX on the table
+    no key update    SIX on the row, IX on the table
+    share            S on the row, IS on the table
+    key share        IS on the row, IS on the table
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from txn.api import RowLock, RowWait
-from txn.locks.mode import IS, IX, SUPREMUM, S, X
+from txn.api import RowWait
+from txn.locks.mode import IS, IX, ROW_MODES, SIX, SUPREMUM, RowLock, S, X
 from txn.types import RowId, ShardId, StoredRow, Timestamp
 from txn.view import Steps
 from txn.writes import base_rows
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
-
-_ROW: Final[dict[RowLock, int]] = {"update": X, "no key update": X, "share": S, "key share": S}
 
 
 def lock_rows(
@@ -31,13 +31,13 @@ def lock_rows(
     if not txn.writing:
         raise AssertionError("begin_write comes before row locks")
     owner, locks = txn.owner, txn.core.locks
-    wanted = _ROW[mode]
-    table = IX if wanted == X else IS
+    wanted = ROW_MODES[mode]
+    table = IX if wanted >= SIX else IS
     held = owner.held.get(shard)
     if held is None or SUPREMUM[held][table] != held:
         yield from txn.lock(shard, table)
     held = owner.held[shard]
-    covered = held == X or (wanted == S and held >= S)
+    covered = held == X or (wanted <= S and held >= S)
     skipped: set[RowId] = set()
     if not covered:
         for row_id in row_ids:

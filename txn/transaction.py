@@ -24,10 +24,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from typing import Any, Final, Literal, TypeVar
 
 from txn import bulk, reads, row_locks, schema, snapshot, writes
-from txn.api import RowLock, RowWait
+from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import DeadlineExceeded, ReadOnlyTransaction, SchemaChanged, TxnError, WaitCancelled
-from txn.locks.mode import IX, MODES, SIX, SUPREMUM, S, X
+from txn.locks.mode import IX, MODES, SIX, SUPREMUM, RowLock, S, X
 from txn.locks.table import Granule, LockOwner
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
@@ -244,7 +244,7 @@ class StoreTransaction:
         index: IndexId,
         keys: Sequence[Key],
         *,
-        for_update: bool = False,
+        for_update: bool | RowLock = False,
         peek: bool = False,
     ) -> list[StoredRow] | Awaitable[list[StoredRow]]:
         """See ``txn.api``. Rows come in the order of ``keys``, under one key by row id."""
@@ -274,7 +274,7 @@ class StoreTransaction:
         *,
         reverse: bool = False,
         limit: int | None = None,
-        for_update: bool = False,
+        for_update: bool | RowLock = False,
         peek: bool = False,
     ) -> list[StoredRow] | Awaitable[list[StoredRow]]:
         """See ``txn.api``. Equal keys come in the order of row ids (reversed with ``reverse``)."""
@@ -283,7 +283,7 @@ class StoreTransaction:
         return self.run(reads.range_(self, shard, index, key_range, reverse, limit, for_update))
 
     async def scan(
-        self, shard: ShardId, *, for_update: bool = False, peek: bool = False
+        self, shard: ShardId, *, for_update: bool | RowLock = False, peek: bool = False
     ) -> AsyncIterator[list[StoredRow]]:
         """See ``txn.api``."""
         lock = self.run(reads.peek_table(self, shard) if peek else self._scan_lock(shard, for_update))
@@ -302,7 +302,7 @@ class StoreTransaction:
         yield from self._scan_lock(shard, False)
         return (yield from snapshot.take(self, self.view(shard)))
 
-    def _scan_lock(self, shard: ShardId, for_update: bool) -> Steps[None]:
+    def _scan_lock(self, shard: ShardId, for_update: bool | RowLock) -> Steps[None]:
         if self.writing:
             yield from self.lock(shard, SIX if for_update else S)
         elif not self.read_only:

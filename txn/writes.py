@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
-from txn.locks.mode import IX, SUPREMUM, S, X
+from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey
@@ -209,8 +209,8 @@ def change(
     exclusive = owner.held[shard] == X
     if not exclusive:
         acquire = txn.core.locks.acquire
-        for row_id, _row in changes:
-            wait = acquire(owner, (shard, row_id), X)
+        for row_id, row in changes:
+            wait = acquire(owner, (shard, row_id), X if row is None else SIX)
             if wait is not None:
                 yield wait
     bases = yield from base_rows(view, [row_id for row_id, _row in changes])
@@ -226,6 +226,8 @@ def change(
             old = base[0]
             for index in view.index_views():
                 if index.of_row(row) != index.of_row(old):
+                    if not exclusive and _leaves_key(view, row, old):
+                        yield from txn.lock((shard, row_id), X)
                     yield from lock_keys(txn, view, row, old, exclusive, entered)
                     break
         staged.append((row_id, row, base[1]))
@@ -245,6 +247,11 @@ def change(
         txn.undo_to(mark)
         raise
     return [base is not None for base in bases]
+
+
+def _leaves_key(view: View, row: Row, old: Row) -> bool:
+    """Tell whether a unique key changes: others may rely on the old one (``key share``)."""
+    return any(index.unique and index.of_row(row) != index.of_row(old) for index in view.index_views())
 
 
 def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int] | None]]:

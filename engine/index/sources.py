@@ -124,13 +124,16 @@ class SourceNode(Node):
 
 Extract = Callable[[Sequence[Any]], Rows]
 
-Reading = tuple[dict[str, Any], dict[str, Any]]
-"""How a source asks the transaction for rows: in a statement that changes nothing, and in one that does."""
+Reading = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""How a source asks the transaction for rows: by ``ExecContext.for_update``."""
 
-PLAIN: Reading = ({}, {})
-UPDATED: Reading = ({}, {"for_update": True})  # the rows found are those to be changed
-_LOCKED: Reading = ({"for_update": True}, {"for_update": True})
-_PEEKED: Reading = ({"peek": True}, {"peek": True})
+PLAIN: Reading = ({}, {}, {})
+UPDATED: Reading = (
+    {},
+    {"for_update": True},
+    {"for_update": "no key update"},
+)  # the rows are those to be changed
+_PEEKED: Reading = ({"peek": True}, {"peek": True}, {"peek": True})
 
 
 def reading_for(mark: RowMark) -> Reading:
@@ -141,7 +144,10 @@ def reading_for(mark: RowMark) -> Reading:
     """
     if mark.wait == "skip":
         return _PEEKED
-    return _LOCKED if mark.strength in ("update", "no key update") else PLAIN
+    if mark.strength in ("update", "no key update"):
+        locked = {"for_update": mark.strength}
+        return (locked, locked, locked)
+    return PLAIN
 
 
 _SYSTEM = {

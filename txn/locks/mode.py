@@ -10,7 +10,7 @@ request against all of them with one ``&`` (``CONFLICTS``).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 IS: Final = 0
 IX: Final = 1
@@ -43,6 +43,24 @@ SUPREMUM: Final[tuple[tuple[int, ...], ...]] = (
     (X, X, X, X, X),  # X
 )
 """``SUPREMUM[held][asked]``: the weakest mode that grants both to one transaction."""
+
+RowLock: TypeAlias = Literal["key share", "share", "no key update", "update"]
+
+ROW_MODES: Final[dict[RowLock, int]] = {"key share": IS, "share": S, "no key update": SIX, "update": X}
+"""PostgreSQL's row locks as modes of a row: the four conflict among each other as its manual says (13.3.2).
+
+``share`` is also what reading a row takes, ``update`` what deleting it or changing a unique key of it takes, and
+``no key update`` what other updates take. So those who only rely on a row's being there, and on its keys (foreign
+keys: ``key share``), do not wait for updates of its other columns.
+"""
+
+ROW_CONFLICTS: Final[dict[RowLock, frozenset[RowLock]]] = {
+    "key share": frozenset({"update"}),
+    "share": frozenset({"no key update", "update"}),
+    "no key update": frozenset({"share", "no key update", "update"}),
+    "update": frozenset({"key share", "share", "no key update", "update"}),
+}
+"""The manual's table 13.3, which ``ROW_MODES`` has to reproduce."""
 
 _BITS: Final = 20  # holders per mode and granule: at most 2**20 - 1
 ONE: Final[tuple[int, ...]] = tuple(1 << (_BITS * mode) for mode in range(5))
