@@ -96,7 +96,7 @@ class Connection:
     def _guard(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly."""
         result = eager(coro)
-        if isinstance(result, Awaitable):
+        if result is not None and isinstance(result, Awaitable):
             return self._interruptible(result)
         return result
 
@@ -315,7 +315,7 @@ class Connection:
                     return None
                 if plan.one_row:
                     result = self._guard(self._insert_row(found, plan, out))
-                    return self._reporting(result) if isinstance(result, Awaitable) else None
+                    return None if result is None else self._reporting(result)
             result = self._guard(self._execute(found, max_rows, out))
         except Exception as error:
             raise self._fail(error) from error

@@ -9,7 +9,7 @@ Row tuples are indexed by ``attnum - 1``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -271,7 +271,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if insert.conflict is not None:
         return await _insert_on_conflict(session, insert, rows, env)
     shape.check(rows, env)
-    row_ids = await settle(txn.insert(shape.shard, rows))
+    inserting = txn.insert(shape.shard, rows)
+    row_ids = inserting if isinstance(inserting, list) else await inserting
     if insert.effects:
         await effects.inserted(session, shape.relation, rows)
     returned = None
@@ -293,9 +294,12 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     count = 0
     for row in rows:
         shape.check([row], env)
-        existing = await settle(txn.find_conflicts(shape.shard, row, insert.arbiters))
+        existing = txn.find_conflicts(shape.shard, row, insert.arbiters)
+        if existing is not None and isinstance(existing, Awaitable):
+            existing = await existing
         if existing is None:
-            [row_id] = await settle(txn.insert(shape.shard, [row]))
+            made = txn.insert(shape.shard, [row])
+            [row_id] = made if isinstance(made, list) else await made
             touched.add(row_id)
             stored.append((row_id, row, ()))
             added.append(row)

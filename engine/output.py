@@ -18,7 +18,7 @@ from pgwire.codecs.rows import row_encoder
 from pgwire.codecs.settings import CodecSettings
 from planner.builtins.reg import REG_TYPES, reg_input, reg_output
 from planner.errors import SqlError
-from planner.facts import TEXT
+from planner.facts import INT2, INT4, INT8, TEXT
 from planner.query import OutputColumn
 
 MAX_ENCODERS = 8  # kept per plan
@@ -111,6 +111,9 @@ def field_descriptions(
     return described
 
 
+_SAFE_DIGITS = {INT2: 4, INT4: 9, INT8: 18}  # so many digits are always in range
+
+
 def param_decoder(
     oid: int, format_: int, settings: CodecSettings, session: Session | None = None
 ) -> Callable[[bytes], Any]:
@@ -127,7 +130,11 @@ def param_decoder(
     else:
         read = text_decoder(oid, settings)
 
+    digits = _SAFE_DIGITS.get(oid, 0)
+
     def decode(data: bytes) -> Any:
+        if len(data) <= digits and data.isdigit():
+            return int(data)
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:

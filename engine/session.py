@@ -577,7 +577,9 @@ class Session:
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        await settle(txn.begin_write(writes, scans))
+        waiting = txn.begin_write(writes, scans)
+        if waiting is not None:
+            await waiting
         self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
