@@ -14,6 +14,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ def _fatal(sqlstate: str, message: str, *, hint: str | None = None) -> BackendEr
     return BackendError(ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint))
 
 
+@dataclass(slots=True)
+class Counters:
+    """What pg_stat_database counts since the server started."""
+
+    commits: int = 0
+    rollbacks: int = 0
+    sessions: int = 0
+
+
 class Database:
     """One server on one data directory; implements ``pgwire.backend.Database``."""
 
@@ -64,6 +74,7 @@ class Database:
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Any] = {}
         self.start_time_us = self.clock_us()
+        self.counters = Counters()
         self.stopping: Callable[[], None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
@@ -255,6 +266,7 @@ class Database:
         )
         connection = Connection(self, session)
         self.sessions[pid] = connection
+        self.counters.sessions += 1
         status = {reported: settings.get(reported) for reported in REPORTED}
         return connection, status
 

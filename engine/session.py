@@ -498,8 +498,10 @@ class Session:
 
     def _leave(self, *, committed: bool) -> None:
         if committed:
+            self.db.counters.commits += 1
             self.settings.commit()
         else:
+            self.db.counters.rollbacks += 1
             self.settings.rollback()
         if self._modes_set:
             self._modes_set = False

@@ -52,6 +52,10 @@ class HoldRegistry:
         """Give a hold up. Idempotent."""
         self._holds.pop(hold.serial, None)
 
+    def all(self) -> list[Hold]:
+        """Return the holds, oldest first."""
+        return list(self._holds.values())
+
     def __len__(self) -> int:
         """Number of holds."""
         return len(self._holds)

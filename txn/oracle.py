@@ -270,6 +270,20 @@ class DurableOracle:
             _log.info("the timestamp bound was not lowered at the end: %s", error)
         self._bound = Timestamp(0)
 
+    @property
+    def last_ts(self) -> Timestamp:
+        """The highest timestamp handed out or applied."""
+        return self._last
+
+    @property
+    def bound(self) -> Timestamp:
+        """The durable reservation: nothing at or above it is handed out."""
+        return self._bound
+
+    def skew_ms(self) -> int:
+        """Return how far the wall clock is behind the clock of the timestamps (>= 0)."""
+        return self._clock.skew_ms()
+
     def validate(self) -> None:
         """Check the invariants (A16-A22)."""
         if self._read > self._last:

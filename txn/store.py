@@ -114,6 +114,10 @@ class ShardStore:
         """Yield the lock table for ``pg_locks``."""
         return self.core.locks.rows()
 
+    def lock_waits(self) -> Iterator[LockRow]:
+        """Yield the requests that wait for a lock."""
+        return self.core.locks.waits()
+
     def blocked_by(self, session: int) -> list[int]:
         """Return the sessions that a session waits for (``pg_blocking_pids``)."""
         return self.core.locks.blockers(session)

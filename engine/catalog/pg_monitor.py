@@ -1,13 +1,12 @@
-"""pg_catalog's views over settings, sessions, locks and relations."""
+"""pg_catalog's views over settings, relations, and what a session prepared (``pg_activity`` has sessions and locks)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
-from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.settings import HARMLESS, HONOURED, OURS
 from planner.builtins.system_definitions import view_text
@@ -44,27 +43,6 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("pg_stat_activity", "session")
-def pg_stat_activity(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_activity: one row per connection."""
-    for pid, connection in session.db.sessions.items():
-        other = connection.session
-        host, port = other.system.client_address or (None, -1)
-        role = other.catalog.role(other.session_user)
-        yield {
-            "datid": DATABASE_OID, "datname": other.database, "pid": pid,
-            "usesysid": role.oid if role is not None else None, "usename": other.session_user,
-            "application_name": other.settings.get("application_name"),
-            "client_addr": host, "client_port": port,
-            "backend_start": other.backend_start_us,
-            "xact_start": other.transaction_time_us if other.txn is not None else None,
-            "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
-            "state": other.activity, "query": other.query_text, "backend_type": "client backend",
-            "wait_event_type": "Client" if other.activity != "active" else None,
-            "wait_event": "ClientRead" if other.activity != "active" else None,
-        }  # fmt: skip
-
-
 @relation("pg_tables", "catalog")
 def pg_tables(session: Session) -> Iterator[RowDict]:
     """Yield pg_tables."""
@@ -97,30 +75,6 @@ def pg_indexes(session: Session) -> Iterator[RowDict]:
                 "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
                 "indexdef": index_definition(index, item),
             }  # fmt: skip
-
-
-@relation("pg_locks", "session")
-def pg_locks(session: Session) -> Iterator[RowDict]:
-    """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
-    names = {"IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock",
-             "SIX": "ShareRowExclusiveLock", "X": "AccessExclusiveLock"}  # fmt: skip
-    for lock in session.db.store.lock_rows():
-        yield {
-            **_granule(lock.granule), "database": DATABASE_OID,
-            "virtualtransaction": f"{lock.session}/{lock.txn}", "pid": lock.session,
-            "mode": names[lock.mode], "granted": lock.granted, "fastpath": False,
-        }  # fmt: skip
-
-
-def _granule(granule: Any) -> RowDict:
-    """Return what pg_locks says of a table, a row (table, row id) or an index key (table, index, key)."""
-    if isinstance(granule, tuple) and len(granule) == 2:
-        table, row_id = granule
-        # ctid's parts, as queries show them
-        return {"locktype": "tuple", "relation": table, "page": row_id >> 16, "tuple": (row_id & 0xFFFF) + 1}
-    if isinstance(granule, tuple):
-        return {"locktype": "object", "relation": granule[0], "classid": PG_CLASS_OID, "objid": granule[1]}
-    return {"locktype": "relation", "relation": granule}
 
 
 @relation("pg_prepared_statements", "session")
@@ -210,21 +164,6 @@ def _register_indexes(name: str) -> None:
 
 
 _register_families()
-
-
-@relation("pg_stat_gssapi", "session")
-def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_gssapi: no connection uses it."""
-    for pid in session.db.sessions:
-        yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
-
-
-@relation("pg_stat_database", "session")
-def pg_stat_database(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_database."""
-    yield {
-        "datid": DATABASE_OID, "datname": session.database, "numbackends": len(session.db.sessions),
-    }  # fmt: skip
 
 
 @relation("pg_timezone_names", "session")

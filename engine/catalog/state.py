@@ -18,7 +18,19 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, RoleDef, SchemaDef
-from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
+from planner.facts import (
+    BOOL,
+    INFORMATION_SCHEMA_OID,
+    INT4,
+    INT8,
+    NAME,
+    OID,
+    PG_CATALOG_OID,
+    PUBLIC_OID,
+    TEXT,
+    TIMESTAMPTZ,
+    rows,
+)
 from planner.types import SqlType
 
 FIRST_USER_OID = 16384
@@ -68,9 +80,50 @@ def row_array_oid(relation_oid: int) -> int:
     return relation_oid + 2
 
 
+OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
+    "holdfast_shards": (
+        9900,
+        (
+            ("shard", OID), ("timeline", TEXT), ("schemaname", NAME), ("relname", NAME), ("since", INT8),
+            ("physical_upper", INT8), ("logical_upper", INT8), ("generation", INT4), ("live_rows", INT8),
+            ("hot_rows", INT8), ("parts", INT4), ("bytes", INT8),
+        ),
+    ),
+    "holdfast_holds": (
+        9901,
+        (
+            ("hold", INT8), ("ts", INT8), ("at", TIMESTAMPTZ), ("holder", TEXT), ("pid", INT4),
+            ("transaction", INT8),
+        ),
+    ),
+    "holdfast_timelines": (
+        9902,
+        (
+            ("timeline", TEXT), ("since", INT8), ("read_ts", INT8), ("read_at", TIMESTAMPTZ), ("shards", INT4),
+            ("holds", INT4),
+        ),
+    ),
+    "holdfast_oracle": (
+        9903,
+        (
+            ("timeline", TEXT), ("read_ts", INT8), ("write_ts", INT8), ("bound", INT8),
+            ("bound_at", TIMESTAMPTZ), ("epoch", INT8), ("clock_skew_ms", INT8),
+        ),
+    ),
+    "holdfast_transactions": (
+        9904,
+        (
+            ("transaction", INT8), ("pid", INT4), ("state", TEXT), ("read_only", BOOL), ("read_ts", INT8),
+            ("read_at", TIMESTAMPTZ), ("locks", INT4), ("rows", INT8), ("waiting", BOOL),
+        ),
+    ),
+}  # fmt: skip
+"""Views of pg_catalog that PostgreSQL does not have: oid and columns (name, type)."""
+
+
 @functools.cache
 def virtual_relations() -> tuple[RelationDef, ...]:
-    """Return pg_catalog's and information_schema's relations, from the facts.
+    """Return pg_catalog's and information_schema's relations, from the facts, and the views of our own.
 
     Columns of information_schema's domains have the types under them: that is what clients are told.
     """
@@ -103,6 +156,20 @@ def virtual_relations() -> tuple[RelationDef, ...]:
             virtual=True,
         )
         for oid, (schema, name, kind) in head.items()
+    ) + tuple(
+        RelationDef(
+            oid=oid,
+            schema_oid=PG_CATALOG_OID,
+            schema="pg_catalog",
+            name=name,
+            kind="v",
+            columns=tuple(
+                ColumnDef(attnum=i, name=column, type=SqlType(type_))
+                for i, (column, type_) in enumerate(described, 1)
+            ),
+            virtual=True,
+        )
+        for name, (oid, described) in OWN_RELATIONS.items()
     )
 
 

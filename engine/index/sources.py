@@ -151,7 +151,7 @@ def reading_for(mark: RowMark) -> Reading:
 
 
 _SYSTEM = {
-    ROW_ID: "s.row_id", TABLEOID: "{oid}", CTID: "(s.row_id >> 16, (s.row_id & 65535) + 1)",
+    ROW_ID: "s.row_id", TABLEOID: "{oid}", CTID: "((s.row_id >> 15) & 4294967295, (s.row_id & 32767) + 1)",
     ROW_VERSION: "s.begin", XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
 }  # fmt: skip
 

@@ -81,26 +81,32 @@ class _Entry:
 class _Request:
     """A waiting request: ``mode`` is what the owner will hold when it is granted."""
 
-    __slots__ = ("entry", "future", "mode", "owner", "timer", "upgrade")
+    __slots__ = ("entry", "future", "mode", "owner", "since_s", "timer", "upgrade")
 
     def __init__(self, owner: LockOwner, entry: _Entry, mode: int, upgrade: bool) -> None:
         self.owner = owner
         self.entry = entry
         self.mode = mode
         self.upgrade = upgrade
-        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[None] = loop.create_future()
+        self.since_s = loop.time()
         self.timer: asyncio.TimerHandle | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LockRow:
-    """One line of the lock table, for ``pg_locks``."""
+    """One line of the lock table, for ``pg_locks``.
+
+    ``since_s``: when the wait began, on the event loop's clock; None for what is granted.
+    """
 
     granule: Granule
     session: int
     txn: int
     mode: str
     granted: bool
+    since_s: float | None = None
 
 
 class LockTable:
@@ -114,6 +120,7 @@ class LockTable:
         """The indexes of which ranges are locked."""
         self.describe: Callable[[Granule], LockTarget] = describe
         """Turns a granule into what errors say; the coordinator knows how to turn keys back into values."""
+        self.deadlocks = 0  # ended by this table so far
 
     def __len__(self) -> int:
         """Number of granules held or waited for."""
@@ -327,6 +334,7 @@ class LockTable:
         for victim, cycle in self.policy.victims(owner, self._waits_for):
             assert isinstance(victim, LockOwner)
             error = Deadlock(self._explain(cycle))
+            self.deadlocks += 1
             if victim is owner:
                 self._abandon(request)
                 raise error
@@ -470,14 +478,18 @@ class LockTable:
 
     # -- looking -----------------------------------------------------------------------------------
 
+    def waits(self) -> Iterator[LockRow]:
+        """Yield the requests that wait, at most one for each owner."""
+        for owner, request in self._waiting.items():
+            yield _waiting_row(owner, request)
+
     def rows(self) -> Iterator[LockRow]:
         """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps."""
         for granule, entry in self._entries.items():
             for owner, mode in entry.holders.items():
                 yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
             for request in entry.queue or ():
-                owner = request.owner
-                yield LockRow(granule, owner.session, owner.id, NAMES[request.mode], False)
+                yield _waiting_row(request.owner, request)
 
     def validate(self) -> None:
         """Raise AssertionError unless all promises hold (tests and simulation call it).
@@ -524,6 +536,12 @@ def describe(granule: Granule) -> LockTarget:
     key = granule[2] if type(granule[2]) is tuple else None if granule[2] is TOP else (granule[2],)
     kind = "key" if len(granule) == 3 else "range"
     return LockTarget(kind=kind, shard=shard, index=IndexId(granule[1]), key=key)  # type: ignore[arg-type]
+
+
+def _waiting_row(owner: LockOwner, request: _Request) -> LockRow:
+    return LockRow(
+        request.entry.granule, owner.session, owner.id, NAMES[request.mode], False, request.since_s
+    )
 
 
 def _check(condition: bool, message: str) -> None:

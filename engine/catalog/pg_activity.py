@@ -1,0 +1,205 @@
+"""pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
+
+    pg_stat_activity, pg_stat_database, pg_stat_progress_copy     engine.session
+    pg_locks                                                      txn.locks.table
+    holdfast_shards, _holds, _timelines, _transactions            txn.inspect
+
+Who is no superuser sees of others' sessions that they exist, not what they do (manual 28.2.3). Holdfast's views stand in
+pg_catalog, so that they are found without a schema and no dump contains them; ``OWN_RELATIONS`` is their definition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
+from engine.catalog.virtual import RowDict, relation
+from engine.dml import tid_of
+from txn import inspect
+from txn.locks.table import LockRow
+from txn.time import timestamp_ms
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+XID_MASK: Final = 0xFFFFFFFF
+
+_TABLE_MODES: Final = {
+    "IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock", "SIX": "ShareRowExclusiveLock",
+    "X": "AccessExclusiveLock",
+}  # fmt: skip
+# the table-level names PostgreSQL uses for its four row locks: key share, share, no key update, update
+_ROW_MODES: Final = {"S": "RowShareLock", "X": "AccessExclusiveLock"}
+_KEY_MODES: Final = {"IX": "RowExclusiveLock", "S": "ShareLock", "X": "ExclusiveLock"}
+
+
+def _visible(session: Session, user: str) -> bool:
+    """Tell whether the current user may see what sessions of ``user`` do."""
+    return session.is_superuser or user == session.user
+
+
+@relation("pg_stat_activity", "session")
+def pg_stat_activity(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_activity: one row per connection."""
+    waits = {wait.session: wait for wait in session.db.store.lock_waits()}
+    committing = {txn.session for txn in session.db.store.core.committing.values()}
+    for pid, connection in session.db.sessions.items():
+        other = connection.session
+        role = other.catalog.role(other.session_user)
+        row: dict[str, Any] = {
+            "datid": DATABASE_OID, "datname": other.database, "pid": pid,
+            "usesysid": role.oid if role is not None else None, "usename": other.session_user,
+            "application_name": other.settings.get("application_name"),
+            "query": "<insufficient privilege>",
+        }  # fmt: skip
+        if _visible(session, other.session_user):
+            host, port = other.system.client_address or (None, -1)
+            event = _wait_event(other, waits.get(pid), pid in committing)
+            txn = other.txn
+            writing = txn is not None and txn.writing
+            row |= {
+                "client_addr": host, "client_port": port, "backend_start": other.backend_start_us,
+                "xact_start": other.transaction_time_us if txn is not None else None,
+                "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
+                "wait_event_type": event[0], "wait_event": event[1], "state": other.activity,
+                "backend_xid": txn.id & XID_MASK if txn is not None and writing else None,
+                "backend_xmin": txn.id & XID_MASK if txn is not None and other.activity == "active" else None,
+                "query": other.query_text, "backend_type": "client backend",
+            }  # fmt: skip
+        yield row
+
+
+def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple[str | None, str | None]:
+    if wait is not None:
+        return "Lock", _granule(wait.granule)["locktype"]
+    if committing:
+        return "IO", "WALSync"
+    if other.activity != "active":
+        return "Client", "ClientRead"
+    return None, None
+
+
+@relation("pg_locks", "session")
+def pg_locks(session: Session) -> Iterator[RowDict]:
+    """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
+    now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
+    for lock in session.db.store.lock_rows():
+        granule = _granule(lock.granule)
+        names = {"relation": _TABLE_MODES, "tuple": _ROW_MODES}.get(granule["locktype"], _KEY_MODES)
+        yield {
+            **granule, "database": DATABASE_OID,
+            "virtualtransaction": f"{lock.session}/{lock.txn}", "pid": lock.session or None,
+            "mode": names.get(lock.mode, lock.mode), "granted": lock.granted, "fastpath": False,
+            "waitstart": None if lock.since_s is None else now_us - int((loop_s - lock.since_s) * 1e6),
+        }  # fmt: skip
+
+
+def _granule(granule: Any) -> dict[str, Any]:
+    """Return what pg_locks says of a table, a row (table, row id) or an index key (table, index, key)."""
+    if isinstance(granule, tuple) and len(granule) == 2:
+        page, number = tid_of(granule[1])
+        return {"locktype": "tuple", "relation": granule[0], "page": _int4(page), "tuple": _int2(number)}
+    if isinstance(granule, tuple):
+        return {
+            "locktype": "object",
+            "relation": granule[0],
+            "classid": PG_CLASS_OID,
+            "objid": granule[1],
+            "objsubid": 0,
+        }
+    return {"locktype": "relation", "relation": granule}
+
+
+def _int4(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _int2(value: int) -> int:
+    return value - (1 << 16) if value >= 1 << 15 else value
+
+
+@relation("pg_stat_database", "session")
+def pg_stat_database(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_database: sessions, and how transactions ended since the server started."""
+    db = session.db
+    yield {
+        "datid": DATABASE_OID, "datname": session.database, "numbackends": len(db.sessions),
+        "xact_commit": db.counters.commits, "xact_rollback": db.counters.rollbacks,
+        "deadlocks": db.store.core.locks.deadlocks, "conflicts": 0, "sessions": db.counters.sessions,
+        "stats_reset": db.start_time_us,
+    }  # fmt: skip
+
+
+@relation("pg_stat_gssapi", "session")
+def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_gssapi: no connection uses it."""
+    for pid in session.db.sessions:
+        yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
+
+
+# --- Holdfast's own -------------------------------------------------------------------------------
+
+
+def _time_us(ts: int) -> int:
+    """Return the wall clock's part of a timestamp in microseconds."""
+    return timestamp_ms(ts) * 1000  # type: ignore[arg-type]
+
+
+@relation("holdfast_shards", "session")
+def holdfast_shards(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_shards: every stored table, and the catalog itself."""
+    for shard in inspect.shards(session.db.store.core):
+        table = session.catalog.relation_by_oid(shard.shard)
+        yield {
+            "shard": shard.shard, "timeline": shard.timeline,
+            "schemaname": table.schema if table is not None else None,
+            "relname": table.name if table is not None else None,
+            "since": shard.since, "physical_upper": shard.physical_upper,
+            "logical_upper": shard.logical_upper, "generation": shard.generation, "live_rows": shard.rows,
+            "hot_rows": shard.hot_rows, "parts": shard.parts, "bytes": shard.bytes,
+        }  # fmt: skip
+
+
+@relation("holdfast_holds", "session")
+def holdfast_holds(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_holds: who still reads at which timestamp."""
+    for hold in inspect.holds(session.db.store.core):
+        yield {
+            "hold": hold.serial, "ts": hold.ts, "at": _time_us(hold.ts),
+            "holder": "transaction" if hold.txn else "snapshot", "pid": hold.session or None,
+            "transaction": hold.txn or None,
+        }  # fmt: skip
+
+
+@relation("holdfast_timelines", "session")
+def holdfast_timelines(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_timelines."""
+    for timeline in inspect.timelines(session.db.store.core):
+        yield {
+            "timeline": timeline.name, "since": timeline.since, "read_ts": timeline.read_ts,
+            "read_at": _time_us(timeline.read_ts), "shards": timeline.shards, "holds": timeline.holds,
+        }  # fmt: skip
+
+
+@relation("holdfast_oracle", "session")
+def holdfast_oracle(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_oracle: one oracle for each timeline."""
+    for timeline in inspect.timelines(session.db.store.core):
+        yield {
+            "timeline": timeline.name, "read_ts": timeline.read_ts, "write_ts": timeline.write_ts,
+            "bound": timeline.bound, "bound_at": _time_us(timeline.bound), "epoch": timeline.epoch,
+            "clock_skew_ms": timeline.skew_ms,
+        }  # fmt: skip
+
+
+@relation("holdfast_transactions", "session")
+def holdfast_transactions(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_transactions."""
+    for txn in inspect.transactions(session.db.store.core):
+        yield {
+            "transaction": txn.txn, "pid": txn.session or None, "state": txn.state,
+            "read_only": txn.read_only, "read_ts": txn.read_ts, "read_at": _time_us(txn.read_ts),
+            "locks": txn.locks, "rows": txn.rows, "waiting": txn.waiting,
+        }  # fmt: skip

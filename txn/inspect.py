@@ -1,0 +1,151 @@
+"""A store's inner state as plain values, for system views: shards, holds, the oracle, transactions.
+
+    Coordinator ─┬─ shards  ──> ShardFacts         since, uppers, parts, bytes
+                 ├─ holds   ──> HoldFacts          who still reads when
+                 ├─ active  ──> TransactionFacts   state, locks, what is staged
+                 └─ oracle  ──> TimelineFacts      read, write and durable bounds
+
+Everything is read in one turn of the event loop and consistent in itself; nothing is locked or kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from txn.coordinator import Coordinator
+from txn.oracle import DurableOracle
+from txn.timeline import DEFAULT_TIMELINE
+from txn.types import ShardId, Timestamp, TxnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardFacts:
+    """One shard. It is readable in ``[since, logical_upper)``; ``physical_upper`` is just above its last change (C26).
+
+    ``generation`` counts TRUNCATEs and rewrites; ``versions`` are the hot ones, superseded ones included.
+    """
+
+    shard: ShardId
+    timeline: str
+    since: Timestamp
+    physical_upper: Timestamp
+    logical_upper: Timestamp
+    generation: int
+    rows: int
+    hot_rows: int
+    parts: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldFacts:
+    """One read hold; ``txn`` and ``session`` are 0 for one that is no transaction's."""
+
+    serial: int
+    ts: Timestamp
+    txn: TxnId
+    session: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionFacts:
+    """One running transaction. ``rows``: intents staged; ``locks``: granules held."""
+
+    txn: TxnId
+    session: int
+    state: Literal["reading", "writing", "committing"]
+    read_only: bool
+    read_ts: Timestamp
+    locks: int
+    rows: int
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineFacts:
+    """One timeline and its oracle.
+
+    ``write_ts`` is the highest timestamp handed out, ``bound`` the durable reservation that all stay below (A22),
+    ``skew_ms`` how far the wall clock is behind the timestamps' clock.
+    """
+
+    name: str
+    read_ts: Timestamp
+    write_ts: Timestamp
+    bound: Timestamp
+    since: Timestamp
+    skew_ms: int
+    epoch: int
+    shards: int
+    holds: int
+
+
+def shards(core: Coordinator) -> Iterator[ShardFacts]:
+    """Yield the shards that exist now, by id."""
+    upper = Timestamp(core.read_ts() + 1)
+    for shard in sorted(core.shards):
+        history = core.shards[shard]
+        generation = history.latest.generation
+        if generation is None:
+            continue
+        rows, hot, size = generation.counts()
+        yield ShardFacts(
+            shard=shard,
+            timeline=DEFAULT_TIMELINE,
+            since=core.holds.since,
+            physical_upper=Timestamp(generation.last_change + 1),
+            logical_upper=upper,
+            generation=generation.number,
+            rows=rows,
+            hot_rows=hot,
+            parts=len(generation.parts),
+            bytes=size,
+        )
+
+
+def holds(core: Coordinator) -> Iterator[HoldFacts]:
+    """Yield the read holds, oldest first."""
+    owners = {txn.hold.serial: txn for txn in core.active.values()}
+    for hold in core.holds.all():
+        owner = owners.get(hold.serial)
+        yield HoldFacts(
+            serial=hold.serial,
+            ts=hold.ts,
+            txn=TxnId(0) if owner is None else owner.id,
+            session=0 if owner is None else owner.session,
+        )
+
+
+def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
+    """Yield the running transactions, oldest first."""
+    for txn in sorted({**core.active, **core.committing}.values(), key=lambda txn: txn.id):
+        yield TransactionFacts(
+            txn=txn.id,
+            session=txn.session,
+            state="committing" if txn.id in core.committing else "writing" if txn.writing else "reading",
+            read_only=txn.read_only,
+            read_ts=txn.read_ts,
+            locks=0 if txn.read_only else len(txn.owner.held),
+            rows=sum(len(own.rows) for own in txn.own.values()),
+            waiting=not txn.read_only and txn.owner.waiting is not None,
+        )
+
+
+def timelines(core: Coordinator) -> Iterator[TimelineFacts]:
+    """Yield the timelines: so far the one there is."""
+    oracle = core.log.oracle
+    if not isinstance(oracle, DurableOracle):
+        raise TypeError("the store's oracle has no durable bound to show")
+    yield TimelineFacts(
+        name=DEFAULT_TIMELINE,
+        read_ts=oracle.read_ts(),
+        write_ts=oracle.last_ts,
+        bound=oracle.bound,
+        since=core.holds.since,
+        skew_ms=oracle.skew_ms(),
+        epoch=core.log.epoch,
+        shards=sum(history.latest.generation is not None for history in core.shards.values()),
+        holds=len(core.holds),
+    )
