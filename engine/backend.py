@@ -59,6 +59,9 @@ _IDLE_SESSION = ErrorReport(
 _IDLE_IN_TRANSACTION = ErrorReport(
     severity="FATAL", sqlstate="25P03", message="terminating connection due to idle-in-transaction timeout"
 )
+_TRANSACTION_TIMEOUT = ErrorReport(
+    severity="FATAL", sqlstate="25P04", message="terminating connection due to transaction timeout"
+)
 MAX_PORTALS = 1000
 MAX_PREPARED = 10_000
 MAX_REPLANS = 10
@@ -126,15 +129,24 @@ class Connection:
                 self._timer.cancel()
                 self._timer = None
 
-    def _cancelled(self) -> SqlError:
+    def _cancelled(self) -> SqlError | BackendError:
         reason = self.session.cancel_requested
         self.session.cancel_requested = ""
+        if reason == _TRANSACTION_TIMEOUT.message:
+            return BackendError(_TRANSACTION_TIMEOUT)
         return SqlError("57014", reason)
 
     def _interrupt(self, reason: str) -> None:
         if self._task is not None and not self._task.done():
             self.session.cancel_requested = reason
             self._task.cancel()
+
+    def transaction_timed_out(self) -> None:
+        """transaction_timeout has passed: end the connection, and before that what it runs."""
+        if self._task is not None:
+            self._interrupt(_TRANSACTION_TIMEOUT.message)
+        else:
+            self.db.terminate(self.session.pid, _TRANSACTION_TIMEOUT)
 
     def cancel(self) -> None:
         """CancelRequest: interrupts the running statement, if any."""
@@ -563,7 +575,7 @@ class Connection:
     async def _end_query(self, work: Awaitable[None]) -> None:
         try:
             await work
-        except SqlError as error:  # a cancel between statements
+        except (SqlError, BackendError) as error:  # a cancel between statements
             self.session.fail()
             report = report_of(error, self.session.catalog)
             assert report is not None

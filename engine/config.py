@@ -52,6 +52,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
     Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
     Option("retention_s", "int", 0, "seconds of history kept readable besides what transactions hold", 0, 10**9),
+    Option("deadlock_policy", "choice", "detect",
+           "what is done when a lock has to be waited for: detect ends deadlocks, the others prevent them",
+           choices=("detect", "wound_wait", "wait_die", "no_wait", "timeout")),
     Option("shutdown_timeout_s", "int", 10, "seconds that SIGTERM lets running statements finish", 0, 86_400),
     Option("authentication_timeout_s", "int", 60, "seconds a client has to authenticate", 1, 3600),
     Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
@@ -79,6 +82,7 @@ class Config:
     local_queries: int
     flush_rows: int
     retention_s: int
+    deadlock_policy: str
     shutdown_timeout_s: int
     authentication_timeout_s: int
     max_message_bytes: int

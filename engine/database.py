@@ -110,7 +110,11 @@ class Database:
         """
         store = await open_store(
             StorageConfig(path=Path(config.data_dir), cache_bytes=config.memory // 8),
-            TxnOptions(hot_rows=config.flush_rows, retention_ms=config.retention_s * 1000),
+            TxnOptions(
+                policy=config.deadlock_policy,
+                hot_rows=config.flush_rows,
+                retention_ms=config.retention_s * 1000,
+            ),
         )
         database = cls(config, store)
         store.on_failure(database.fail_stop)
@@ -245,6 +249,7 @@ class Database:
             "session_authorization": user,
             "port": str(self.config.port),
             "max_connections": str(self.config.max_connections),
+            "deadlock_policy": self.config.deadlock_policy,
         }
         settings = Settings(overrides)
         try:

@@ -121,7 +121,7 @@ _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
         "40001", "could not serialize access: a table changed its definition", hint=_RETRY
     ),
     txn_errors.DeadlineExceeded: lambda e, c: _report(
-        "25P04", "terminating transaction due to transaction timeout"
+        "25P04", "terminating connection due to transaction timeout", severity="FATAL"
     ),
     txn_errors.ReadOnlyTransaction: lambda e, c: _report(
         "25006", "cannot execute a write in a read-only transaction"

@@ -179,6 +179,7 @@ class Session:
             0,
             0,
         )  # lock and transaction timeout that the running transaction goes by, milliseconds
+        self._timeout: asyncio.TimerHandle | None = None  # of the running transaction
         self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
@@ -366,6 +367,7 @@ class Session:
         )
         self._catalog = self._base_catalog = self.db.catalog
         self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
+        self._watch(derived.transaction_timeout_ms)
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
 
     def renew_limits(self) -> None:
@@ -377,7 +379,25 @@ class Session:
         self.txn.set_lock_timeout(lock_timeout_ms)
         if deadline_ms != self._limits[1]:
             self.txn.set_deadline(deadline_ms or None)
+            self._watch(deadline_ms)
         self._limits = (lock_timeout_ms, deadline_ms)
+
+    def _watch(self, timeout_ms: int) -> None:
+        """End the connection when the transaction that begins now lasts longer than ``timeout_ms`` (0: no limit).
+
+        The transaction's own deadline sees to it that nothing is committed later (D63).
+        """
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+        if timeout_ms:
+            self._timeout = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._timed_out)
+
+    def _timed_out(self) -> None:
+        self._timeout = None
+        connection = self.db.sessions.get(self.pid)
+        if connection is not None:
+            connection.transaction_timed_out()
 
     def begin_block(self, statement: TransactionStatement) -> None:
         """BEGIN / START TRANSACTION."""
@@ -503,6 +523,8 @@ class Session:
         else:
             self.db.counters.rollbacks += 1
             self.settings.rollback()
+        if self._timeout is not None:
+            self._watch(0)
         if self._modes_set:
             self._modes_set = False
             for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
@@ -530,6 +552,8 @@ class Session:
         if self.txn is not None:
             self.txn.rollback()
             self.txn = None
+        if self._timeout is not None:
+            self._watch(0)
         self._used.clear()
         self._ddl_staged = False
         self.timing.reset()

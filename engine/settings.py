@@ -185,6 +185,7 @@ HARMLESS = frozenset(
         "max_stack_depth",
         "quote_all_identifiers",
         "debug_discard_caches",
+        "deadlock_timeout",
     ]
 )
 
@@ -228,7 +229,13 @@ OURS = (
     ),
     SettingDef(
         name="transaction_timeout", kind="integer", unit="ms", default="0", minimum="0",
-        maximum="2147483647", category="Holdfast", description="Aborts transactions that last longer.",
+        maximum="2147483647", category="Holdfast",
+        description="Ends connections whose transaction lasts longer.",
+    ),
+    SettingDef(
+        name="deadlock_policy", kind="enum", default="detect", context="postmaster",
+        choices=("detect", "wound_wait", "wait_die", "no_wait", "timeout"), category="Holdfast",
+        description="What is done when a lock has to be waited for: find deadlocks (detect), or prevent them.",
     ),
 )  # fmt: skip
 

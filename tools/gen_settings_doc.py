@@ -52,7 +52,8 @@ lists them.
 """
 
 NOTES = {
-    "transaction_timeout": "PostgreSQL 17's; the transaction is rolled back and its next statement is `25P04`",
+    "transaction_timeout": "PostgreSQL 17's: FATAL `25P04`, whether a statement runs or not",
+    "deadlock_policy": "set at server start (`--deadlock-policy`); docs/transactions.md says what the policies do",
     "executor": "pins the executor of queries; `auto` lets the router choose",
     "local_executor_max_bytes": "queries estimated to read more go to Spark where it is available",
     "consistency": "strict serializability is the only level so far",

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from engine.catalog.state import virtual_relations
+from engine.catalog.state import OWN_RELATIONS, virtual_relations
 from engine.catalog.virtual import SOURCES
 from planner.facts import facts, rows
 from tests.support.server import ServerProcess
@@ -22,6 +22,11 @@ def _declared() -> dict[str, list[str]]:
 
 def test_relations_have_the_columns_of_the_facts() -> None:
     served = {f"{r.schema}.{r.name}": [c.name for c in r.columns] for r in virtual_relations()}
+    own = {
+        f"pg_catalog.{name}": [column for column, _ in columns]
+        for name, (_, columns) in OWN_RELATIONS.items()
+    }
+    assert {name: served.pop(name) for name in own} == own
     assert served == _declared()
 
 
