@@ -93,8 +93,12 @@ class Connection:
     # -- errors and interruption -------------------------------------------------------------------
 
     def _backend_error(self, error: BaseException) -> BackendError | None:
-        report = report_of(error, self.session.catalog)
+        report = self._report(error)
         return None if report is None else BackendError(report)
+
+    def _report(self, error: BaseException) -> ErrorReport | None:
+        """Return the report of an expected error, with what others run where it concerns them."""
+        return report_of(error, self.session.catalog, self.session.surroundings)
 
     def _guard(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly."""
@@ -577,7 +581,7 @@ class Connection:
             await work
         except (SqlError, BackendError) as error:  # a cancel between statements
             self.session.fail()
-            report = report_of(error, self.session.catalog)
+            report = self._report(error)
             assert report is not None
             self.session.out.error(report)
         self._idle()
@@ -614,7 +618,7 @@ class Connection:
             if session.state is BlockState.IMPLICIT:
                 await session.commit()
         except Exception as error:
-            report = report_of(error, session.catalog)
+            report = self._report(error)
             if report is None:
                 session.fail()
                 raise

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from engine.conflicts import tid_of
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
@@ -82,11 +83,6 @@ class Returning:
             full = (*row, oid, tid_of(row_id), whole, *extra)
             result.append(project(full, env))
         return result
-
-
-def tid_of(row_id: int) -> tuple[int, int]:
-    """Return a ctid that names a row id: unique per row, stable while the row lives (docs/sql.md)."""
-    return (row_id >> 15) & 0xFFFFFFFF, (row_id & 0x7FFF) + 1
 
 
 def _returning(

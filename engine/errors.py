@@ -8,44 +8,33 @@ connection (N8, Q13).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from engine.conflicts import (
+    NOTHING_KNOWN,
+    RETRY_HINT,
+    Surroundings,
+    equalities,
+    find_index,
+    key_text,
+    mode_name,
+    query_lines,
+    relation_name,
+    target_text,
+    wait_lines,
+)
 from pgwire.codecs.errors import DataError
-from pgwire.codecs.registry import CodecSettings, text_output
 from pgwire.errors import BackendError, ErrorReport
-from planner.catalog import Catalog, IndexDef, RelationDef
+from planner.catalog import Catalog
 from planner.errors import SqlError
 from txn import errors as txn_errors
-from txn.types import Key
 
-_CANONICAL = CodecSettings()
-_RETRY = "The transaction might succeed if retried."
+Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
 
 
-def _relation_name(catalog: Catalog, shard: int) -> str:
-    relation = catalog.relation_by_oid(shard)
-    return relation.name if relation is not None else f"relation {shard}"
-
-
-def _find_index(relation: RelationDef | None, oid: int | None) -> IndexDef | None:
-    if relation is None or oid is None:
-        return None
-    return next((index for index in relation.indexes if index.oid == oid), None)
-
-
-def key_text(relation: RelationDef, index: IndexDef, key: Key) -> tuple[str, str]:
-    """Return ("a, b", "1, x"): column names and values of an index key, as DETAIL shows them."""
-    by_attnum = {column.attnum: column for column in relation.columns}
-    columns = [by_attnum[attnum] for attnum in index.attnums]
-    values = [
-        "null" if value is None else text_output(column.type.oid, value, _CANONICAL)
-        for column, value in zip(columns, key, strict=True)
-    ]
-    return ", ".join(column.name for column in columns), ", ".join(values)
-
-
-def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog) -> ErrorReport:
+def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, _known: Surroundings) -> ErrorReport:
     relation = catalog.relation_by_oid(error.shard)
-    index = _find_index(relation, error.index)
+    index = find_index(relation, error.index)
     if relation is None or index is None:
         return _report("23505", "duplicate key value violates unique constraint")
     names, values = key_text(relation, index, error.key)
@@ -60,35 +49,56 @@ def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog) -> ErrorReport:
     )
 
 
-def _conflict(error: txn_errors.WriteConflict, catalog: Catalog) -> ErrorReport:
+def _conflict(error: txn_errors.WriteConflict, catalog: Catalog, known: Surroundings) -> ErrorReport:
     relation = catalog.relation_by_oid(error.shard)
-    what = _relation_name(catalog, error.shard)
-    index = _find_index(relation, error.index)
+    what = relation_name(catalog, error.shard)
+    index = find_index(relation, error.index)
     if relation is not None and index is not None and error.key is not None:
-        names, values = key_text(relation, index, error.key)
-        pairs = zip(names.split(", "), values.split(", "), strict=False)
-        what += f" ({', '.join(f'{name} = {value}' for name, value in pairs)})"
-    by = f" by the connection with pid {error.other_session}" if error.other_session else ""
+        what += f" ({equalities(relation, index, error.key)})"
+    other = error.other_session
+    by = f" by the connection with pid {other}" if other else ""
+    lines = [f"It was changed{by} after this transaction's snapshot was taken."]
     return _report(
         "40001",
         f"could not serialize access: {what} changed since it was read",
-        detail=f"It was changed{by} after this transaction's snapshot was taken.",
-        hint=_RETRY,
+        detail="\n".join([*lines, *query_lines([other] if other else [], known)]),
+        hint=RETRY_HINT,
+        schema=relation.schema if relation is not None else None,
+        table=relation.name if relation is not None else None,
     )
 
 
-def _deadlock(error: txn_errors.Deadlock, _catalog: Catalog) -> ErrorReport:
-    lines = [
-        f"Process {waiter} waits for {what}; blocked by process {holder}."
-        for waiter, holder, what in error.cycle
-    ]
-    return _report("40P01", "deadlock detected", detail="\n".join(lines) or None, hint=_RETRY)
+def _deadlock(error: txn_errors.Deadlock, catalog: Catalog, known: Surroundings) -> ErrorReport:
+    return _report(
+        "40P01",
+        "deadlock detected",
+        detail="\n".join(wait_lines(error.waits, catalog, known)) or None,
+        hint=RETRY_HINT,
+    )
 
 
-def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog) -> ErrorReport:
+def _lock_timeout(error: txn_errors.LockTimeout, catalog: Catalog, known: Surroundings) -> ErrorReport:
+    return _report(
+        "55P03",
+        "canceling statement due to lock timeout",
+        detail="\n".join(wait_lines(error.waits, catalog, known)) or None,
+        hint="The statement might succeed once the blocking transaction has ended." if error.waits else None,
+    )
+
+
+def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog, known: Surroundings) -> ErrorReport:
     what = "relation" if error.target.kind == "table" else "row in relation"
-    name = _relation_name(catalog, error.target.shard)
-    return _report("55P03", f'could not obtain lock on {what} "{name}"')
+    lines = [
+        f"{mode_name(wait.target.kind, wait.mode)} on {target_text(wait.target, catalog, known)} "
+        f"is not available; blocked by process {wait.holder}."
+        for wait in error.waits
+    ]
+    lines += query_lines(dict.fromkeys(wait.holder for wait in error.waits), known)
+    return _report(
+        "55P03",
+        f'could not obtain lock on {what} "{relation_name(catalog, error.target.shard)}"',
+        detail="\n".join(lines) or None,
+    )
 
 
 def _report(
@@ -99,51 +109,60 @@ def _report(
     hint: str | None = None,
     severity: str = "ERROR",
     where: str | None = None,
+    schema: str | None = None,
+    table: str | None = None,
 ) -> ErrorReport:
     return ErrorReport(
-        severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint, where=where
+        severity=severity,
+        sqlstate=sqlstate,
+        message=message,
+        detail=detail,
+        hint=hint,
+        where=where,
+        schema=schema,
+        table=table,
     )
 
 
-_TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
+_TXN: dict[type[Exception], Make] = {
     txn_errors.DuplicateKey: _duplicate,
     txn_errors.WriteConflict: _conflict,
     txn_errors.Deadlock: _deadlock,
-    txn_errors.LockTimeout: lambda e, c: _report("55P03", "canceling statement due to lock timeout"),
+    txn_errors.LockTimeout: _lock_timeout,
     txn_errors.LockNotAvailable: _not_available,
-    txn_errors.WaitCancelled: lambda e, c: _report("57014", "canceling statement due to user request"),
-    txn_errors.ReadBelowSince: lambda e, c: _report(
+    txn_errors.WaitCancelled: lambda e, _c, _k: _report("57014", "canceling statement due to user request"),
+    txn_errors.ReadBelowSince: lambda e, _c, _k: _report(
         "72000",
         f"timestamp {e.ts} is no longer readable",
         hint=f"The oldest readable timestamp is {e.since}.",
     ),
-    txn_errors.SchemaChanged: lambda e, c: _report(
-        "40001", "could not serialize access: a table changed its definition", hint=_RETRY
+    txn_errors.SchemaChanged: lambda e, _c, _k: _report(
+        "40001", "could not serialize access: a table changed its definition", hint=RETRY_HINT
     ),
-    txn_errors.DeadlineExceeded: lambda e, c: _report(
+    txn_errors.DeadlineExceeded: lambda e, _c, _k: _report(
         "25P04", "terminating connection due to transaction timeout", severity="FATAL"
     ),
-    txn_errors.ReadOnlyTransaction: lambda e, c: _report(
+    txn_errors.ReadOnlyTransaction: lambda e, _c, _k: _report(
         "25006", "cannot execute a write in a read-only transaction"
     ),
-    txn_errors.OutOfSpace: lambda e, c: _report(
+    txn_errors.OutOfSpace: lambda e, _c, _k: _report(
         "53100",
         "could not write the commit: no space left on device",
         detail="The transaction was rolled back; reads go on.",
         hint="Free space on the data directory's file system and retry.",
     ),
-    txn_errors.StorageError: lambda e, c: _report(
+    txn_errors.StorageError: lambda e, _c, _k: _report(
         "58030",
         "could not write to the data directory",
         detail="The transaction was rolled back.",
     ),
-    txn_errors.CommitUnknown: lambda e, c: _report(
+    txn_errors.CommitUnknown: lambda e, _c, _k: _report(
         "08007",
         "the outcome of the commit is unknown",
         detail="The log could not be read back after a failed write; the server stops.",
         severity="FATAL",
     ),
-    txn_errors.Fenced: lambda e, c: _report(
+    txn_errors.Fenced: lambda e, _c, _k: _report(
         "57P01",
         "terminating connection: another server has taken over the data directory",
         severity="FATAL",
@@ -151,8 +170,10 @@ _TXN: dict[type[Exception], Callable[..., ErrorReport]] = {
 }
 
 
-def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
-    """Return the report of an expected error, None when it is a bug."""
+def report_of(
+    error: BaseException, catalog: Catalog, known: Surroundings = NOTHING_KNOWN
+) -> ErrorReport | None:
+    """Return the report of an expected error, None when it is a bug. ``known`` names other connections' queries."""
     if isinstance(error, BackendError):
         return error.report
     if isinstance(error, SqlError):
@@ -175,7 +196,7 @@ def report_of(error: BaseException, catalog: Catalog) -> ErrorReport | None:
     for kind in type(error).__mro__:
         make = _TXN.get(kind)
         if make is not None:
-            return make(error, catalog)
+            return make(error, catalog, known)
     if isinstance(error, RecursionError):
         return _report("54001", "stack depth limit exceeded", hint="The statement nests too deeply.")
     return None

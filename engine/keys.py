@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.errors import key_text
+from engine.conflicts import key_text
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError

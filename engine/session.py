@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
+from engine.conflicts import Surroundings
 from engine.constraints.timing import Mark, Timing
 from engine.eager import settle, uninterrupted
 from engine.plans import Plan
@@ -306,6 +307,23 @@ class Session:
         """Everything binding folds in besides the text."""
         key = self.derived.plan_key
         return (key, self.pid) if self.has_temporaries else key
+
+    # -- others ------------------------------------------------------------------------------------
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What error reports may tell of others."""
+        return Surroundings(self._query_of, self.db.store.latest_hot)
+
+    def _query_of(self, pid: int) -> str | None:
+        connection = self.db.sessions.get(pid)
+        if connection is None or not self.may_watch(connection.session.session_user):
+            return None
+        return connection.session.query_text or None
+
+    def may_watch(self, user: str) -> bool:
+        """Tell whether the current user may see what sessions of ``user`` do."""
+        return self.is_superuser or user == self.user
 
     # -- notices -----------------------------------------------------------------------------------
 

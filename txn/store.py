@@ -23,7 +23,7 @@ from txn.reads import one_row
 from txn.recovery import recover
 from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.transaction import StoreTransaction
-from txn.types import IndexId, Key, ShardId, ShardSpec, StoredRow, Timestamp
+from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp
 from txn.view import View
 
 
@@ -121,6 +121,13 @@ class ShardStore:
     def blocked_by(self, session: int) -> list[int]:
         """Return the sessions that a session waits for (``pg_blocking_pids``)."""
         return self.core.locks.blockers(session)
+
+    def latest_hot(self, shard: ShardId, row_id: RowId) -> Row | None:
+        """Return a row's latest committed values if they are in memory, to name it in errors."""
+        history = self.core.shards.get(shard)
+        generation = None if history is None else history.latest.generation
+        version = None if generation is None else generation.rows.get(row_id)
+        return None if version is None else version.values
 
     def cancel_waits(self, session: int) -> None:
         """See ``txn.api``."""

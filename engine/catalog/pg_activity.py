@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
-from engine.dml import tid_of
+from engine.conflicts import mode_name, tid_of
 from txn import inspect
 from txn.locks.table import LockRow
 from txn.time import timestamp_ms
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 XID_MASK: Final = 0xFFFFFFFF
-
-_TABLE_MODES: Final = {
-    "IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock", "SIX": "ShareRowExclusiveLock",
-    "X": "AccessExclusiveLock",
-}  # fmt: skip
-# the table-level names PostgreSQL uses for its four row locks: key share, share, no key update, update
-_ROW_MODES: Final = {"S": "RowShareLock", "X": "AccessExclusiveLock"}
-_KEY_MODES: Final = {"IX": "RowExclusiveLock", "S": "ShareLock", "X": "ExclusiveLock"}
-
-
-def _visible(session: Session, user: str) -> bool:
-    """Tell whether the current user may see what sessions of ``user`` do."""
-    return session.is_superuser or user == session.user
 
 
 @relation("pg_stat_activity", "session")
@@ -54,7 +41,7 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             "application_name": other.settings.get("application_name"),
             "query": "<insufficient privilege>",
         }  # fmt: skip
-        if _visible(session, other.session_user):
+        if session.may_watch(other.session_user):
             host, port = other.system.client_address or (None, -1)
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.txn
@@ -87,17 +74,17 @@ def pg_locks(session: Session) -> Iterator[RowDict]:
     now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
     for lock in session.db.store.lock_rows():
         granule = _granule(lock.granule)
-        names = {"relation": _TABLE_MODES, "tuple": _ROW_MODES}.get(granule["locktype"], _KEY_MODES)
+        kind = {"relation": "table", "tuple": "row"}.get(granule["locktype"], "key")
         yield {
             **granule, "database": DATABASE_OID,
             "virtualtransaction": f"{lock.session}/{lock.txn}", "pid": lock.session or None,
-            "mode": names.get(lock.mode, lock.mode), "granted": lock.granted, "fastpath": False,
+            "mode": mode_name(kind, lock.mode), "granted": lock.granted, "fastpath": False,
             "waitstart": None if lock.since_s is None else now_us - int((loop_s - lock.since_s) * 1e6),
         }  # fmt: skip
 
 
 def _granule(granule: Any) -> dict[str, Any]:
-    """Return what pg_locks says of a table, a row (table, row id) or an index key (table, index, key)."""
+    """Return what pg_locks says of a table, a row (table, row id), or a key or range (table, index, key ...)."""
     if isinstance(granule, tuple) and len(granule) == 2:
         page, number = tid_of(granule[1])
         return {"locktype": "tuple", "relation": granule[0], "page": _int4(page), "tuple": _int2(number)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.conflicts import Surroundings
 from engine.eager import eager
 from engine.errors import _TXN, report_of
 from engine.settings import HARMLESS, HONOURED, Settings, definitions
@@ -18,7 +20,7 @@ from engine.txn_block import BlockEvent, BlockState, next_state, status_byte
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors
-from txn.types import ShardId
+from txn.types import IndexId, RowId, ShardId
 
 # --- settings -----------------------------------------------------------------------------------
 
@@ -119,12 +121,17 @@ def test_every_state_can_end() -> None:
 
 # --- errors -------------------------------------------------------------------------------------
 
+_ROW = txn_errors.LockTarget(kind="row", shard=ShardId(1), row_id=RowId(5))
+_WAIT = txn_errors.LockWait(waiter=7, holder=8, waiter_txn=1, holder_txn=2, mode="X", held="X", target=_ROW)
 _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.WriteConflict: txn_errors.WriteConflict(ShardId(1)),
-    txn_errors.Deadlock: txn_errors.Deadlock(((1, 2, "a row"),)),
+    txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
+    txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
+    txn_errors.LockNotAvailable: txn_errors.LockNotAvailable(_ROW, (_WAIT,)),
     txn_errors.DuplicateKey: txn_errors.DuplicateKey(ShardId(1), 2, (3,)),  # type: ignore[arg-type]
     txn_errors.ReadBelowSince: txn_errors.ReadBelowSince(1, 2),  # type: ignore[arg-type]
 }
+_BASES = (txn_errors.TxnError, txn_errors.LockRefused)
 # these end the start of a server, before there are clients
 _AT_START = (txn_errors.DataDirectoryInUse, txn_errors.UnknownFormat)
 
@@ -133,7 +140,7 @@ def _expected() -> list[type[Exception]]:
     found = [
         c for _, c in inspect.getmembers(txn_errors, inspect.isclass) if issubclass(c, txn_errors.TxnError)
     ]
-    return [c for c in found if c is not txn_errors.TxnError and not issubclass(c, _AT_START)]
+    return [c for c in found if c not in _BASES and not issubclass(c, _AT_START)]
 
 
 @pytest.mark.parametrize("kind", _expected(), ids=lambda c: c.__name__)
@@ -144,6 +151,51 @@ def test_every_error_of_a_transaction_has_a_report(kind: type[Exception]) -> Non
     assert len(report.sqlstate) == 5
     assert report.sqlstate != "XX000"
     assert report.message
+
+
+def test_a_deadlock_names_what_was_waited_for_and_what_was_run() -> None:
+    catalog = MemoryCatalog()
+    table = catalog.table("pair", "a int4 pk", "b int4 pk", "v int4")
+    target = txn_errors.LockTarget(kind="row", shard=ShardId(table.oid), row_id=RowId(5))
+    wait = dataclasses.replace(_WAIT, target=target)
+    back = dataclasses.replace(
+        _WAIT, waiter=8, holder=7, mode="IX", target=dataclasses.replace(target, kind="table", row_id=None)
+    )
+    known = Surroundings(
+        query={7: "UPDATE pair SET v = 1", 8: None}.get,
+        row=lambda shard, row_id: (1, 2, 3) if (shard, row_id) == (table.oid, 5) else None,
+    )
+    report = report_of(txn_errors.Deadlock((wait, back)), catalog, known)
+    assert report is not None
+    assert report.detail == (
+        'Process 7 waits for AccessExclusiveLock on row (a = 1, b = 2) of table "pair"; blocked by process 8.\n'
+        'Process 8 waits for RowExclusiveLock on table "pair"; blocked by process 7.\n'
+        "Process 7: UPDATE pair SET v = 1"
+    )
+    assert report.hint == "The transaction might succeed if retried."
+    unknown = report_of(txn_errors.LockTimeout((wait,)), catalog)
+    assert unknown is not None
+    assert unknown.detail == (
+        'Process 7 waits for AccessExclusiveLock on row (0,6) of table "pair"; blocked by process 8.'
+    )
+
+
+def test_a_conflict_names_who_changed_what() -> None:
+    catalog = MemoryCatalog()
+    table = catalog.table("duty", "who text pk", "on_call bool")
+    index = table.indexes[0].oid
+    error = txn_errors.WriteConflict(
+        ShardId(table.oid), index=IndexId(index), key=("ann, b",), other_session=9
+    )
+    known = Surroundings(query={9: "COMMIT"}.get, row=lambda shard, row_id: None)
+    report = report_of(error, catalog, known)
+    assert report is not None
+    assert report.message == "could not serialize access: duty (who = ann, b) changed since it was read"
+    assert report.detail == (
+        "It was changed by the connection with pid 9 after this transaction's snapshot was taken.\n"
+        "Process 9: COMMIT"
+    )
+    assert report.hint == "The transaction might succeed if retried."
 
 
 def test_a_bug_has_no_report() -> None:

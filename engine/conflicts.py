@@ -1,0 +1,145 @@
+"""What is said of conflicts between transactions: 40001, 40P01, 55P03 (N8, Q13).
+
+    ERROR:  deadlock detected
+    DETAIL:  Process 12 waits for AccessExclusiveLock on row (id = 2) of table "pair"; blocked by process 34.
+             Process 34 waits for AccessExclusiveLock on row (id = 1) of table "pair"; blocked by process 12.
+             Process 12: UPDATE pair SET v = 1 WHERE id = 2
+             Process 34: UPDATE pair SET v = 2 WHERE id = 1
+    HINT:  The transaction might succeed if retried.
+
+in the manner of PostgreSQL's report in its server log. A row is named by its primary key where that is in memory, else by
+its ctid. What another connection runs is shown to superusers and to its own user (as pg_stat_activity does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgwire.codecs.registry import CodecSettings, text_output
+from planner.catalog import Catalog, IndexDef, RelationDef
+from txn.errors import LockTarget, LockWait
+from txn.types import Key, Row, RowId, ShardId
+
+RETRY_HINT: Final = "The transaction might succeed if retried."
+MAX_QUERY_CHARS: Final = 1024  # of another connection's statement
+MAX_WAITS: Final = 20  # lines of a cycle
+
+_CANONICAL = CodecSettings()
+_TABLE_MODES: Final = {
+    "IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock", "SIX": "ShareRowExclusiveLock",
+    "X": "AccessExclusiveLock",
+}  # fmt: skip
+# the table-level names that PostgreSQL uses for its row locks
+_ROW_MODES: Final = {"S": "RowShareLock", "X": "AccessExclusiveLock"}
+_KEY_MODES: Final = {"IX": "RowExclusiveLock", "S": "ShareLock", "X": "ExclusiveLock"}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What reports may ask the server for.
+
+    ``query``: what a connection runs (by pid), None where there is none or it is not for the reader's eyes.
+    ``row``: the latest values of a row that is in memory, else None.
+    """
+
+    query: Callable[[int], str | None]
+    row: Callable[[ShardId, RowId], Row | None]
+
+
+NOTHING_KNOWN: Final = Surroundings(lambda _pid: None, lambda _shard, _row_id: None)
+
+
+def mode_name(kind: str, mode: str) -> str:
+    """Return PostgreSQL's name for a lock mode on a granule of ``kind`` (table, row, key, range)."""
+    names = {"table": _TABLE_MODES, "row": _ROW_MODES}.get(kind, _KEY_MODES)
+    return names.get(mode, mode)
+
+
+def tid_of(row_id: int) -> tuple[int, int]:
+    """Return a ctid that names a row id: unique per row, stable while the row lives (docs/sql.md)."""
+    return (row_id >> 15) & 0xFFFFFFFF, (row_id & 0x7FFF) + 1
+
+
+def relation_name(catalog: Catalog, shard: int) -> str:
+    """Return a table's name, or what there is to say of one that is gone."""
+    relation = catalog.relation_by_oid(shard)
+    return relation.name if relation is not None else f"relation {shard}"
+
+
+def find_index(relation: RelationDef | None, oid: int | None) -> IndexDef | None:
+    """Return the index of a table with this oid, or None."""
+    if relation is None or oid is None:
+        return None
+    return next((index for index in relation.indexes if index.oid == oid), None)
+
+
+def key_text(relation: RelationDef, index: IndexDef, key: Key) -> tuple[str, str]:
+    """Return ("a, b", "1, x"): column names and values of an index key, as DETAIL shows them."""
+    names, values = _named(relation, index, key)
+    return ", ".join(names), ", ".join(values)
+
+
+def _named(relation: RelationDef, index: IndexDef, key: Key) -> tuple[list[str], list[str]]:
+    by_attnum = {column.attnum: column for column in relation.columns}
+    columns = [by_attnum[attnum] for attnum in index.attnums]
+    values = [
+        "null" if value is None else text_output(column.type.oid, value, _CANONICAL)
+        for column, value in zip(columns, key, strict=True)
+    ]
+    return [column.name for column in columns], values
+
+
+def equalities(relation: RelationDef, index: IndexDef, key: Key) -> str:
+    """Return ``a = 1, b = x``."""
+    return ", ".join(f"{name} = {value}" for name, value in zip(*_named(relation, index, key), strict=True))
+
+
+def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> str:
+    """Return what a lock is on: ``row (id = 1) of table "t"``."""
+    relation = catalog.relation_by_oid(target.shard)
+    table = f'table "{relation.name}"' if relation is not None else f"relation {target.shard}"
+    if target.kind == "table":
+        return table
+    if target.kind == "row" and target.row_id is not None:
+        return f"row {_row_text(relation, target, known)} of {table}"
+    index = find_index(relation, target.index)
+    if relation is None or index is None:
+        return f"an index key of {table}"
+    if target.key is None:
+        return f'the end of index "{index.name}" of {table}'
+    what = "key" if target.kind == "key" else "range below"
+    return f'{what} ({equalities(relation, index, target.key)}) of index "{index.name}" of {table}'
+
+
+def _row_text(relation: RelationDef | None, target: LockTarget, known: Surroundings) -> str:
+    if relation is not None and target.row_id is not None:
+        primary = next((index for index in relation.indexes if index.primary), None)
+        row = known.row(target.shard, target.row_id) if primary is not None else None
+        if row is not None and primary is not None and max(primary.attnums) <= len(row):
+            return f"({equalities(relation, primary, tuple(row[n - 1] for n in primary.attnums))})"
+    page, number = tid_of(target.row_id or 0)
+    return f"({page},{number})"
+
+
+def wait_lines(waits: Sequence[LockWait], catalog: Catalog, known: Surroundings) -> list[str]:
+    """Return a line for each wait, then one for the query of each connection concerned."""
+    lines = [
+        f"Process {wait.waiter} waits for {mode_name(wait.target.kind, wait.mode)} "
+        f"on {target_text(wait.target, catalog, known)}; blocked by process {wait.holder}."
+        for wait in waits[:MAX_WAITS]
+    ]
+    pids = dict.fromkeys(pid for wait in waits[:MAX_WAITS] for pid in (wait.waiter, wait.holder))
+    return [*lines, *query_lines(pids, known)]
+
+
+def query_lines(pids: Iterable[int], known: Surroundings) -> list[str]:
+    """Return ``Process 12: UPDATE ...`` for the connections whose statement is known."""
+    lines = []
+    for pid in pids:
+        query = known.query(pid)
+        if query:
+            cut = query if len(query) <= MAX_QUERY_CHARS else query[:MAX_QUERY_CHARS] + "..."
+            lines.append(f"Process {pid}: {cut}")
+    return lines
