@@ -1,8 +1,8 @@
 """Engine forms of aggregates (also over windows).
 
 Sums of integers and numerics are exact: sum(int4) is a bigint, sum(int8) and sum(numeric) are numeric. avg is the
-exact sum divided by the count with PostgreSQL's scale. A varying scale is summed in three parts (whole, two limbs of
-18 decimal places), so that nothing is lost; the result has the largest scale met.
+exact sum divided by the count with PostgreSQL's scale. Sums, maxima and keys of a varying scale are
+``planner.lower.varying``'s.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
 from planner.lower import expr as expressions
-from planner.lower import numeric
+from planner.lower import numeric, varying
 from planner.lower.aggregation import AggregateCall
 from planner.lower.build import Node
-from planner.lower.dialect import Named, Parts
-from planner.lower.value import FLOATING, INTEGER_DIGITS, Fixed, Val, kind_of
+from planner.lower.value import FLOATING, INTEGER_DIGITS, Fixed, Floating, Val, kind_of
 from planner.types import SqlType
 
 WIDE = "DECIMAL(38, 0)"
@@ -57,75 +56,7 @@ def _exact_sum(call: AggregateCall, value: Val) -> Val:
         return numeric.numeric(b.cast(total, d.decimal(38, value.num.scale)), num)
     if call.is_distinct:
         raise not_supported("sum(DISTINCT) of a numeric of varying scale in this executor")
-    return numeric.numeric(_sum_in_parts(call, value.node), FLOATING)
-
-
-def _sum_in_parts(call: AggregateCall, node: Node) -> Node:
-    """Sum STRUCT(u, s): whole parts and two limbs of 18 decimal places, joined at the largest scale."""
-    d = call.d
-    limb = b.cast(b.string("1" + "0" * 18), WIDE)
-    zero, small = b.cast(b.integer(0), WIDE), d.types["int32"]
-
-    def opened(v: Named) -> Parts:
-        u, s = b.field(v("v"), "u"), b.field(v("v"), "s")
-        bad = b.or_(b.op("<", s, b.integer(0)), b.op(">", s, b.integer(36)))
-        sign = b.case([(b.op("<", u, zero), b.integer(-1))], b.integer(1))
-        unit = b.case([(bad, d.error(*numeric.OVERFLOW, s))], numeric.pow10(d, s))
-        return [("m", b.fn("abs", u), WIDE), ("s", s, small), ("n", sign, small), ("unit", unit, WIDE)]
-
-    def split(v: Named) -> Parts:
-        fraction = numeric.shift_up(d, b.op("%", v("m"), v("unit")), b.op("-", b.integer(36), v("s")))
-        return [
-            ("w", d.integer_divide(v("m"), v("unit")), WIDE), ("f", fraction, WIDE), ("s", v("s"), small),
-            ("n", v("n"), small),
-        ]  # fmt: skip
-
-    def limbs(v: Named) -> Node:
-        high, low = d.integer_divide(v("f"), limb), b.op("%", v("f"), limb)
-        made = d.struct(
-            d.types["parts"],
-            ("w", b.op("*", v("w"), v("n"))), ("h", b.op("*", high, v("n"))), ("l", b.op("*", low, v("n"))),
-            ("s", v("s")),
-        )  # fmt: skip
-        return b.case([(b.is_null(v("w"), True), made)], b.null())
-
-    made = d.chain([("v", node, d.types["numeric"])], [opened, split], limbs)
-    totals = [
-        ("w", call.call("sum", b.field(made, "w")), WIDE), ("h", call.call("sum", b.field(made, "h")), WIDE),
-        ("l", call.call("sum", b.field(made, "l")), WIDE), ("s", call.call("max", b.field(made, "s")), small),
-    ]  # fmt: skip
-
-    def floor_limbs(value: Node) -> Node:
-        """Return floor(value / limb), also below zero."""
-        down = d.integer_divide(b.fn("abs", value), limb)
-        exact = b.op("=", b.op("%", value, limb), zero)
-        less = b.cast(b.op("+", down, b.case([(exact, b.integer(0))], b.integer(1))), WIDE)
-        return b.case([(b.op("<", value, zero), b.neg(less))], down)
-
-    def carry_low(v: Named) -> Parts:
-        return [(n, v(n), WIDE) for n in "whl"] + [("s", v("s"), small), ("c", floor_limbs(v("l")), WIDE)]
-
-    def add_low(v: Named) -> Parts:
-        rest = b.op("-", v("l"), b.op("*", v("c"), limb))
-        return [
-            ("w", v("w"), WIDE), ("h", b.op("+", v("h"), v("c")), WIDE), ("r", rest, WIDE), ("s", v("s"), small),
-        ]  # fmt: skip
-
-    def carry_high(v: Named) -> Parts:
-        return [(n, v(n), WIDE) for n in "whr"] + [("s", v("s"), small), ("c", floor_limbs(v("h")), WIDE)]
-
-    def fraction(v: Named) -> Parts:
-        upper = b.cast(b.op("-", v("h"), b.op("*", v("c"), limb)), WIDE)
-        places = b.op("+", b.op("*", upper, limb), v("r"))  # 36 places, not negative
-        return [("w", b.op("+", v("w"), v("c")), WIDE), ("f", places, WIDE), ("s", v("s"), small)]
-
-    def join(v: Named) -> Node:
-        shown = d.integer_divide(v("f"), numeric.pow10(d, b.op("-", b.integer(36), v("s"))))
-        total = b.op("+", numeric.shift_up(d, v("w"), v("s")), shown)
-        joined = d.struct(d.types["numeric"], ("u", b.cast(total, WIDE)), ("s", v("s")))
-        return b.case([(b.is_null(v("w")), b.null())], joined)
-
-    return d.chain(totals, [carry_low, add_low, carry_high, fraction], join)
+    return numeric.numeric(varying.total(call.d, value, call.call), FLOATING)
 
 
 def _sum_numeric(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Val:
@@ -164,6 +95,13 @@ def _extreme(greatest: bool) -> SqlForm:
         if isinstance(value.num, Fixed) and value.num.dynamic is not None:
             value = numeric.floating(call.d, value)
         call.is_distinct = False
+        if isinstance(value.num, Floating):
+
+            def by_key(node: Node, key: Node) -> Node:
+                function, items = call.d.by_key(node, key, greatest)
+                return call.call(function, *items)
+
+            return Val(varying.extreme(call.d, value, greatest, call.call, by_key), result, value.num)
         if expressions.is_plain(value):
             node = call.call("max" if greatest else "min", value.node)
         else:

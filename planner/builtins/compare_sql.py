@@ -8,7 +8,6 @@ from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import SqlError
 from planner.facts import facts
-from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
@@ -32,9 +31,7 @@ def comparison(symbol: str) -> SqlForm:
         left, right = args
         if {left.type.oid, right.type.oid} == {f.DATE, f.TIMESTAMP}:
             left, right = _as_dates(d, left, right)
-        if symbol in ("=", "<>"):
-            return b.op(symbol, *expressions.equality_keys(d, left, right))
-        return b.op(symbol, *expressions.keys(d, left, right))
+        return expressions.compare(d, symbol, left, right)
 
     return form
 

@@ -436,6 +436,11 @@ def is_simple(node: Node) -> bool:
     return isinstance(node, (exp.Column, exp.Literal, exp.Placeholder, exp.Null, exp.Boolean))
 
 
+def is_zero(node: Node) -> bool:
+    """Return whether ``node`` is the literal 0."""
+    return isinstance(node, exp.Literal) and not node.is_string and node.this == "0"
+
+
 def is_column(node: Node) -> bool:
     """Return whether ``node`` is a bare column reference."""
     return isinstance(node, exp.Column)

@@ -398,8 +398,9 @@ class Lowering:
 
     def _order(self, order: Sequence[q.SortKey], values: Sequence[Val]) -> list[Node]:
         return [
-            b.ordered(expressions.sort_key(self.d, values[k.target]), k.descending, k.nulls_first)
+            b.ordered(key, k.descending, k.nulls_first)
             for k in order
+            for key in expressions.sort_keys(self.d, values[k.target])
         ]
 
     def condition(self, expr: q.Expr) -> Node:

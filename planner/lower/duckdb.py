@@ -100,7 +100,7 @@ class DuckDialect(Dialect):
         "float32": "REAL",
         "float64": "DOUBLE",
         "numeric": "STRUCT(u DECIMAL(38, 0), s INTEGER)",
-        "parts": "STRUCT(w DECIMAL(38, 0), h DECIMAL(38, 0), l DECIMAL(38, 0), s INTEGER)",
+        "numeric_key": "STRUCT(k DECIMAL(38, 0), t VARCHAR)",
         "text": "VARCHAR",
         "bytes": "BLOB",
         "uuid": "BLOB",

@@ -18,7 +18,7 @@ from planner.errors import not_supported
 from planner.evaluate import evaluate_constant
 from planner.facts import facts
 from planner.lower import build as b
-from planner.lower import coercion, numeric, sublinks
+from planner.lower import coercion, numeric, sublinks, varying
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import (
@@ -256,7 +256,7 @@ def sort_key(d: Dialect, value: Val) -> Node:
     if is_plain(value):
         return value.node
     if isinstance(value.num, Floating):
-        return numeric.key(d, value)
+        return varying.key(d, value)
     if value.type.oid == f.BPCHAR:
         return b.fn("rtrim", value.node, b.string(" ")) if d.name == "duckdb" else b.fn("rtrim", value.node)
     kind = kind_of(value.type.oid)
@@ -265,6 +265,20 @@ def sort_key(d: Dialect, value: Val) -> Node:
     if kind == "timetz":
         return d.let([value.node], lambda x: _timetz_key(d, x))
     raise not_supported("comparison of arrays of this element type in this executor")
+
+
+def sort_keys(d: Dialect, value: Val) -> list[Node]:
+    """Return what to order by for the order of ``value``, most significant first; quicker than one key."""
+    return varying.sort_keys(d, value) if isinstance(value.num, Floating) else [sort_key(d, value)]
+
+
+def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
+    """Return the comparison ``left symbol right``."""
+    if left.num is not None and right.num is not None and Floating in (type(left.num), type(right.num)):
+        return varying.compare(d, symbol, left, right)
+    if symbol in ("=", "<>"):
+        return b.op(symbol, *equality_keys(d, left, right))
+    return b.op(symbol, *keys(d, left, right))
 
 
 def interval_key(d: Dialect, node: Node) -> Node:
@@ -300,7 +314,7 @@ def keys(d: Dialect, left: Val, right: Val) -> tuple[Node, Node]:
     if isinstance(left.num, Fixed) and isinstance(right.num, Fixed):
         return left.node, right.node
     if left.num is not None and right.num is not None:
-        return numeric.key(d, left), numeric.key(d, right)
+        return varying.key(d, left), varying.key(d, right)
     return sort_key(d, left), sort_key(d, right)
 
 

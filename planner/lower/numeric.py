@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import TypeAlias
 
 from planner import facts as f
 from planner.errors import not_supported
@@ -33,8 +34,12 @@ from planner.lower.value import (
 )
 from planner.types import SqlType
 
+Piece: TypeAlias = tuple[Node, Node]  # unscaled value and scale
+
 NUMERIC = SqlType(f.NUMERIC)
 UNSCALED = "DECIMAL(38, 0)"
+USUAL_PLACES = 18  # digits to shift by which powers come from a list
+PIECES_NODES = 300  # of an expression that is repeated rather than bound to a variable
 OVERFLOW = ("22003", "value overflows numeric format")
 
 
@@ -101,11 +106,27 @@ def pow10(d: Dialect, exponent: Node) -> Node:
     return b.cast(b.op("*", power(low), power(high)), UNSCALED)
 
 
+def wide(value: int) -> Node:
+    """Return a DECIMAL(38, 0) literal."""
+    return b.cast(b.string(str(value)), UNSCALED)
+
+
+def power(d: Dialect, exponent: Node, last: int = USUAL_PLACES) -> Node:
+    """Return 10**exponent as a DECIMAL, for 0 <= exponent <= last <= USUAL_PLACES: quicker than ``pow10``."""
+    items = b.array(*(b.integer(10**n) for n in range(last + 1)))
+    powers = b.cast(items, d.list_of(d.decimal(last + 1, 0)))
+    return d.list_item(powers, b.op("+", exponent, b.integer(1)))
+
+
 def shift_up(d: Dialect, unscaled: Node, places: Node) -> Node:
     """Return ``unscaled * 10**places`` (places >= 0); 22003 past 38 digits. Operands must be simple."""
     return b.case(
         [
             (b.op("=", places, b.integer(0)), unscaled),
+            (
+                b.and_(b.op(">", places, b.integer(0)), b.op("<=", places, b.integer(USUAL_PLACES))),
+                b.cast(b.op("*", unscaled, power(d, places)), UNSCALED),
+            ),
             (b.op("=", unscaled, b.integer(0)), unscaled),
             (b.op(">", places, b.integer(37)), d.error(*OVERFLOW, unscaled)),
         ],
@@ -201,16 +222,61 @@ def add(d: Dialect, left: Val, right: Val, symbol: str = "+") -> Val:
         return numeric(d.decimal_op(symbol, left, right, num), num)
 
     def body(p: Node, q: Node) -> Node:
-        def scaled(s: Node) -> Node:
-            total = b.op(
-                symbol,
-                shift_up(d, b.field(p, "u"), b.op("-", s, b.field(p, "s"))),
-                shift_up(d, b.field(q, "u"), b.op("-", s, b.field(q, "s"))),
-            )
-            return _make(d, b.cast(total, UNSCALED), s)
+        (pu, ps), (qu, qs) = ((b.field(x, "u"), b.field(x, "s")) for x in (p, q))
+        unscaled, scale = _sum_of(d, symbol, (pu, ps), (qu, qs))
+        return _finite(d, [p, q], _make(d, unscaled, scale))
 
-        return _finite(d, [p, q], d.let([_greatest(b.field(p, "s"), b.field(q, "s"))], scaled))
+    return _in_pieces(d, left, right, lambda x, y: _sum_of(d, symbol, x, y), body)
 
+
+def _sum_of(d: Dialect, symbol: str, left: Piece, right: Piece) -> Piece:
+    (pu, ps), (qu, qs) = left, right
+    arms = [(b.op("=", ps, qs), b.op(symbol, pu, qu))]
+    scales = [(b.op(">=", ps, qs), ps)]
+    # Scales are not negative here: what cannot be is left out.
+    if not b.is_zero(ps):
+        arms.append((b.op(">", ps, qs), b.op(symbol, pu, shift_up(d, qu, b.op("-", ps, qs)))))
+    if not b.is_zero(qs):
+        arms.append((b.op("<", ps, qs), b.op(symbol, shift_up(d, pu, b.op("-", qs, ps)), qu)))
+        scales.append((b.op("<", ps, qs), qs))
+    return b.case([(test, b.cast(value, UNSCALED)) for test, value in arms]), b.case(scales)
+
+
+def _piece(d: Dialect, value: Val) -> tuple[Piece, Node | None, Node | None] | None:
+    """Return a value's (u, s) where they cost little, what is NULL if it is, and what tells that it is special."""
+    if isinstance(value.num, Floating):
+        if value.num.pieces is not None:
+            return value.num.pieces, value.node, None
+        if not b.is_column(value.node):
+            return None
+        s = b.field(value.node, "s")
+        return (b.field(value.node, "u"), s), value.node, b.op("<", s, b.integer(0))
+    num = value.fixed
+    if num.dynamic is not None or not b.is_simple(value.node):
+        return None
+    if isinstance(value.constant, Decimal):
+        return (wide(unscaled_integer(value.constant, num.scale)), b.integer(num.scale)), None, None
+    return (unscaled_of(d, value.node, num), b.integer(num.scale)), value.node, None
+
+
+def _in_pieces(
+    d: Dialect,
+    left: Val,
+    right: Val,
+    combine: Callable[[Piece, Piece], Piece],
+    body: Callable[[Node, Node], Node],
+) -> Val:
+    """Return an operation on small operands as pieces too, which need no variables; else ``body`` over structs."""
+    first, second = _piece(d, left), _piece(d, right)
+    if first is not None and second is not None:
+        unscaled, scale = combine(first[0], second[0])
+        special = [test for _, _, test in (first, second) if test is not None]
+        if special:
+            unscaled = b.case([(b.or_(*special), d.error(*OVERFLOW, first[0][1] if first[2] else second[0][1]))], unscaled)  # fmt: skip
+        if b.size(unscaled, PIECES_NODES) < PIECES_NODES:
+            nulls = [b.is_null(node) for _, node, _ in (first, second) if node is not None]
+            made = b.case([(b.or_(*nulls), b.null())], _make(d, unscaled, scale))
+            return numeric(made, Floating((unscaled, scale)))
     return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
 
 
@@ -226,7 +292,10 @@ def multiply(d: Dialect, left: Val, right: Val) -> Val:
         scale = b.op("+", b.field(p, "s"), b.field(q, "s"))
         return _finite(d, [p, q], _make(d, product, scale))
 
-    return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
+    def combine(p: Piece, q: Piece) -> Piece:
+        return b.cast(b.op("*", p[0], q[0]), UNSCALED), b.op("+", p[1], q[1])
+
+    return _in_pieces(d, left, right, combine, body)
 
 
 def _digits(d: Dialect, magnitude: Node) -> Node:
@@ -367,60 +436,6 @@ def _division_scale(d: Dialect, v: Named) -> Node:
     return b.fn("greatest", wanted, v("sx"), v("sy"), b.integer(0))
 
 
-def key(d: Dialect, value: Val) -> Node:
-    """Return a text that orders and equals as the numbers do: NaN above Infinity, 1.0 equal to 1.
-
-    A letter for sign and kind, the decimal exponent in four digits, 38 digits; both complemented below zero.
-    """
-
-    def opened(v: Named) -> Parts:
-        magnitude = b.fn("abs", b.field(v("v"), "u"))
-        return [
-            ("u", b.field(v("v"), "u"), UNSCALED), ("s", b.field(v("v"), "s"), d.types["int32"]),
-            ("t", d.to_text(magnitude), d.types["text"]),
-        ]  # fmt: skip
-
-    def digits(text: Node, width: int) -> Node:
-        return b.fn("lpad", text, b.integer(width), b.string("0"))
-
-    def last(v: Named) -> Node:
-        exponent = b.op("+", b.op("-", d.length(v("t")), v("s")), b.integer(1000))
-        mantissa = b.fn("rpad", v("t"), b.integer(38), b.string("0"))
-        complement = b.op("-", b.cast(b.string("9" * 38), UNSCALED), b.cast(mantissa, UNSCALED))
-        below = b.op("-", b.integer(9999), exponent)
-        return b.case(
-            [
-                (b.op("=", v("s"), b.integer(NAN_SCALE)), b.string("e")),
-                (b.op("=", v("s"), b.integer(INFINITY_SCALE)), b.string("d")),
-                (b.op("=", v("s"), b.integer(MINUS_INFINITY_SCALE)), b.string("0")),
-                (b.op("=", v("u"), b.integer(0)), b.string("b")),
-                (
-                    b.op("<", v("u"), b.integer(0)),
-                    b.fn(
-                        "concat",
-                        b.string("a"),
-                        digits(d.to_text(below), 4),
-                        digits(d.to_text(complement), 38),
-                    ),
-                ),
-                (
-                    b.op(">", v("u"), b.integer(0)),
-                    b.fn("concat", b.string("c"), digits(d.to_text(exponent), 4), mantissa),
-                ),
-            ],
-            b.cast(b.null(), d.types["text"]),
-        )
-
-    return d.chain([("v", to_floating(d, value), d.types["numeric"])], [opened], last)
-
-
-def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
-    """Return a comparison; ``symbol`` may be IS [NOT] DISTINCT FROM."""
-    if _both_fixed(left, right):
-        return b.op(symbol, left.node, right.node)
-    return b.op(symbol, key(d, left), key(d, right))
-
-
 def unify(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num, list[Node] | None]:
     """Bring numeric values to one form for CASE, VALUES, set operations; each keeps its display scale.
 
@@ -490,7 +505,13 @@ def rescale_floating(d: Dialect, value: Val, scale: int) -> Node:
             signed,
         )
 
-    return d.chain([("v", value.node, d.types["numeric"])], [magnitudes, divided], last)
+    def rounded(x: Node) -> Node:
+        u, s = b.field(x, "u"), b.field(x, "s")
+        longer = d.chain([("v", x, d.types["numeric"])], [magnitudes, divided], last)
+        kept = b.and_(b.op(">=", s, b.integer(0)), b.op("<=", s, b.integer(scale)))
+        return b.case([(kept, shift_up(d, u, b.op("-", b.integer(scale), s)))], longer)
+
+    return d.let([value.node], rounded)
 
 
 def round_to(d: Dialect, value: Val, places: int) -> Val:

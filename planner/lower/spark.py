@@ -33,7 +33,7 @@ class SparkDialect(Dialect):
         "float32": "FLOAT",
         "float64": "DOUBLE",
         "numeric": "STRUCT<u: DECIMAL(38, 0), s: INT>",
-        "parts": "STRUCT<w: DECIMAL(38, 0), h: DECIMAL(38, 0), l: DECIMAL(38, 0), s: INT>",
+        "numeric_key": "STRUCT<k: DECIMAL(38, 0), t: STRING>",
         "text": "STRING",
         "bytes": "BINARY",
         "uuid": "BINARY",

@@ -9,7 +9,7 @@ Every SQL type has one engine form (the kinds of the storage layer), except ``nu
     Floating      STRUCT(u DECIMAL(38, 0), s INTEGER): the value u / 10**s with its own display scale. Columns of
                   plain numeric, quotients, averages. Specials: u = 0 and s = -1 NaN, -2 -Infinity, -3 Infinity.
 
-A Floating value is compared, grouped and ordered by its *key*, a text that is equal for equal numbers.
+A Floating value is compared, grouped and ordered by its *key* (``varying``), which is equal for equal numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Floating:
-    """STRUCT(u, s)."""
+    """STRUCT(u, s). ``pieces``: the same as two expressions (u, s), where those are small; not part of the form."""
+
+    pieces: tuple[Node, Node] | None = field(default=None, compare=False)
 
 
 Num: TypeAlias = Fixed | Floating
