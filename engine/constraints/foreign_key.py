@@ -151,7 +151,7 @@ class ForeignKey:
             if len(held) < len(chunk):
                 # Somebody may be inserting a missing key: the lock on the key waits for the outcome.
                 unseen = [key for key in chunk if self._canonical_of_ordered(key) not in held]
-                rows += await settle(txn.lookup(shard, self._parent_index, unseen))
+                rows += await settle(txn.lookup(shard, self._parent_index, unseen, for_update="key share"))
             for row in rows:
                 found = self.parent_key(row.values)
                 if found is not None:

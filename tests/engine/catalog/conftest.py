@@ -28,6 +28,14 @@ CREATE SCHEMA sales;
 CREATE TABLE sales.orders (id bigint PRIMARY KEY, emp_id int NOT NULL, note text);
 CREATE UNIQUE INDEX orders_by_emp ON sales.orders (emp_id, id);
 CREATE VIEW sales.notes AS SELECT o.note, e.name FROM sales.orders o JOIN emp e ON e.id = o.emp_id;
+CREATE TABLE shift (
+    emp int REFERENCES emp ON DELETE CASCADE ON UPDATE RESTRICT,
+    day date,
+    swapped_with int CONSTRAINT swap REFERENCES emp (id) MATCH FULL DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT one_a_day UNIQUE (emp, day) DEFERRABLE,
+    CONSTRAINT not_alone CHECK (emp <> swapped_with)
+);
+ALTER TABLE sales.orders ADD CONSTRAINT seller FOREIGN KEY (emp_id) REFERENCES emp ON DELETE SET DEFAULT NOT VALID;
 COMMENT ON TABLE emp IS 'who works here';
 COMMENT ON COLUMN emp.name IS 'family name';
 COMMENT ON SCHEMA sales IS 'what is sold';

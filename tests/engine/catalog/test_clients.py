@@ -21,6 +21,36 @@ QUERIES: dict[str, tuple[str, list[tuple[str | None, ...]]]] = {
            WHERE k.attnum = (k.keys).x""",
         [("id", "1")],
     ),
+    # foreign keys, column by column (JDBC getImportedKeys)
+    "jdbc foreign keys": (
+        """SELECT pkc.relname, pka.attname, fkc.relname, fka.attname, pos.n, con.confupdtype, con.confdeltype,
+             con.conname, pkic.relname, con.condeferrable AND con.condeferred
+           FROM pg_namespace pkn, pg_class pkc, pg_attribute pka, pg_class fkc, pg_attribute fka, pg_constraint con,
+             generate_series(1, 32) pos(n), pg_class pkic
+           WHERE pkn.oid = pkc.relnamespace AND pkc.oid = pka.attrelid AND pka.attnum = con.confkey[pos.n]
+             AND con.confrelid = pkc.oid AND fkc.oid = fka.attrelid AND fka.attnum = con.conkey[pos.n]
+             AND con.conrelid = fkc.oid AND con.contype = 'f' AND pkic.relkind = 'i' AND pkic.oid = con.conindid
+           ORDER BY con.conname, pos.n""",
+        [
+            ("emp", "id", "orders", "emp_id", "1", "a", "d", "seller", "emp_pkey", "f"),
+            ("emp", "id", "shift", "emp", "1", "r", "c", "shift_emp_fkey", "emp_pkey", "f"),
+            ("emp", "id", "shift", "swapped_with", "1", "a", "a", "swap", "emp_pkey", "t"),
+        ],
+    ),
+    # foreign keys in the standard's words (Metabase, Sequelize)
+    "standard foreign keys": (
+        """SELECT r.constraint_name, k.column_name, u.table_name, u.column_name, r.match_option, r.update_rule,
+             r.delete_rule, k.position_in_unique_constraint
+           FROM information_schema.referential_constraints r
+           JOIN information_schema.key_column_usage k USING (constraint_schema, constraint_name)
+           JOIN information_schema.constraint_column_usage u USING (constraint_schema, constraint_name)
+           ORDER BY 1""",
+        [
+            ("seller", "emp_id", "emp", "id", "NONE", "NO ACTION", "SET DEFAULT", "1"),
+            ("shift_emp_fkey", "emp", "emp", "id", "NONE", "RESTRICT", "CASCADE", "1"),
+            ("swap", "swapped_with", "emp", "id", "FULL", "NO ACTION", "NO ACTION", "1"),
+        ],
+    ),
     # index columns through pg_get_indexdef, with the option bit of each position (JDBC getIndexInfo)
     "jdbc indexes": (
         """SELECT x.name, pg_get_indexdef(x.oid, x.n, false), CASE x.indoption[x.n - 1] & 1 WHEN 1 THEN 'D' ELSE 'A' END
@@ -74,7 +104,7 @@ QUERIES: dict[str, tuple[str, list[tuple[str | None, ...]]]] = {
              '"' || replace(t.schemaname, '"', '""') || '"."' || replace(t.tablename, '"', '""') || '"', 'update')
            FROM pg_tables t WHERE t.schemaname IN ('public', 'sales')
              AND has_schema_privilege(current_user, t.schemaname, 'usage') ORDER BY 1""",
-        [("Odd Name", "t"), ("emp", "t"), ("orders", "t")],
+        [("Odd Name", "t"), ("emp", "t"), ("orders", "t"), ("shift", "t")],
     ),
     # a recursive walk from a type to what it is made of (asyncpg)
     "asyncpg types": (

@@ -28,6 +28,9 @@ COMPARED = r"""
 \d emp_name
 \d+ emp_name
 \d emp_pkey
+\d shift
+\d+ shift
+\d one_a_day
 \d sales.*
 \d+ sales.*
 \d "Odd Name"
