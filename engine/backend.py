@@ -69,6 +69,8 @@ MAX_RERUNS = (
     1000  # of a statement whose rows to be locked had changed; each run holds the locks of those before
 )
 AUTOCOMMIT_RETRIES = 5
+RETRY_PAUSE_S = 0.02
+_WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, so it need not wait before
 PARSE_IN_THREAD_CHARS = 16 * 1024
 
 _ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
@@ -451,13 +453,15 @@ class Connection:
     async def _run_with_retries(
         self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | Parsed | CachedText
     ) -> tuple[Outcome, Plan]:
-        """Run a plan; bind again when the catalog moved; retry serialization failures of autocommit.
+        """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
         A retry is possible only while the transaction holds nothing but this statement and not a byte was
-        sent for it (DESIGN section 7).
+        sent for it (DESIGN section 7; N8, Q13): for a statement by itself, and for the first one of a block.
+        Under policies that refuse to wait it comes after a pause, twice as long each time.
         """
         session = self.session
         alone = session.txn is None and session.state is BlockState.IDLE
+        again_from_start = alone or session.block_is_untouched
         retries = replans = reruns = 0
         while True:
             try:
@@ -480,10 +484,15 @@ class Connection:
                         hint="The transaction might succeed if retried.",
                     ) from None
             except (WriteConflict, Deadlock):
-                if not alone or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+                if not again_from_start or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
                     raise
+                if self.db.config.deadlock_policy not in _WAITING_POLICIES:
+                    await asyncio.sleep(RETRY_PAUSE_S * 2**retries * (0.5 + self.db.random()))
                 retries += 1
-                session.restart()
+                if alone:
+                    session.restart()
+                else:
+                    session.restart_block()
                 if not plan.fresh(session.catalog):
                     plan, again = self.planning.plan_again(source)
                     params = params if again is None else again

@@ -25,8 +25,8 @@ from engine.eager import settle
 from engine.output import encoded
 from engine.plans import Plan
 from engine.portal import Command, Outcome, RowReader
-from engine.query import context, run_query
-from engine.rows import RowBatch
+from engine.query import collect, context, run_query
+from engine.rows import ReadyRows, RowBatch
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_in import copy_decoder
@@ -161,6 +161,8 @@ async def _copy_to(
         query = table_query(relation, statement.attnums)
     ctx = context(session, plan, params)
     result = await run_query(session, plan, "copy", query, ctx)
+    if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
+        result = ReadyRows(query.columns, await collect(session, result))
     session.use(plan)
     columns = query.columns
     oids = tuple(c.type.oid for c in columns)

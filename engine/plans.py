@@ -15,7 +15,7 @@ from engine.catalog.state import CatalogSnapshot
 from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
-from planner.statements import BoundStatement, DeclareCursor, QueryStatement, StatementClass
+from planner.statements import BoundStatement, Copy, DeclareCursor, QueryStatement, StatementClass
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
@@ -104,7 +104,8 @@ class Plan:
     @property
     def retryable(self) -> bool:
         """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
-        return not self.bound.volatile and self.bound.class_ in _CACHED
+        copies = isinstance(self.bound.statement, Copy)
+        return not self.bound.volatile and self.bound.class_ in _CACHED and not copies
 
     def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values of the statement's stable expressions, in the order of their parameters."""

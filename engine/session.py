@@ -181,6 +181,7 @@ class Session:
             0,
         )  # lock and transaction timeout that the running transaction goes by, milliseconds
         self._timeout: asyncio.TimerHandle | None = None  # of the running transaction
+        self._ends_s = 0.0  # when that is due, on the loop's clock
         self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
@@ -409,7 +410,9 @@ class Session:
             self._timeout.cancel()
             self._timeout = None
         if timeout_ms:
-            self._timeout = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._timed_out)
+            loop = asyncio.get_running_loop()
+            self._timeout = loop.call_later(timeout_ms / 1000, self._timed_out)
+            self._ends_s = loop.time() + timeout_ms / 1000
 
     def _timed_out(self) -> None:
         self._timeout = None
@@ -576,6 +579,38 @@ class Session:
         self._ddl_staged = False
         self.timing.reset()
         self.state = BlockState.IDLE
+
+    @property
+    def block_is_untouched(self) -> bool:
+        """True in a block in which nothing was read, written, locked or declared yet."""
+        txn = self.txn
+        return (
+            self.state is BlockState.BLOCK
+            and txn is not None
+            and not txn.writing
+            and txn.statements == 0
+            and not self.savepoints
+            and not self._ddl_staged
+        )
+
+    def restart_block(self) -> None:
+        """Begin the transaction of a block anew, so that its first statement can run again on a fresh snapshot.
+
+        now() stays, and so do the block's modes, SET LOCAL, and the time that transaction_timeout leaves.
+        """
+        txn = self.txn
+        if txn is None:
+            raise RuntimeError("there is no transaction to begin anew")
+        time_us, ends_s = self.transaction_time_us, self._ends_s
+        txn.rollback()
+        self._used.clear()
+        self.timing.reset()
+        self._start(read_only=txn.read_only)
+        self.transaction_time_us = time_us
+        if self._timeout is not None and self.txn is not None:
+            left_ms = max(int((ends_s - asyncio.get_running_loop().time()) * 1000), 1)
+            self.txn.set_deadline(left_ms)
+            self._watch(left_ms)
 
     # -- savepoints --------------------------------------------------------------------------------
 

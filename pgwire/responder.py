@@ -125,6 +125,8 @@ class WireResponder:
     def _end(self, kind: int, data: bytes) -> None:
         """Queue a message that ends a statement; Execute has exactly one."""
         connection = self._connection
+        if connection.state is State.CLOSED:  # while a commit was under way that nothing could interrupt
+            raise ConnectionError("the connection was closed before its statement ended")
         connection.advance(kind)
         if self.ended and connection.state is State.EXTENDED:
             raise LocalProtocolError("execute has ended twice")

@@ -314,7 +314,9 @@ class Session:
         elif isinstance(error, RemoteProtocolError):
             severity = "FATAL" if error.fatal else "ERROR"
             report = ErrorReport(severity=severity, sqlstate=error.sqlstate, message=error.message)
-        elif isinstance(error, ConnectionError) and self.responder.lost:
+        elif isinstance(error, ConnectionError) and (
+            self.responder.lost or self.connection.state is State.CLOSED
+        ):
             return None
         else:
             LOG.error("unexpected error in session %d", self.pid, exc_info=error)
