@@ -1,0 +1,168 @@
+"""The commit of an autocommit statement, which a Sync waits for: refused, and left by its client."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from engine.config import add_arguments, load
+from engine.database import Database
+from pgwire import messages as m
+from pgwire.client import NEED_DATA, ClientConnection
+from pgwire.encode import encode_frontend
+from pgwire.server import Server, ServerConfig
+from pgwire.session import Session
+from txn.errors import OutOfSpace
+
+
+class Socket:
+    """Stands for the transport: keeps what is written."""
+
+    def __init__(self) -> None:
+        self.client = ClientConnection()
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.client.receive_data(bytes(data))
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Client:
+    """One session over a ``Socket``."""
+
+    def __init__(self, server: Server) -> None:
+        self.socket: Any = Socket()
+        self.session = Session(server, self.socket, "test")
+        self.send(m.StartupMessage({"user": "postgres", "database": "postgres"}))
+
+    def send(self, *messages: m.FrontendMessage) -> None:
+        self.session.data_received(b"".join(map(encode_frontend, messages)))
+
+    async def answers(self) -> list[Any]:
+        """Wait for ReadyForQuery and return all messages up to it."""
+        out: list[Any] = []
+        while True:
+            event = self.socket.client.next_event()
+            if event is NEED_DATA:
+                await asyncio.sleep(0.001)
+                continue
+            out.append(event)
+            if isinstance(event, m.ReadyForQuery):
+                return out
+
+    async def run(self, *messages: m.FrontendMessage) -> list[Any]:
+        self.send(*messages)
+        return await self.answers()
+
+
+def insert(key: int) -> tuple[m.FrontendMessage, ...]:
+    return m.Bind("", "put", (), (str(key).encode(),), ()), m.Execute(), m.Sync()
+
+
+def served(folder: Path, use: Callable[[Database, Client, Client], Awaitable[None]]) -> None:
+    """Run ``use`` with two clients, the first with the statement ``put`` prepared and run once."""
+
+    async def main() -> None:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        config = load(parser.parse_args(["--data-dir", str(folder / "data"), "--spark-start", "off"]), {})
+        database = await Database.open(config)
+        try:
+            server = Server(database, ServerConfig())
+            one, two = Client(server), Client(server)
+            await one.answers()
+            await two.answers()
+            await one.run(m.Query("CREATE TABLE t (k int PRIMARY KEY)"))
+            await one.run(m.Parse("put", "INSERT INTO t VALUES ($1)", ()), *insert(0))
+            await use(database, one, two)
+        finally:
+            await database.close()
+
+    asyncio.run(main())
+
+
+async def keys(client: Client) -> list[str]:
+    said = await client.run(m.Query("SELECT k FROM t ORDER BY k"))
+    return [event.values[0].decode() for event in said if isinstance(event, m.DataRow)]
+
+
+def test_a_refused_commit_is_reported_before_ready_and_leaves_nothing(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        log = core.log.committer._txns
+        append = log.append
+
+        async def full(payload: bytes) -> int:
+            await asyncio.sleep(0)
+            raise OutOfSpace("could not write the log: the device is full")
+
+        log.append = full  # type: ignore[method-assign]
+        said = await one.run(*insert(1))
+        errors = [event.report.sqlstate for event in said if isinstance(event, m.ErrorResponse)]
+        assert errors == ["53100"]
+        assert said[-1] == m.ReadyForQuery("I")
+        assert len(core.locks) == 0
+        assert not core.committing
+        log.append = append  # type: ignore[method-assign]
+        assert await keys(two) == ["0"]
+        said = await one.run(*insert(1))
+        assert not [event for event in said if isinstance(event, m.ErrorResponse)]
+        assert await keys(two) == ["0", "1"]
+
+    served(tmp_path, use)
+
+
+def test_a_commit_whose_client_has_gone_ends_by_itself(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        log = core.log.committer._txns
+        append = log.append
+        go_on = asyncio.Event()
+
+        async def slow(payload: bytes) -> int:
+            await go_on.wait()
+            return await append(payload)
+
+        log.append = slow  # type: ignore[method-assign]
+        one.send(*insert(1))
+        while not core.committing:
+            await asyncio.sleep(0)
+        one.session.connection_lost()
+        assert one.session.busy
+        assert len(database.sessions) == 2
+        assert await keys(two) == ["0"], "nothing is visible before it is durable"
+        go_on.set()
+        while one.session.busy:
+            await asyncio.sleep(0.001)
+        assert len(database.sessions) == 1
+        assert len(core.locks) == 0
+        assert not core.committing
+        assert await keys(two) == ["0", "1"]
+
+    served(tmp_path, use)
+
+
+def test_what_follows_a_sync_waits_for_its_commit(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        one.send(*insert(1), *insert(1), *insert(2), m.Query("SELECT count(*) FROM t"))
+        said = [event for _ in range(4) for event in await one.answers()]
+        kinds = [type(event) for event in said if not isinstance(event, m.RowDescription | m.BindComplete)]
+        assert kinds == [
+            m.CommandComplete, m.ReadyForQuery, m.ErrorResponse, m.ReadyForQuery,
+            m.CommandComplete, m.ReadyForQuery, m.DataRow, m.CommandComplete, m.ReadyForQuery,
+        ]  # fmt: skip
+        [row] = [event for event in said if isinstance(event, m.DataRow)]
+        assert row.values == (b"3",)
+
+    served(tmp_path, use)
