@@ -182,6 +182,8 @@ class Session:
         )  # lock and transaction timeout that the running transaction goes by, milliseconds
         self._timeout: asyncio.TimerHandle | None = None  # of the running transaction
         self._ends_s = 0.0  # when that is due, on the loop's clock
+        self._watched_ms = 0
+        self._block_read_only = False
         self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
@@ -369,8 +371,16 @@ class Session:
     # -- transactions ------------------------------------------------------------------------------
 
     def ensure_txn(self) -> Transaction:
-        """Return the running transaction, starting an implicit one if there is none."""
+        """Return the running transaction; without one, start an implicit one, or the block's.
+
+        A block's transaction begins with its first statement, not with BEGIN: what was committed in between is
+        seen, as in PostgreSQL.
+        """
         if self.txn is None:
+            if self.state is BlockState.BLOCK:
+                self._start_in_block()
+                assert self.txn is not None
+                return self.txn
             self._start(read_only=self.reads_alone or self.derived.read_only)
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         assert self.txn is not None
@@ -386,8 +396,21 @@ class Session:
         )
         self._catalog = self._base_catalog = self.db.catalog
         self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
-        self._watch(derived.transaction_timeout_ms)
+        if derived.transaction_timeout_ms:
+            self._watch(derived.transaction_timeout_ms)
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
+
+    def _start_in_block(self) -> None:
+        """Start a block's transaction; its time and its limit count from BEGIN."""
+        time_us, ends_s, watched_ms = self.transaction_time_us, self._ends_s, self._watched_ms
+        self._start(read_only=self._block_read_only)
+        self.transaction_time_us = time_us
+        timeout_ms = self.derived.transaction_timeout_ms
+        if timeout_ms and timeout_ms == watched_ms and self.txn is not None:
+            left_ms = max(int((ends_s - asyncio.get_running_loop().time()) * 1000), 1)
+            self.txn.set_deadline(left_ms)
+            self._watch(left_ms)
+            self._watched_ms = timeout_ms
 
     def renew_limits(self) -> None:
         """Give the running transaction the time limits that are set now (SET LOCAL lock_timeout)."""
@@ -409,6 +432,7 @@ class Session:
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
+        self._watched_ms = timeout_ms
         if timeout_ms:
             loop = asyncio.get_running_loop()
             self._timeout = loop.call_later(timeout_ms / 1000, self._timed_out)
@@ -430,9 +454,12 @@ class Session:
         if read_only is None:
             read_only = defaults.get("default_transaction_read_only") == "on"
         if self.txn is None:
-            self._start(read_only=read_only)
+            self.transaction_time_us = self.statement_time_us or self.db.clock_us()
+            if self.derived.transaction_timeout_ms:
+                self._watch(self.derived.transaction_timeout_ms)
         elif statement.read_only is not None:
             self.txn.read_only = read_only
+        self._block_read_only = read_only
         self.state = next_state(self.state, BlockEvent.BEGIN)
         isolation = statement.isolation or defaults.get("default_transaction_isolation")
         self.set_transaction(
@@ -459,6 +486,7 @@ class Session:
                 if read_only and txn.writing:
                     raise SqlError("25001", "cannot set transaction read-only mode after a write")
                 txn.read_only = read_only
+            self._block_read_only = read_only
             self.settings.override("transaction_read_only", "on" if read_only else "off")
         if deferrable is not None:
             self.settings.override("transaction_deferrable", "on" if deferrable else "off")
@@ -582,35 +610,15 @@ class Session:
 
     @property
     def block_is_untouched(self) -> bool:
-        """True in a block in which nothing was read, written, locked or declared yet."""
-        txn = self.txn
-        return (
-            self.state is BlockState.BLOCK
-            and txn is not None
-            and not txn.writing
-            and txn.statements == 0
-            and not self.savepoints
-            and not self._ddl_staged
-        )
+        """True in a block whose first statement is still to come: there is no transaction yet."""
+        return self.state is BlockState.BLOCK and self.txn is None
 
     def restart_block(self) -> None:
-        """Begin the transaction of a block anew, so that its first statement can run again on a fresh snapshot.
-
-        now() stays, and so do the block's modes, SET LOCAL, and the time that transaction_timeout leaves.
-        """
-        txn = self.txn
-        if txn is None:
-            raise RuntimeError("there is no transaction to begin anew")
-        time_us, ends_s = self.transaction_time_us, self._ends_s
-        txn.rollback()
+        """Drop a block's transaction, so that its first statement can run again on a fresh snapshot."""
+        if self.txn is not None:
+            self.txn.rollback()
+            self.txn = None
         self._used.clear()
-        self.timing.reset()
-        self._start(read_only=txn.read_only)
-        self.transaction_time_us = time_us
-        if self._timeout is not None and self.txn is not None:
-            left_ms = max(int((ends_s - asyncio.get_running_loop().time()) * 1000), 1)
-            self.txn.set_deadline(left_ms)
-            self._watch(left_ms)
 
     # -- savepoints --------------------------------------------------------------------------------
 

@@ -56,10 +56,6 @@ class Transaction(Protocol):
     read_only: bool
 
     @property
-    def statements(self) -> int:
-        """How many statements have begun (``next_statement``)."""
-
-    @property
     def writing(self) -> bool:
         """True once ``begin_write`` succeeded (reads then see the latest state, under locks)."""
 

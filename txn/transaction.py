@@ -161,11 +161,6 @@ class StoreTransaction:
             loop = asyncio.get_running_loop()
             self._deadline = loop.call_later(deadline_ms / 1000, self._expire)
 
-    @property
-    def statements(self) -> int:
-        """See ``txn.api``."""
-        return self.statement
-
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
         self.statement += 1

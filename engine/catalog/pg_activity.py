@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.conflicts import mode_name, tid_of
+from engine.txn_block import BlockState
 from txn import inspect
 from txn.locks.table import LockRow
 from txn.time import timestamp_ms
@@ -46,9 +47,10 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.txn
             writing = txn is not None and txn.writing
+            inside = txn is not None or other.state is BlockState.BLOCK
             row |= {
                 "client_addr": host, "client_port": port, "backend_start": other.backend_start_us,
-                "xact_start": other.transaction_time_us if txn is not None else None,
+                "xact_start": other.transaction_time_us if inside else None,
                 "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
                 "wait_event_type": event[0], "wait_event": event[1], "state": other.activity,
                 "backend_xid": txn.id & XID_MASK if txn is not None and writing else None,

@@ -69,7 +69,8 @@ def test_a_statement_by_itself_runs_again(server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["SELECT n FROM t WHERE id = 2", "SAVEPOINT s", "LOCK TABLE t IN ROW SHARE MODE"]
+    "before",
+    ["SELECT n FROM t WHERE id = 2", "LOCK TABLE t IN ROW SHARE MODE", "DECLARE c CURSOR FOR SELECT 1"],
 )
 def test_later_statements_do_not(server: ServerProcess, before: str) -> None:
     client = server.connect()
