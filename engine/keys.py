@@ -159,6 +159,7 @@ def add_checks(
             attnums=tuple(c.attnum for c in relation.live if c.name in check.columns),
             check_sql=check.sql,
             validated=validated,
+            no_inherit=check.no_inherit,
         )
         relation = replace(relation, constraints=(*relation.constraints, constraint))
     return relation

@@ -35,7 +35,9 @@ class TableShape:
         self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
         layout = table_layout(relation)
         self.checks: list[tuple[str, RowFunction]] = []
-        for constraint in relation.constraints:
+        for constraint in sorted(
+            relation.constraints, key=lambda c: c.name
+        ):  # as PostgreSQL goes through them
             if constraint.kind == "c":
                 expr = bind_check(
                     constraint.check_sql, relation, session.catalog, settings=session.bind_settings

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from engine.eager import settle
+from planner.errors import SqlError
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class CommitActions:
         txn = session.txn
         if txn is None or not txn.writing:
             return
+        self._check_references(session)
         dropped = []
         for oid, action in list(self._actions.items()):
             relation = session.catalog.relation_by_oid(oid)
@@ -56,6 +58,21 @@ class CommitActions:
 
             txn.next_statement()  # what this statement itself created is to be found
             await drop_relations(session, dropped, cascade=True, quiet=True)
+
+
+    def _check_references(self, session: Session) -> None:
+        """Raise 0A000 where a table to be emptied is referred to by one that keeps its rows."""
+        emptied = {oid for oid, action in self._actions.items() if action == "delete"}
+        for oid in emptied:
+            for child, _constraint in session.catalog.foreign_keys_to(oid):
+                table = session.catalog.relation_by_oid(oid)
+                if child.oid not in emptied and table is not None:
+                    raise SqlError(
+                        "0A000",
+                        "unsupported ON COMMIT and foreign key combination",
+                        detail=f'Table "{child.name}" references "{table.name}", but they do not have the same '
+                        "ON COMMIT setting.",
+                    )
 
 
 async def _has_rows(session: Session, oid: int) -> bool:

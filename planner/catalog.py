@@ -86,6 +86,7 @@ class ConstraintDef:
     foreign: ForeignKeyDef | None = None
     deferrable: bool = False
     deferred: bool = False  # INITIALLY DEFERRED
+    no_inherit: bool = False  # a check that is the table's alone
     validated: bool = True  # False: NOT VALID, existing rows have not been looked at
 
 

@@ -134,6 +134,8 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
         return SqlError(state, message, span=Span(len(text), len(text)))
     if reported is None:
         return SqlError(state, message)
+    if " constraints cannot be marked " in message:  # in version 15 this comes from behind the grammar
+        return SqlError("0A000", message)
     near = ""
     marker = ' at or near "'
     if marker in message:

@@ -92,6 +92,7 @@ class CheckSpec:
     expr: Expr
     sql: str
     columns: tuple[str, ...] = ()
+    no_inherit: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

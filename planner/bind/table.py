@@ -11,7 +11,7 @@ runs. ``TableParts`` collects what column and table constraints say; ALTER TABLE
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -22,11 +22,11 @@ from planner.bind.expr import check_collation
 from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.options import check_storage_options
 from planner.bind.stored import bind_check, bind_check_expr, bind_default, stored_default
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.deparse import deparse_expr
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, UNKNOWN, rows
-from planner.query import Const, Expr, QueryExpr, Var
+from planner.query import CTID, TABLEOID, Const, Expr, QueryExpr, Var
 from planner.resolve import default_opclass
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
@@ -91,7 +91,7 @@ class TableParts:
     spans: list[Span | None] = field(default_factory=list)
     keys: list[st.KeySpec] = field(default_factory=list)
     checks: list[ast.Constraint] = field(default_factory=list)
-    copied_checks: list[tuple[RelationDef, str, str]] = field(default_factory=list)
+    copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
     foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
     schema: str | None = None  # of the table being created: it may refer to itself
 
@@ -163,7 +163,6 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
                 )
             default = constraint
         elif kind == "check":
-            _check_check(constraint)
             parts.checks.append(constraint)
         elif kind in ("primary key", "unique"):
             parts.keys.append(_key(parts, constraint, (node.name,)))
@@ -206,11 +205,6 @@ _REFUSED = {
 def refuse_constraint(constraint: ast.Constraint) -> None:
     """Raise 0A000 for a kind of constraint that is not supported."""
     raise not_supported(_REFUSED.get(constraint.kind, constraint.kind.upper()), span=constraint.span)
-
-
-def _check_check(constraint: ast.Constraint) -> None:
-    if constraint.no_inherit:
-        raise not_supported("CHECK ... NO INHERIT", span=constraint.span)
 
 
 _TAKE_ATTRIBUTES = frozenset(("primary key", "unique", "exclude", "foreign key"))
@@ -289,7 +283,6 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
 def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Constraint) -> None:
     """Enter a table constraint into ``parts``."""
     if constraint.kind == "check":
-        _check_check(constraint)
         parts.checks.append(constraint)
     elif constraint.kind in ("primary key", "unique"):
         parts.keys.append(_key(parts, constraint, constraint.columns))
@@ -344,10 +337,19 @@ def bound_checks(
                 name=node.name or None,
                 expr=expr,
                 sql=deparse_expr(expr, relation),
-                columns=tuple(c.name for c in relation.live if c.attnum in used),
+                columns=_used_names(relation, used),
+                no_inherit=node.no_inherit,
             )
         )
     return tuple(result)
+
+
+_SYSTEM_NAMES = {TABLEOID: "tableoid", CTID: "ctid"}
+
+
+def _used_names(relation: RelationDef, used: Collection[int]) -> tuple[str, ...]:
+    names = [c.name for c in relation.live if c.attnum in used]
+    return (*names, *(name for attnum, name in _SYSTEM_NAMES.items() if attnum in used))
 
 
 def relation_of(table: str, columns: Sequence[st.ColumnSpec]) -> RelationDef:
@@ -396,7 +398,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     if every or "constraints" in words:
         for constraint in relation.constraints:
             if constraint.kind == "c":
-                parts.copied_checks.append((relation, constraint.name, constraint.check_sql))
+                parts.copied_checks.append((relation, constraint))
     if every or "indexes" in words:
         _like_indexes(parts, relation, source.span)
 
@@ -424,11 +426,16 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
 def _copied(context: BindContext, parts: TableParts, relation: RelationDef) -> list[st.CheckSpec]:
     """Bind copied checks over the new table: the same text, since column names are the same."""
     result: list[st.CheckSpec] = []
-    for _, name, sql in parts.copied_checks:
+    for _, constraint in parts.copied_checks:
+        sql = constraint.check_sql
         expr = bind_check(sql, relation, context.catalog)
         used = {item.attnum for item in walk(expr) if isinstance(item, Var)}
-        columns = tuple(c.name for c in relation.live if c.attnum in used)
-        result.append(st.CheckSpec(name=name, expr=expr, sql=sql, columns=columns))
+        columns = _used_names(relation, used)
+        result.append(
+            st.CheckSpec(
+                name=constraint.name, expr=expr, sql=sql, columns=columns, no_inherit=constraint.no_inherit
+            )
+        )
     return result
 
 
@@ -527,6 +534,8 @@ def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.Cr
         raise not_supported("CREATE TABLE AS EXECUTE", span=node.span)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
+    if node.on_commit and persistence_of(node.relation) != "t":
+        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     schema = creation_schema(context, node.relation)
     query: QueryExpr = bind_query(context, node.query)
     if len(node.columns) > len(query.columns):

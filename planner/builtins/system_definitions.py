@@ -134,7 +134,7 @@ def constraint_text(
     if constraint.kind == "c":
         sql = constraint.check_sql
         shown = _for_reader(session, _pretty(session, sql, table) if pretty else sql)
-        return check_definition(shown) + timing
+        return check_definition(shown) + (" NO INHERIT" if constraint.no_inherit else "") + timing
     names = {c.attnum: c.name for c in table.columns}
     index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
     return (
