@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type, shard_spec
 from engine.constraints import define
+from engine.constraints.setwise import check_table
 from engine.dml import make_env
 from engine.eager import settle
 from engine.keys import add_checks, add_keys, building_indexes
@@ -20,6 +21,7 @@ from engine.query import context
 from engine.roles import named_role
 from engine.shape import TableShape, table_layout
 from engine.storable import refusal
+from engine.txn_block import BlockState
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -28,6 +30,7 @@ from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Var
 from planner.walk import walk
+from txn.api import Transaction
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -309,13 +312,39 @@ async def _validate(session: Session, relation: RelationDef, name: str) -> None:
     if constraint.validated:
         return
     valid = replace(constraint, validated=True)
-    changed = _with_constraint(relation, valid)
-    if constraint.kind == "c":
-        await _validate_checks(session, changed, [valid])
+    if session.in_own_ddl:
+        await _check_existing(session, relation, valid, None)
     else:
-        await define.touch(session, define.referenced_oids([valid], [relation.oid]))
-    await _store(session, changed)
-    await define.validate(session, changed, [valid])
+        await _check_committed(session, relation, valid)
+    # neither rows nor plans depend on it, so the table's version stays
+    await session.change_catalog([_with_constraint(relation, valid)])
+
+
+async def _check_committed(session: Session, relation: RelationDef, constraint: ConstraintDef) -> None:
+    """Look at committed rows past all locks: those written since the constraint was added keep it anyway."""
+    reader = session.db.store.begin(read_only=True, session=session.pid)
+    try:
+        await _check_existing(session, relation, constraint, reader)
+    except SqlError:
+        if session.state is not BlockState.BLOCK:
+            raise
+        # the block may have mended what is committed: its own view decides, under locks
+        await _check_existing(session, relation, constraint, None)
+    finally:
+        reader.rollback()
+
+
+async def _check_existing(
+    session: Session, relation: RelationDef, constraint: ConstraintDef, reader: Transaction | None
+) -> None:
+    if constraint.kind == "f":
+        await check_table(session, relation, constraint, reader)
+        return
+    if reader is None:
+        await _validate_checks(session, relation, [constraint])
+        return
+    async for chunk in reader.scan(ShardId(relation.oid)):
+        _check_rows(session, relation, [constraint], [row.values for row in chunk])
 
 
 async def _alter_constraint(session: Session, relation: RelationDef, action: st.AlterConstraint) -> None:

@@ -59,7 +59,6 @@ class CommitActions:
             txn.next_statement()  # what this statement itself created is to be found
             await drop_relations(session, dropped, cascade=True, quiet=True)
 
-
     def _check_references(self, session: Session) -> None:
         """Raise 0A000 where a table to be emptied is referred to by one that keeps its rows."""
         emptied = {oid for oid, action in self._actions.items() if action == "delete"}

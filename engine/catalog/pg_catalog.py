@@ -266,7 +266,7 @@ def pg_constraint(session: Session) -> Iterator[RowDict]:
                 "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
                 "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
                 "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
-                "conindid": constraint.index_oid, "conislocal": True, 
+                "conindid": constraint.index_oid, "conislocal": True,
                 "connoinherit": constraint.no_inherit or constraint.kind != "c",
                 "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
                 "confupdtype": foreign.on_update if foreign else " ",

@@ -5,6 +5,9 @@
 
 It takes the route that any query takes, so large tables are an anti-join of the engine that is best for it. For
 ADD and VALIDATE CONSTRAINT, and for bulk loads.
+
+VALIDATE locks nothing: a constraint that is NOT VALID holds for all rows written since it was added, so it is enough to look
+at the rows committed now, while others go on writing.
 """
 
 from __future__ import annotations
@@ -19,19 +22,27 @@ from planner.catalog import ConstraintDef, RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.parse import parse_one
 from planner.statements import QueryStatement
+from txn.api import Transaction
 from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.session import Session
 
 
-async def check_table(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
-    """Raise 23503 if a row of ``table`` breaks its foreign key ``constraint``, own changes included."""
+async def check_table(
+    session: Session, table: RelationDef, constraint: ConstraintDef, reader: Transaction | None = None
+) -> None:
+    """Raise 23503 if a row of ``table`` breaks its foreign key ``constraint``.
+
+    ``reader``: look at what this transaction sees, instead of the session's with its own changes.
+    """
     key = compiled(session, table, constraint)
-    row = await _first_row(session, _mixed_rows(key)) if key.full and len(key.child_at) > 1 else None
+    row = None
+    if key.full and len(key.child_at) > 1:
+        row = await _first_row(session, _mixed_rows(key), reader)
     if row is not None:
         raise key.mixed_nulls()
-    row = await _first_row(session, _dangling_rows(key))
+    row = await _first_row(session, _dangling_rows(key), reader)
     if row is not None:
         raise key.not_present(row, session.codec_settings)
 
@@ -73,7 +84,7 @@ def _dangling_rows(key: ForeignKey) -> str:
     )
 
 
-async def _first_row(session: Session, sql: str) -> Row | None:
+async def _first_row(session: Session, sql: str, reader: Transaction | None) -> Row | None:
     parsed = parse_one(sql)
     assert parsed is not None
     session.ensure_txn().next_statement()
@@ -82,6 +93,8 @@ async def _first_row(session: Session, sql: str) -> Row | None:
     )
     assert isinstance(bound.statement, QueryStatement)
     plan = Plan(bound, session.catalog)
-    result = await run_query(session, plan, "query", bound.statement.query, context(session, plan, ()))
-    rows = await collect(session, result)
+    ctx = context(session, plan, ())
+    if reader is not None:
+        ctx.txn = reader
+    rows = await collect(session, await run_query(session, plan, "query", bound.statement.query, ctx))
     return rows[0] if rows else None
