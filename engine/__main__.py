@@ -10,8 +10,8 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Coroutine, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import uvloop
 
@@ -22,6 +22,9 @@ from pgwire.server import Server, ServerConfig
 from txn.errors import TxnError
 
 log = logging.getLogger("holdfast")
+T = TypeVar("T")
+
+FAILED_DRAIN_S = 1
 
 # How deep expressions may nest before 54001: Python's 1000 frames stop near 100 levels; 4000 stay well
 # within the main thread's 8 MiB of C stack (hashing and comparing trees recurses in C).
@@ -103,12 +106,16 @@ async def serve_forever(config: Config) -> None:
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
 
     sys.setrecursionlimit(RECURSION_LIMIT)
-    database = await Database.open(config)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    database.stopping = stop.set
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    database = await _unless(stop, Database.open(config, _say_waiting))
+    if database is None:
+        return
+    database.stopping = stop.set
+    if database.failed is not None:
+        stop.set()
     if config.loop_stall_ms:
         watch_stalls(loop, config.loop_stall_ms)
     try:
@@ -133,11 +140,33 @@ async def serve_forever(config: Config) -> None:
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)
         await database.start_background()
         await stop.wait()
-        log.info("stopping: waiting up to %d s for running statements", config.shutdown_timeout_s)
-        await server.drain(config.shutdown_timeout_s)
+        # a server that lost its leadership can commit nothing any more, and may not answer either
+        patience = config.shutdown_timeout_s if database.failed is None else FAILED_DRAIN_S
+        log.info("stopping: waiting up to %d s for running statements", patience)
+        await server.drain(patience)
     finally:
         await database.close()
     log.info("stopped")
+    if database.failed is not None:
+        raise database.failed
+
+
+def _say_waiting(holder: str) -> None:
+    print(f"holdfast is waiting for the lease of the leader: {holder}", flush=True)
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what ``work`` gives; None, with ``work`` cancelled, if ``stop`` is set before."""
+    task = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.wait((task,))
+        if task.cancelled():
+            return None
+    return await task
 
 
 if __name__ == "__main__":

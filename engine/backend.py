@@ -327,11 +327,17 @@ class Connection:
             if found.outcome is None and not found.done:
                 self._touch(found.prepared.text)
                 session.reads_alone = plan.only_reads and out.sync_follows
-                if plan.point is not None and session.reads_alone and self._point(found, plan, max_rows, out):
+                leading = self.db.leading()  # else run() waits, which the short ways do not
+                if (
+                    plan.point is not None
+                    and session.reads_alone
+                    and leading
+                    and self._point(found, plan, max_rows, out)
+                ):
                     return None
-                if plan.quick is not None and self._quick(found, plan, max_rows, out):
+                if plan.quick is not None and leading and self._quick(found, plan, max_rows, out):
                     return None
-                if plan.one_row:
+                if plan.one_row and leading:
                     result = self._guard(self._insert_row(found, plan, out))
                     return None if result is None else self._reporting(result)
             result = self._guard(self._execute(found, max_rows, out))
@@ -603,7 +609,7 @@ class Connection:
                 plan, values = cached
                 source = CachedText(sql)
                 session.reads_alone = plan.only_reads
-                if plan.point is not None and session.state is BlockState.IDLE:
+                if plan.point is not None and session.state is BlockState.IDLE and self.db.leading():
                     rows = read_point(session, plan, values)
                     if rows is not None and plan.columns is not None:
                         found = Rows(plan.columns, ReadyRows(plan.columns, rows))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("host", "str", "127.0.0.1", "address to listen on; anything but loopback needs passwords"),
     Option("port", "int", DEFAULT_PORT, "TCP port; 0 lets the system choose", 0, 65535),
     Option("data_dir", "str", "./data", "data directory, made if absent"),
+    Option("consensus", "str", "", "postgresql://... of the log that servers share; none = a log in data_dir (a password is "
+           "best given by the environment or ~/.pgpass)"),
+    Option("consensus_schema", "str", "holdfast", "schema of that database which holds the log"),
+    Option("blob", "str", "", "directory of the data files that servers share; goes with consensus"),
+    Option("lease_ms", "int", 5000, "how long a leader answers without hearing from the consensus, and how long a standby "
+           "waits", 200, 600_000),
+    Option("standby", "bool", False, "wait until the leader has ended or stalls, then lead; needs consensus"),
     Option("max_connections", "int", 200, "connections served at once", 1, 100_000),
     Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together; 0 = half of the machine"),
     Option("auth", "choice", "trust", "how clients authenticate: trust (loopback only) or scram-sha-256",
@@ -71,6 +79,11 @@ class Config:
     host: str
     port: int
     data_dir: str
+    consensus: str = field(repr=False)
+    consensus_schema: str
+    blob: str
+    lease_ms: int
+    standby: bool
     max_connections: int
     memory: int
     auth: str
@@ -90,9 +103,20 @@ class Config:
     loop_stall_ms: int
 
     @property
+    def blob_dir(self) -> Path:
+        """The folder below which parts lie."""
+        return Path(self.blob) if self.consensus else Path(self.data_dir)
+
+    @property
     def loopback(self) -> bool:
         """True when only this machine can connect."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+_BOOLEANS = {
+    "on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False,
+}  # fmt: skip
+_CONSENSUS_SCHEMES = ("postgresql://", "postgres://")
 
 
 def _bytes(text: str) -> int:
@@ -107,6 +131,8 @@ def _convert(option: Option, value: Any, source: str) -> Any:
     try:
         if option.kind == "int":
             converted: Any = int(value)
+        elif option.kind == "bool":
+            converted = value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
         elif option.kind == "bytes":
             converted = value if isinstance(value, int) else _bytes(str(value))
         else:
@@ -140,8 +166,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
     for option in OPTIONS:
         flag = "--" + option.name.replace("_", "-")
-        shown = f"{option.help} (default: {option.default if option.default != '' else 'none'})"
+        default = ("off", "on")[option.default] if option.kind == "bool" else option.default
+        shown = f"{option.help} (default: {default if default != '' else 'none'})"
         metavar = "{" + ",".join(option.choices) + "}" if option.choices else option.kind.upper()
+        if option.kind == "bool":
+            parser.add_argument(flag, dest=option.name, nargs="?", const="on", help=shown, metavar="{on,off}")
+            continue
         parser.add_argument(flag, dest=option.name, metavar=metavar, help=shown.replace("%", "%%"))
 
 
@@ -175,6 +205,14 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
             f"host {config.host} is reachable from other machines, where trust authentication is refused; "
             "set auth = scram-sha-256"
         )
+    if bool(config.consensus) != bool(config.blob):
+        raise ConfigError("consensus and blob go together: servers share both or neither")
+    if config.standby and not config.consensus:
+        raise ConfigError("standby needs consensus, which the leader and its standbys share")
+    if config.consensus and not config.consensus.startswith(_CONSENSUS_SCHEMES):
+        raise ConfigError("consensus must be a postgresql:// URL")  # not shown: there may be a password in it
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", config.consensus_schema):
+        raise ConfigError("consensus_schema must be a plain name in lower case")
     if bool(config.tls_cert) != bool(config.tls_key):
         raise ConfigError("tls_cert and tls_key go together")
     return config

@@ -10,8 +10,10 @@ Everything that tells time or draws random bytes is injected here.
 from __future__ import annotations
 
 import logging
+import os
 import random
 import secrets
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,8 @@ from planner.errors import SqlError
 from planner.query import OutputColumn
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
+from txn.lease import Lease, LeaseOptions
+from txn.shared import SharedConfig
 from txn.store import open_store
 from txn.types import ShardId
 
@@ -67,6 +71,8 @@ class Database:
         """Use ``open`` instead."""
         self.config = config
         self.store = store
+        self.lease: Lease | None = None  # asked at every statement, so kept close
+        self.failed: Exception | None = None
         self.catalog = CatalogSnapshot({})
         self.plans = PlanCache()
         self.templates = TemplateCache()
@@ -103,13 +109,17 @@ class Database:
     # -- life --------------------------------------------------------------------------------------
 
     @classmethod
-    async def open(cls, config: Config) -> Database:
-        """Open the data directory, creating it if absent.
+    async def open(cls, config: Config, waiting: Callable[[str], None] | None = None) -> Database:
+        """Open the data directory, creating it if absent, or become the leader of shared stores.
 
-        Raises txn's DataDirectoryInUse and UnknownFormat.
+        ``waiting(holder)`` is called when another server leads and has to be waited for.
+
+        Raises txn's DataDirectoryInUse, LeaderAlive, UnknownFormat, Indeterminate (a store that does not answer).
         """
         store = await open_store(
-            StorageConfig(path=Path(config.data_dir), cache_bytes=config.memory // 8),
+            StorageConfig(
+                path=Path(config.data_dir), cache_bytes=config.memory // 8, shared=_shared(config, waiting)
+            ),
             TxnOptions(
                 policy=config.deadlock_policy,
                 hot_rows=config.flush_rows,
@@ -117,12 +127,14 @@ class Database:
             ),
         )
         database = cls(config, store)
+        database.lease = store.lease
         store.on_failure(database.fail_stop)
         await database._load_catalog()
         database.executors = {
             "index": IndexExecutor(),
             "local": LocalExecutor(
-                blob_dir=Path(config.data_dir),
+                blob_dir=config.blob_dir,
+                spill=Path(config.data_dir) / "duckdb-spill",
                 memory_bytes=config.memory // 3,
                 threads=config.local_threads,
                 queries=config.local_queries,
@@ -283,11 +295,40 @@ class Database:
             return connection.drop_temporaries()
         return None
 
+    def leading(self) -> bool:
+        """Tell whether this server is sure to lead: ask before every answer that rests on what it knows (A41)."""
+        lease = self.lease
+        return lease is None or lease.valid()
+
+    async def wait_leading(self) -> None:
+        """Return once it is sure again, which takes as long as the consensus store does not answer.
+
+        Raises txn's Fenced when another server leads.
+        """
+        if self.lease is not None:
+            await self.lease.wait_valid()
+
     def fail_stop(self, error: Exception) -> None:
         """The log's state is unknown or another server took over: stop serving (promise P2)."""
         log.critical("stopping: %s", error)
+        self.failed = error
         if self.stopping is not None:
             self.stopping()
+
+
+def _shared(config: Config, waiting: Callable[[str], None] | None) -> SharedConfig | None:
+    """Return what the settings say about stores shared with other servers."""
+    if not config.consensus:
+        return None
+    holder = f"pid {os.getpid()} on {socket.gethostname()}, listening on {config.host}:{config.port}"
+    return SharedConfig(
+        consensus=config.consensus,
+        schema=config.consensus_schema,
+        blob=Path(config.blob),
+        lease=LeaseOptions(holder=holder, duration_ms=config.lease_ms),
+        standby=config.standby,
+        waiting=waiting,
+    )
 
 
 def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -64,6 +64,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     if plan.bound.class_ in _NEEDS_TXN:
         session.ensure_txn().next_statement()
         session.renew_limits()
+    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA:
+        await conn.db.wait_leading()
     check_privileges(session, plan)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
@@ -83,6 +85,21 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         return await handler(conn, plan, statement, params)
     return await _UTILITY[kind](conn, plan, statement, params, out)
 
+
+# What they say rests on nothing that another leader could have changed.
+_WITHOUT_DATA = frozenset(
+    (
+        st.Transaction,
+        st.SetVariable,
+        st.SetTransaction,
+        st.ShowVariable,
+        st.SetConstraints,
+        st.Prepare,
+        st.Deallocate,
+        st.CloseCursor,
+        st.Discard,
+    )
+)
 
 _NEEDS_TXN = frozenset(
     (

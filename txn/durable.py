@@ -49,13 +49,14 @@ from txn.persist.part import (
 )
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import Batch
+from txn.shared import SharedConfig, open_shared
 from txn.time import Clock, IdGen
 from txn.timeline import DEFAULT_TIMELINE
 from txn.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
 from txn.wal.apply import tidy
 from txn.wal.cache import LogMap
 from txn.wal.read import Uncovered, read_entries
-from txn.wal.txns import TxnsLog
+from txn.wal.txns import ATTEMPTS, TxnsLog
 
 PartLike = Part
 _log = logging.getLogger(__name__)
@@ -63,9 +64,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageConfig:
-    """Where the data lies. ``path`` None: everything in memory (tests)."""
+    """Where the data lies. ``path`` None: everything in memory (tests).
+
+    ``shared``: log and blobs are there, and ``path`` is only this server's own.
+    """
 
     path: Path | None
+    shared: SharedConfig | None = None
     cache_bytes: int = 64 << 20
     """Budget of decoded row groups, in bytes of Arrow data."""
 
@@ -142,6 +147,7 @@ class DurableLog:
             DataDirectoryInUse: another process holds it.
             UnknownFormat: a newer server wrote it, or it is something else.
             OutOfSpace: the first reservation cannot be stored.
+            LeaderAlive, Indeterminate: see ``open_shared``.
         """
         if config.path is None:
             disk = MemoryDisk()
@@ -149,6 +155,16 @@ class DurableLog:
                 MemoryConsensus(disk), MemoryBlob(disk), clock, ids, cache_bytes=config.cache_bytes
             )
         path = str(config.path)
+        if config.shared is not None:
+            stores = await open_shared(config.shared, path, clock, ids)
+            try:
+                return await cls.assemble(
+                    stores.consensus, stores.blob, clock, ids, cache_bytes=config.cache_bytes,
+                    lock=stores.lock, leadership=stores.leadership, append_attempts=stores.append_attempts,
+                )  # fmt: skip
+            except BaseException:
+                await stores.close()
+                raise
         lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
         consensus: SqliteConsensus | None = None
         try:
@@ -173,6 +189,7 @@ class DurableLog:
         cache_bytes: int = 64 << 20,
         lock: DirectoryLock | None = None,
         leadership: Leadership | None = None,
+        append_attempts: int = ATTEMPTS,
     ) -> DurableLog:
         """Become the leader of given stores (tests and simulation choose them, and ``offload``).
 
@@ -195,7 +212,7 @@ class DurableLog:
             epoch=epoch,
             oracle=oracle,
             manifests=manifests,
-            log=TxnsLog(consensus, epoch, LogMap(first)),
+            log=TxnsLog(consensus, epoch, LogMap(first), append_attempts),
             cache=RowGroupCache(cache_bytes),
             lock=lock,
             lease=leadership.lease,

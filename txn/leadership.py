@@ -23,7 +23,9 @@ from txn.persist.location import Consensus
 from txn.time import Clock
 
 DIRECTORY_FORMAT = 1
-_FORMAT_TEXT = "holdfast data directory, format "
+DATA = "data"
+SCRATCH = "server"
+"""Kinds of directories: one with a database in it, one of a server whose database is elsewhere."""
 
 
 class DirectoryLock:
@@ -35,8 +37,8 @@ class DirectoryLock:
         self._fd: int | None = fd
 
     @classmethod
-    def acquire(cls, path: str, clock: Clock) -> DirectoryLock:
-        """Create the directory if need be, lock it, check its format.
+    def acquire(cls, path: str, clock: Clock, kind: str = DATA) -> DirectoryLock:
+        """Create the directory if need be, lock it, check its format and that it is of ``kind``.
 
         Raises:
             DataDirectoryInUse: another process (or another lock of this one) holds it.
@@ -54,7 +56,7 @@ class DirectoryLock:
             text = f"pid {os.getpid()} on {socket.gethostname()}, started at Unix ms {clock.now_ms()}\n"
             os.ftruncate(fd, 0)
             os.pwrite(fd, text.encode(), 0)
-            _check_format(path)
+            _check_format(path, kind)
         except BaseException:
             os.close(fd)
             raise
@@ -68,7 +70,7 @@ class DirectoryLock:
             self._fd = None
 
 
-def _check_format(path: str) -> None:
+def _check_format(path: str, kind: str) -> None:
     """Write the format file of a new directory, or check it. Durable on return."""
     name = os.path.join(path, "FORMAT")
     try:
@@ -78,7 +80,7 @@ def _check_format(path: str) -> None:
         if set(os.listdir(path)) - {"lock", "FORMAT.new"}:
             raise UnknownFormat(f"{path} is not empty and is not a holdfast data directory") from None
         with open(name + ".new", "w", encoding="utf-8") as file:
-            file.write(f"{_FORMAT_TEXT}{DIRECTORY_FORMAT}\n")
+            file.write(f"holdfast {kind} directory, format {DIRECTORY_FORMAT}\n")
             file.flush()
             os.fsync(file.fileno())
         os.rename(name + ".new", name)
@@ -91,7 +93,15 @@ def _check_format(path: str) -> None:
         return
     except UnicodeDecodeError:
         text = "not text"
-    if text != f"{_FORMAT_TEXT}{DIRECTORY_FORMAT}":
+    other = DATA if kind == SCRATCH else SCRATCH
+    if text.startswith(f"holdfast {other} directory,"):
+        what = (
+            "the directory of a server with a shared consensus store; name that (--consensus)"
+            if kind == DATA
+            else "a data directory with a database in it; a server with --consensus needs another"
+        )
+        raise UnknownFormat(f"{path} is {what}")
+    if text != f"holdfast {kind} directory, format {DIRECTORY_FORMAT}":
         raise UnknownFormat(f"{path}: {text[:80]!r}; this server knows format {DIRECTORY_FORMAT}")
 
 

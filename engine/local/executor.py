@@ -137,17 +137,25 @@ class LocalExecutor:
     name = "local"
 
     def __init__(
-        self, *, blob_dir: Path, memory_bytes: int = 2**30, threads: int = 2, queries: int = 4
+        self,
+        *,
+        blob_dir: Path,
+        spill: Path | None = None,
+        memory_bytes: int = 2**30,
+        threads: int = 2,
+        queries: int = 4,
     ) -> None:
         """Note the settings; the instance opens with the first query.
 
         Args:
             blob_dir: the folder below which parts lie.
+            spill: the folder for spilled data; None: one inside ``blob_dir``.
             memory_bytes: DuckDB's memory limit.
             threads: DuckDB's worker threads.
             queries: how many queries compute at a time; more wait.
         """
         self._blob_dir = blob_dir
+        self._spill = spill
         self._memory_bytes = memory_bytes
         self._threads = threads
         self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb")
@@ -212,7 +220,10 @@ class LocalExecutor:
         """Return a new connection to the instance; called in a pool thread or on the loop."""
         if self._instance is None:
             self._instance = open_instance(
-                self._blob_dir, memory_bytes=self._memory_bytes, threads=self._threads
+                self._blob_dir,
+                memory_bytes=self._memory_bytes,
+                threads=self._threads,
+                spill=self._spill,
             )
         return self._instance.cursor()
 

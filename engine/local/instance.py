@@ -15,15 +15,17 @@ import duckdb
 MIN_MEMORY_BYTES = 64 * 2**20
 
 
-def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int) -> Any:
+def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int, spill: Path | None = None) -> Any:
     """Return a connection to a new in-memory instance.
 
     Args:
-        blob_dir: the only folder whose files may be read; spilled data goes to ``duckdb-spill`` inside it.
+        blob_dir: the only folder whose files may be read, but for what DuckDB itself has spilled.
+        spill: the folder for spilled data; None: ``duckdb-spill`` inside ``blob_dir``.
         memory_bytes: what DuckDB may use before it spills.
         threads: worker threads of all queries together, at least 1.
     """
-    spill = blob_dir / "duckdb-spill"
+    if spill is None:
+        spill = blob_dir / "duckdb-spill"
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -39,7 +41,7 @@ def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int) -> Any:
         "SET GLOBAL TimeZone = 'UTC'",
         "SET GLOBAL default_null_order = 'nulls_last'",
         "SET GLOBAL preserve_insertion_order = false",
-        f"SET GLOBAL allowed_directories = [{_quoted(blob_dir)}]",
+        f"SET GLOBAL allowed_directories = [{_quoted(blob_dir)}, {_quoted(spill)}]",
         # It lifts failing sub-expressions out of CASE branches that are not taken.
         "SET GLOBAL disabled_optimizers = 'common_subexpressions'",
         "SET GLOBAL enable_external_access = false",

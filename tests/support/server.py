@@ -20,9 +20,12 @@ READY = re.compile(r"ready on 127\.0\.0\.1:(\d+)")
 
 
 class ServerProcess:
-    """A running server; ``stop`` ends it with SIGTERM, ``kill`` with SIGKILL."""
+    """A running server; ``stop`` ends it with SIGTERM, ``kill`` with SIGKILL.
 
-    def __init__(self, data_dir: Path, *options: str) -> None:
+    With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting.
+    """
+
+    def __init__(self, data_dir: Path, *options: str, wait: bool = True) -> None:
         self.data_dir = data_dir
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
         command = [
@@ -30,12 +33,19 @@ class ServerProcess:
             "--spark-start", "off", *options,
         ]  # fmt: skip
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        started = time.perf_counter()
+        self._started = time.perf_counter()
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, env=environment, text=True
         )
+        self.port = 0
+        self.start_seconds = 0.0
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait until it accepts connections."""
         self.port = self._wait_ready()
-        self.start_seconds = time.perf_counter() - started
+        self.start_seconds = time.perf_counter() - self._started
 
     def _wait_ready(self) -> int:
         output = self.process.stdout
@@ -87,6 +97,20 @@ class ServerProcess:
             raise
         self._end()
         return code
+
+    def pause(self) -> None:
+        """Stop it where it is (SIGSTOP), until ``resume``."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def wait_end(self, timeout_s: float = STOP_TIMEOUT_S) -> tuple[int, str]:
+        """Wait until it has ended by itself; return its status and its log."""
+        code = self.process.wait(timeout_s)
+        said = self.log()
+        self._end()
+        return code, said
 
     def kill(self) -> None:
         self.process.kill()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -49,8 +50,14 @@ class Files:
 class LocalBlob:
     """Blob over the directory ``root``, which is created if need be. One owner at a time (see leadership)."""
 
-    def __init__(self, root: str, *, files: Files | None = None, offload: Offload = in_thread) -> None:
-        """Removes what an earlier owner left in ``tmp``."""
+    def __init__(
+        self, root: str, *, writer: str = "", files: Files | None = None, offload: Offload = in_thread
+    ) -> None:
+        """Removes what an earlier owner left in ``tmp``.
+
+        ``writer``: this owner's folder in there, where owners share the directory. One that was deposed and does
+        not know it yet finds its own removed, and can publish nothing more.
+        """
         self._root = os.path.abspath(root)
         self._files = files or Files()
         self._offload = offload
@@ -59,7 +66,13 @@ class LocalBlob:
         self._known_directories = {self._root}
         os.makedirs(self._tmp, exist_ok=True)
         for name in os.listdir(self._tmp):
-            os.unlink(os.path.join(self._tmp, name))
+            path = os.path.join(self._tmp, name)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)  # its owner may be adding to it this moment
+            else:
+                _unlink_quietly(path)
+        self._own_tmp = os.path.join(self._tmp, writer) if writer else self._tmp
+        os.makedirs(self._own_tmp, exist_ok=True)
         self._files.sync_directory(self._root)
         self._files.sync_directory(os.path.dirname(self._root))
 
@@ -71,7 +84,7 @@ class LocalBlob:
         """See Blob."""
         path = self.local_path(name)
         self._counter += 1
-        tmp = os.path.join(self._tmp, str(self._counter))
+        tmp = os.path.join(self._own_tmp, str(self._counter))
         return await self._offload(lambda: self._publish(tmp, path, write))
 
     def _publish(self, tmp: str, path: str, write: Callable[[BinaryIO], None]) -> int:

@@ -1,0 +1,143 @@
+"""Stores that several servers share: consensus in PostgreSQL, blobs in a common directory.
+
+    lock the server's own directory -> connect to the consensus -> wait for leadership (epoch, lease)
+      -> the blob directory, which must belong to the same database
+
+A server's own directory then holds nothing durable: its lock, and what engines spill. Only the leader opens the
+blob directory, so what it finds in ``tmp`` is left over from leaders that can complete nothing any more.
+
+Who may delete what, with an old leader that does not know yet that it is one:
+
+- It cannot hurt its successor. It deletes what its own stored manifest, or its own trimming of the log, no longer
+  names; both were accepted under its epoch, so the successor has read them. Where it does not know whether something
+  was accepted, it deletes nothing (``DurableLog.discard``). Names it writes carry its epoch, so it overwrites nothing.
+- The successor sweeps blobs of earlier epochs that neither a manifest nor the log names. It reads both after raising
+  the epoch, when no earlier leader can add a name to either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txn.errors import UnknownFormat
+from txn.leadership import SCRATCH, DirectoryLock, Leadership, take_leadership
+from txn.lease import LeaseOptions, Waiting
+from txn.persist.blobfs import LocalBlob
+from txn.time import Clock, IdGen
+
+if TYPE_CHECKING:
+    from txn.persist.postgres import PostgresConsensus
+
+CLUSTER_FILE = "CLUSTER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedConfig:
+    """Where the shared stores are. ``consensus``: a postgresql:// URL, of which messages omit the password.
+
+    ``schema``: its tables are there. ``standby``, ``waiting``: see ``txn.lease.take_lease``.
+    """
+
+    consensus: str
+    blob: Path
+    lease: LeaseOptions
+    schema: str = "holdfast"
+    standby: bool = False
+    waiting: Waiting | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedStores:
+    """What ``open_shared`` opened; the caller closes it."""
+
+    lock: DirectoryLock
+    consensus: PostgresConsensus
+    blob: LocalBlob
+    leadership: Leadership
+    append_attempts: int
+
+    async def close(self) -> None:
+        """Give everything up."""
+        if self.leadership.lease is not None:
+            await self.leadership.lease.release()
+        await self.consensus.close()
+        self.lock.release()
+
+
+async def open_shared(config: SharedConfig, path: str, clock: Clock, ids: IdGen) -> SharedStores:
+    """Lock the server's directory ``path``, wait for leadership, open the stores.
+
+    Raises:
+        DataDirectoryInUse: another process uses ``path``.
+        LeaderAlive, Indeterminate: see ``take_lease``.
+        UnknownFormat: a newer server wrote one of them, ``path`` holds a database of its own, or the blob
+            directory belongs to another database.
+    """
+    from txn.persist.postgres import APPEND_ATTEMPTS, PostgresConsensus  # takes asyncpg a while
+
+    lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock, SCRATCH)
+    consensus: PostgresConsensus | None = None
+    leadership: Leadership | None = None
+    try:
+        consensus = await PostgresConsensus.open(
+            config.consensus,
+            schema=config.schema,
+            cluster=ids.next_id(),
+            register_timeout_s=max(0.5, config.lease.duration_ms / 2000),
+        )
+        leadership = await take_leadership(
+            consensus, clock, config.lease, standby=config.standby, waiting=config.waiting
+        )
+        root = str(config.blob)
+        fresh = (await consensus.log_bounds())[1] == 1
+        await asyncio.to_thread(_check_cluster, root, consensus.cluster, fresh)
+        blob = await asyncio.to_thread(LocalBlob, root, writer=f"{leadership.epoch}-{ids.next_id()}")
+        return SharedStores(
+            lock=lock, consensus=consensus, blob=blob, leadership=leadership, append_attempts=APPEND_ATTEMPTS
+        )
+    except BaseException:
+        if leadership is not None and leadership.lease is not None:
+            await leadership.lease.release()
+        if consensus is not None:
+            await consensus.close()
+        lock.release()
+        raise
+
+
+def _check_cluster(root: str, cluster: str, fresh: bool) -> None:
+    """Write the blob directory's identity, or check it. Durable on return.
+
+    A leader sweeps away what its log does not name, so a directory of another database must not get that far.
+    """
+    name = os.path.join(root, CLUSTER_FILE)
+    os.makedirs(root, mode=0o700, exist_ok=True)
+    try:
+        with open(name, encoding="utf-8") as file:
+            found = file.read().strip()
+    except FileNotFoundError:
+        if set(os.listdir(root)) - {"tmp", CLUSTER_FILE + ".new"}:
+            raise UnknownFormat(f"{root} is not empty and is not a shared blob directory") from None
+        if not fresh:
+            raise UnknownFormat(
+                f"{root} is empty, but the consensus store is not: is it the right one?"
+            ) from None
+        with open(name + ".new", "w", encoding="utf-8") as file:
+            file.write(cluster + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(name + ".new", name)
+        for folder in (root, os.path.dirname(os.path.abspath(root))):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        return
+    except UnicodeDecodeError:
+        found = "not text"
+    if found != cluster:
+        raise UnknownFormat(f"{root} belongs to another database than the consensus store ({found[:40]!r})")
