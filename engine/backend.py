@@ -69,6 +69,7 @@ MAX_RERUNS = (
     1000  # of a statement whose rows to be locked had changed; each run holds the locks of those before
 )
 AUTOCOMMIT_RETRIES = 5
+OPTIMISTIC_TRIES = 3  # then a statement's scans lock their tables (U4)
 RETRY_PAUSE_S = 0.02
 _WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, so it need not wait before
 PARSE_IN_THREAD_CHARS = 16 * 1024
@@ -427,7 +428,9 @@ class Connection:
                 assert plan.columns is not None
                 outcome = Rows(plan.columns, await settle(started))
             else:
-                outcome, plan = await self._run_with_retries(plan, portal.params, out, portal.prepared)
+                outcome, plan = await self._run_with_retries(
+                    plan, portal.params, out, portal.prepared, whole=out.sync_follows
+                )
                 portal.plan = plan
             portal.outcome = outcome
         if isinstance(outcome, Command):
@@ -457,21 +460,32 @@ class Connection:
         out.command_complete(outcome.completion(sent))
 
     async def _run_with_retries(
-        self, plan: Plan, params: tuple[Any, ...], out: Responder, source: Prepared | Parsed | CachedText
+        self,
+        plan: Plan,
+        params: tuple[Any, ...],
+        out: Responder,
+        source: Prepared | Parsed | CachedText,
+        *,
+        whole: bool,
     ) -> tuple[Outcome, Plan]:
         """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
         A retry is possible only while the transaction holds nothing but this statement and not a byte was
         sent for it (DESIGN section 7; N8, Q13): for a statement by itself, and for the first one of a block.
-        Under policies that refuse to wait it comes after a pause, twice as long each time.
+        Under policies that refuse to wait it comes after a pause, twice as long each time. ``whole``: nothing
+        else will join the statement, so that one whose scans were not locked may commit here, where a lost race
+        can still be run again.
         """
         session = self.session
         alone = session.txn is None and session.state is BlockState.IDLE
         again_from_start = alone or session.block_is_untouched
         retries = replans = reruns = 0
         while True:
+            session.optimistic = alone and whole and plan.retryable and retries < OPTIMISTIC_TRIES
             try:
                 outcome = await run.run(self, plan, params, out)
+                if session.optimistic and session.watching and _is_complete(outcome):
+                    await session.commit()
                 return outcome, plan
             except Replan:
                 replans += 1
@@ -615,7 +629,7 @@ class Connection:
                         found = Rows(plan.columns, ReadyRows(plan.columns, rows))
                         await self._answer(found, plan, out, alone=True)
                         return
-                outcome, plan = await self._run_with_retries(plan, values, out, source)
+                outcome, plan = await self._run_with_retries(plan, values, out, source, whole=True)
                 await self._answer(outcome, plan, out, alone=True)
                 if session.state is BlockState.IMPLICIT:
                     await session.commit()
@@ -646,7 +660,7 @@ class Connection:
         session.reads_alone = alone and plan.only_reads
         if plan.cacheable and not session.in_own_ddl and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
             self.planning.remember(statement.text, plan)
-        outcome, plan = await self._run_with_retries(plan, (), out, statement)
+        outcome, plan = await self._run_with_retries(plan, (), out, statement, whole=alone)
         await self._answer(outcome, plan, out, alone=alone)
 
     async def _answer(self, outcome: Outcome, plan: Plan, out: Responder, *, alone: bool) -> None:
@@ -754,6 +768,11 @@ def _close(portal: Portal) -> None:
         portal.reader.close()
     elif isinstance(portal.outcome, Rows) and not isinstance(portal.outcome.result, ReadyRows):
         portal.outcome.result.close()
+
+
+def _is_complete(outcome: Outcome) -> bool:
+    """Tell whether all that a statement answers is there, so that its transaction may end."""
+    return isinstance(outcome, Command) or isinstance(outcome.result, ReadyRows)
 
 
 def _runs_when_failed(plan: Plan) -> bool:

@@ -172,6 +172,7 @@ class Session:
         self._codec: CodecSettings | None = None
         self._modes_set = False
         self.reads_alone = False  # the statement to run is a read and a transaction by itself
+        self.optimistic = False  # it may be run again, so that its scans need not lock their tables (U4)
         self.has_temporaries = False  # once true, plans depend on whose session it is
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -515,6 +516,11 @@ class Session:
             raise
         self.txn = None
         self._leave(committed=True)
+
+    @property
+    def watching(self) -> bool:
+        """Whether the transaction has scanned without locks, so that its commit may fail."""
+        return self.txn is not None and self.txn.watching
 
     @property
     def commits_plainly(self) -> bool:

@@ -12,11 +12,12 @@ A transaction's life (DESIGN section 7):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
+from txn.scan_watch import Predicate
 from txn.types import (
     IndexId,
     Key,
@@ -58,6 +59,10 @@ class Transaction(Protocol):
     @property
     def writing(self) -> bool:
         """True once ``begin_write`` succeeded (reads then see the latest state, under locks)."""
+
+    @property
+    def watching(self) -> bool:
+        """True if it has scanned without locks while ``writing``: then its commit may raise WriteConflict."""
 
     def set_lock_timeout(self, lock_timeout_ms: int) -> None:
         """Change the limit of lock waits (0: none; negative: raise LockNotAvailable instead of waiting)."""
@@ -105,20 +110,40 @@ class Transaction(Protocol):
         """Return visible rows in key order (sorted indexes only). Locks as documented in txn.locks."""
 
     def scan(
-        self, shard: ShardId, *, for_update: bool | RowLock = False, peek: bool = False
+        self,
+        shard: ShardId,
+        *,
+        for_update: bool | RowLock = False,
+        peek: bool = False,
+        predicate: Predicate | None = None,
     ) -> AsyncIterator[list[StoredRow]]:
-        """Yield all visible rows in chunks, without blocking the loop for long."""
+        """Yield all visible rows in chunks, without blocking the loop for long.
 
-    def snapshot(self, shard: ShardId) -> MaybeAwaitable[Snapshot]:
-        """Return the shard as engines read it. Counts as a scan in the read set."""
+        Locks the table IS (``for_update``: IX) and no row: what others commit afterwards is compared with
+        ``predicate`` (None: any change matters), and the first that matches makes this transaction fail with
+        WriteConflict, at its next ``begin_write``, scan or update or at its commit (``txn.scan_watch``). A table
+        that is locked S or more is not compared.
+        """
+
+    def snapshot(self, shard: ShardId, *, predicate: Predicate | None = None) -> MaybeAwaitable[Snapshot]:
+        """Return the shard as engines read it. Counts as a scan."""
 
     def stats(self, shard: ShardId) -> ShardStats:
         """Return figures for the router; no read is recorded."""
 
     # -- writes ----------------------------------------------------------------------------------
 
-    def begin_write(self, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()) -> MaybeAwaitable[None]:
-        """Prepare a writing statement: promote if this is the first, lock tables (IX; SIX/S if scanned).
+    def begin_write(
+        self,
+        writes: Iterable[ShardId],
+        scans: Iterable[ShardId] = (),
+        optimistic: Mapping[ShardId, Predicate | None] = ...,
+    ) -> MaybeAwaitable[None]:
+        """Prepare a writing statement: promote if this is the first, lock tables (IX; SIX/S for ``scans``).
+
+        ``optimistic``: tables that this statement will scan without locking them, with what it looks for: they
+        are watched from now on, and its scans need not say more (U4). A statement that loses (WriteConflict) may
+        be run again in a new transaction; one that loses too often should pass the table in ``scans``.
 
         Raises WriteConflict when something read since read_ts has changed; Deadlock; LockTimeout;
         ReadOnlyTransaction (25006 is the engine's).
@@ -201,7 +226,7 @@ class Transaction(Protocol):
     def commit(self) -> MaybeAwaitable[Timestamp]:
         """Commit; when nothing was written returns the timestamp of what was read. Durable and applied on return (P2).
 
-        Raises OutOfSpace (rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
+        Raises WriteConflict (a scan was overtaken), OutOfSpace (both: rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
         """
 
     def rollback(self) -> None:

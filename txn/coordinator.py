@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from txn.errors import LockTarget, TxnError
+from txn.errors import LockTarget, TxnError, WriteConflict
 from txn.holds import HoldRegistry
 from txn.locks.policy import Policy
 from txn.locks.table import Granule, LockTable, describe
@@ -26,6 +26,7 @@ from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
+from txn.scan_watch import ScanWatch, conflict_with, notice
 from txn.types import PartRef, RowId, ShardId, Timestamp, TxnId
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Coordinator:
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
+        self.watches: dict[ShardId, dict[ScanWatch, None]] = {}
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
         self._recent: OrderedDict[int, int] = OrderedDict()
         self._vacuum: asyncio.TimerHandle | None = None
@@ -157,6 +159,9 @@ class Coordinator:
             live = None if history is None else history.latest.generation
             if live is None:
                 continue  # dropped since (replay)
+            watches = self.watches.get(shard.shard) if self.watches else None
+            if watches is not None:
+                notice(self, watches, shard, writes)
             if shard.parts:
                 live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
                 live.next_row_id = max(live.next_row_id, shard.next_row_id)
@@ -214,6 +219,42 @@ class Coordinator:
             return target
         index = generation.indexes.get(target.index)
         return target if index is None else replace(target, key=index.make.values(granule[2]))
+
+    def session_of_txn(self, writes: WriteSet) -> int:
+        """Return the session of a transaction that is being committed, 0 if it has gone."""
+        owner = self.committing.get(writes.txn)
+        return 0 if owner is None else owner.session
+
+    # -- watched scans (txn.scan_watch) ------------------------------------------------------------
+
+    def watch(self, txn: TxnId, shard: ShardId) -> ScanWatch:
+        """Begin to compare what others commit to a table with a transaction's scans of it."""
+        watch = ScanWatch(txn, shard)
+        self.watches.setdefault(shard, {})[watch] = None
+        return watch
+
+    def unwatch(self, watch: ScanWatch) -> None:
+        """End it."""
+        watches = self.watches[watch.shard]
+        del watches[watch]
+        if not watches:
+            del self.watches[watch.shard]
+
+    def check_watches(self, watches: Iterable[ScanWatch]) -> WriteConflict | None:
+        """Return a conflict of a transaction's scans with commits applied, or before it in the batch being formed."""
+        for watch in watches:
+            if watch.conflict is not None:
+                return watch.conflict
+        for writes in self.log.committer.forming():
+            for shard in writes.shards:
+                for watch in watches:
+                    if watch.shard == shard.shard:
+                        generation = self.shards[shard.shard].latest.generation
+                        if generation is not None:
+                            conflict = conflict_with(self, watch, generation, shard, writes)
+                            if conflict is not None:
+                                return conflict
+        return None
 
     # -- garbage -----------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -76,6 +76,7 @@ class Committer:
         self._txns = log
         self._oracle = oracle
         self._queue: deque[_Member] = deque()
+        self._forming: list[_Member] = []
         self._wake: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -203,6 +204,7 @@ class Committer:
     async def _commit_some(self) -> None:
         """Form a batch, append it, apply it."""
         members = self._form()
+        self._forming = []
         if members is None:
             try:
                 await self._oracle.wait_ready()
@@ -243,6 +245,7 @@ class Committer:
         """Take members from the queue, validated and timestamped, in one tick. None: no timestamp is ready."""
         queue = self._queue
         members: list[_Member] = []
+        self._forming = members
         size = 0
         while queue and len(members) < MAX_BATCH_MEMBERS:
             member = queue[0]
@@ -263,6 +266,12 @@ class Committer:
             size += len(member.data)
             members.append(member)
         return members
+
+    def forming(self) -> Iterator[WriteSet]:
+        """Yield the transactions that precede a member in its batch; for use by its ``validate``."""
+        for member in self._forming:
+            if member.writes is not None:
+                yield member.writes
 
     def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int) -> None:
         """Make a durable batch readable: memory, then the oracle, then whoever waits. One tick."""

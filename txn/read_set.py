@@ -4,10 +4,10 @@ Reads are remembered as coarsely as they may conflict:
 
     by key   (shard, index, key) with the (row id, begin) pairs found, also when none were
     range    (shard, index, range, direction, limit) with the pairs found, in order
-    scan     the shard
+    scan     (shard, predicate), or the whole shard
 
-Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks all of it, in
-one order for all transactions, and then compares in one tick; the transaction's hold keeps nothing else alive.
+Begins are never given twice, so equal pairs mean that nothing happened in between. Promotion locks keys and ranges, in
+one order for all transactions, and then compares in one tick; scans are compared and then watched (txn.scan_watch).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from txn.errors import WriteConflict
-from txn.locks.mode import IS, SUPREMUM, S
+from txn.locks.mode import IS, S
 from txn.locks.table import Granule
 from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
-from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp
+from txn.scan_watch import Predicate, ScanWatch, changed_for, image_at
+from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp, TxnId
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
@@ -33,6 +34,8 @@ MAX_READ_KEYS: Final = 4096
 
 MAX_READ_RANGES: Final = 256
 """The same for ranges: each is traversed again at promotion."""
+
+NO_ROW: Final = RowId(0)
 
 Found: TypeAlias = list[tuple[RowId, int]]
 
@@ -51,17 +54,17 @@ class RangeRead(NamedTuple):
 class ReadSet:
     """The reads of one transaction at its read timestamp."""
 
-    __slots__ = ("_keys", "_scans", "ranges")
+    __slots__ = ("_keys", "ranges", "scans")
 
     def __init__(self) -> None:
         self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
         self.ranges: list[RangeRead] = []
-        self._scans: dict[ShardId, None] = {}
+        self.scans: dict[ShardId, list[Predicate | None]] = {}
 
     def add_keys(self, view: View, index: IndexId, keys: Sequence[Key], rows: list[StoredRow]) -> None:
         """Note keys that were looked up, with what was found."""
         shard = view.shard
-        if shard in self._scans:
+        if None in self.scans.get(shard, ()):
             return
         make = view.generation.indexes[index].make
         noted = self._keys
@@ -77,7 +80,7 @@ class ReadSet:
                 noted.setdefault((shard, index, ikey), (key, by_key.get(ikey, [])))
         if len(noted) > MAX_READ_KEYS:
             for other, _index, _key in noted:
-                self._scans[other] = None
+                self.add_scan(other, None)
             noted.clear()
 
     def add_range(
@@ -90,23 +93,25 @@ class ReadSet:
         rows: list[StoredRow],
     ) -> None:
         """Note a range that was read, as far as ``limit`` rows go."""
-        if shard in self._scans:
+        if None in self.scans.get(shard, ()):
             return
         if len(rows) > MAX_RANGE_KEYS or len(self.ranges) >= MAX_READ_RANGES:
-            self._scans[shard] = None
+            self.add_scan(shard, None)
         else:
             pairs: Found = [(row.row_id, row.begin) for row in rows]
             self.ranges.append(RangeRead(shard, index, wanted, reverse, limit, pairs))
 
-    def add_scan(self, shard: ShardId) -> None:
-        """Note that anything in the shard may have been read."""
-        self._scans[shard] = None
+    def add_scan(self, shard: ShardId, predicate: Predicate | None) -> None:
+        """Note that rows of the shard have been read: those with ``predicate``, or any."""
+        predicates = self.scans.setdefault(shard, [])
+        if predicate not in predicates:
+            predicates.append(predicate)
 
     def wants(self, modes: dict[ShardId, int]) -> list[tuple[Granule, int]]:
         """Return the locks that cover the reads and the table locks ``modes``, in the one global order."""
         tables = dict(modes)
-        for shard in self._scans:
-            tables[shard] = SUPREMUM[tables.get(shard, S)][S]
+        for shard in self.scans:
+            tables.setdefault(shard, IS)
         for read in self.ranges:
             tables.setdefault(read.shard, IS)
         ordered: list[tuple[Any, Granule, int]] = []
@@ -122,10 +127,16 @@ class ReadSet:
     def check(self, core: Coordinator, read_ts: int) -> None:
         """Raise WriteConflict unless everything is still as it was at ``read_ts``. Under the locks; one tick."""
         shards = core.shards
-        for shard in self._scans:
+        for shard, predicates in self.scans.items():
             generation = shards[shard].latest.generation
-            if generation is None or generation.last_change > read_ts:
+            if generation is None:
                 raise _conflict(core, read_ts, shard, generation)
+            watch = ScanWatch(TxnId(0), shard)
+            for predicate in predicates:
+                watch.add(predicate)
+            row_id = changed_for(core, generation, read_ts, watch)
+            if row_id is not None:
+                raise _conflict(core, read_ts, shard, generation, row_id=row_id)
         for read in self.ranges:
             shard = read.shard
             generation = shards[shard].latest.generation
@@ -156,6 +167,7 @@ def _conflict(
     key: Key | None = None,
     before: Found | None = None,
     current: Found | None = None,
+    row_id: RowId = NO_ROW,
 ) -> WriteConflict:
     """Explain a conflict: where, when, and whose commit it was if that is still remembered."""
     changed_at = 0 if generation is None else generation.last_change
@@ -166,6 +178,16 @@ def _conflict(
             if head is not None and head.begin > read_ts:
                 begins.append(head.begin)
         changed_at = max(begins, default=changed_at)
+    head = generation.rows.get(row_id) if generation is not None and row_id else None
+    if generation is not None and head is not None:
+        changed_at = head.begin
+        values = next(image_at(generation, row_id, INFINITY), None) or next(
+            image_at(generation, row_id, read_ts), None
+        )
+        primary = next((i for i in generation.spec.indexes if i.primary), None)
+        if primary is not None and values is not None:
+            index = primary.index
+            key = generation.indexes[index].make.raw(generation.padding.pad(values))
     return WriteConflict(
         shard,
         key=key,

@@ -20,20 +20,30 @@ nothing has to be waited for, so the usual case is a plain function call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 
 from txn import bulk, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
-from txn.errors import DeadlineExceeded, ReadOnlyTransaction, SchemaChanged, TxnError, WaitCancelled
-from txn.locks.mode import IX, MODES, SIX, SUPREMUM, RowLock, S, X
+from txn.errors import (
+    DeadlineExceeded,
+    ReadOnlyTransaction,
+    SchemaChanged,
+    TxnError,
+    WaitCancelled,
+    WriteConflict,
+)
+from txn.locks.mode import IS, IX, MODES, SUPREMUM, RowLock, S, X
 from txn.locks.table import Granule, LockOwner
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
 from txn.next_key import lock_range
 from txn.read_set import ReadSet
+from txn.scan_watch import Predicate, ScanWatch
 from txn.schema import SchemaState
 from txn.types import (
     IndexId,
@@ -55,6 +65,9 @@ _ACTIVE: Final = "active"
 _COMMITTING: Final = "committing"
 _ENDED: Final = "ended"
 
+NO_SCANS: Final[Mapping[ShardId, Predicate | None]] = MappingProxyType({})
+_NO_WATCHES: Final[dict[ShardId, ScanWatch]] = {}
+
 _NOBODY: Final = LockOwner(0)
 """Stands for the owner in read-only transactions, which lock nothing."""
 
@@ -63,10 +76,10 @@ class StoreTransaction:
     """Implements ``txn.api.Transaction``."""
 
     __slots__ = (
-        "_busy", "_callbacks", "_deadline", "_ended_by", "_reads", "_state", "_views", "at_end", "core",
+        "_busy", "_callbacks", "_deadline", "_ended_by", "_expected", "_glimpsed", "_reads", "_state", "_views", "at_end", "core",
         "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session",
         "statement",
-        "writing",
+        "watches", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +101,7 @@ class StoreTransaction:
         self.statement = 0
         self.owner = _NOBODY if read_only else LockOwner(self.id, session, core.options.lock_timeout_ms)
         self.writing = False
+        self.watches: dict[ShardId, ScanWatch] = _NO_WATCHES
         self._state = _ACTIVE
         self._busy = 0
         self._ended_by: TxnError | None = None
@@ -99,6 +113,10 @@ class StoreTransaction:
         self.at_end: list[Callable[[], None]] = []
         self._callbacks: list[Callable[[Timestamp], None]] = []
         self._reads: ReadSet | None = None
+        self._glimpsed: dict[ShardId, ShardSpec] | None = None  # schemas seen without a lock, while writing
+        self._expected: dict[
+            ShardId, int
+        ] = {}  # tables of which begin_write was told the predicate -> statement
         self._deadline: asyncio.TimerHandle | None = None
         if deadline_ms is not None:
             loop = asyncio.get_running_loop()
@@ -194,6 +212,8 @@ class StoreTransaction:
             view = View(shard, entry.generation, entry.spec, self.own.get(shard))
             if self.writing and shard not in self.owner.held:
                 return view  # it may change until it is locked
+            if self._glimpsed is not None and self._glimpsed.get(shard, entry.spec) is not entry.spec:
+                raise SchemaChanged(f"the schema of shard {shard} has changed")
         self._views[shard] = view
         return view
 
@@ -220,13 +240,23 @@ class StoreTransaction:
         return self.own.get(shard)
 
     @property
+    def watching(self) -> bool:
+        """See ``txn.api``."""
+        return bool(self.watches)
+
+    @property
     def ts(self) -> int:
         """The timestamp at which reads see committed versions: everything, once under locks."""
         return INFINITY if self.writing else self.read_ts
 
     def spec(self, shard: ShardId) -> ShardSpec:
         """See ``txn.api``."""
-        return self.view(shard).spec
+        spec = self.view(shard).spec
+        if self.writing and shard not in self.owner.held and shard not in self.schema_states:
+            if self._glimpsed is None:
+                self._glimpsed = {}
+            self._glimpsed.setdefault(shard, spec)
+        return spec
 
     def stats(self, shard: ShardId) -> snapshot.ShardStats:
         """See ``txn.api``."""
@@ -283,10 +313,16 @@ class StoreTransaction:
         return self.run(reads.range_(self, shard, index, key_range, reverse, limit, for_update))
 
     async def scan(
-        self, shard: ShardId, *, for_update: bool | RowLock = False, peek: bool = False
+        self,
+        shard: ShardId,
+        *,
+        for_update: bool | RowLock = False,
+        peek: bool = False,
+        predicate: Predicate | None = None,
     ) -> AsyncIterator[list[StoredRow]]:
         """See ``txn.api``."""
-        lock = self.run(reads.peek_table(self, shard) if peek else self._scan_lock(shard, for_update))
+        steps = reads.peek_table(self, shard) if peek else self._start_scan(shard, for_update, predicate)
+        lock = self.run(steps)
         if isinstance(lock, Awaitable):
             await lock
         async for rows in snapshot.scan(self, self.view(shard)):
@@ -294,34 +330,79 @@ class StoreTransaction:
                 raise self._ended()
             yield rows
 
-    def snapshot(self, shard: ShardId) -> Snapshot | Awaitable[Snapshot]:
+    def snapshot(
+        self, shard: ShardId, *, predicate: Predicate | None = None
+    ) -> Snapshot | Awaitable[Snapshot]:
         """See ``txn.api``."""
-        return self.run(self._snapshot(shard))
+        return self.run(self._snapshot(shard, predicate))
 
-    def _snapshot(self, shard: ShardId) -> Steps[Snapshot]:
-        yield from self._scan_lock(shard, False)
+    def _snapshot(self, shard: ShardId, predicate: Predicate | None) -> Steps[Snapshot]:
+        yield from self._start_scan(shard, False, predicate)
         return (yield from snapshot.take(self, self.view(shard)))
 
-    def _scan_lock(self, shard: ShardId, for_update: bool | RowLock) -> Steps[None]:
+    def _start_scan(
+        self, shard: ShardId, for_update: bool | RowLock, predicate: Predicate | None
+    ) -> Steps[None]:
+        """Remember a scan, or watch what it reads from this tick on (``txn.scan_watch``)."""
         if self.writing:
-            yield from self.lock(shard, SIX if for_update else S)
+            yield from self.lock(shard, IX if for_update else IS)
+            self.watch(shard, predicate)
+            self.check_scans()
         elif not self.read_only:
-            self.read_set().add_scan(shard)
+            self.read_set().add_scan(shard, predicate)
+
+    def watch(self, shard: ShardId, predicate: Predicate | None) -> None:
+        """Watch a table that is about to be scanned, unless a lock keeps it as it is."""
+        if self.owner.held[shard] >= S or shard in self.schema_states:
+            return
+        if self.watches is _NO_WATCHES:
+            self.watches = {}
+        watch = self.watches.get(shard)
+        if watch is None:
+            watch = self.watches[shard] = self.core.watch(self.id, shard)
+        if self.statement != self._expected.get(shard):
+            watch.add(predicate)
+
+    def check_scans(self) -> None:
+        """Raise WriteConflict if somebody has changed what this transaction has scanned."""
+        for watch in self.watches.values():
+            if watch.conflict is not None:
+                raise watch.conflict
 
     # -- promotion (DESIGN section 7) --------------------------------------------------------------
 
-    def begin_write(self, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()) -> Awaitable[None] | None:
+    def begin_write(
+        self,
+        writes: Iterable[ShardId],
+        scans: Iterable[ShardId] = (),
+        optimistic: Mapping[ShardId, Predicate | None] = NO_SCANS,
+    ) -> Awaitable[None] | None:
         """See ``txn.api``."""
         if self.read_only:
             raise ReadOnlyTransaction("cannot write in a read-only transaction")
         modes: dict[ShardId, int] = dict.fromkeys(writes, IX)
         for shard in scans:
             modes[shard] = SUPREMUM[modes[shard]][S] if shard in modes else S
+        for shard in optimistic:
+            modes.setdefault(shard, IS)
+        if self.watches:
+            self.check_scans()
+        if optimistic:
+            return self.run(self._begin_optimistic(modes, optimistic))
         if self.writing:
             held = self.owner.held
             if all(held.get(shard) == mode for shard, mode in modes.items()) and self._state is _ACTIVE:
                 return None
         return self.run(self._begin_write(modes))
+
+    def _begin_optimistic(
+        self, modes: dict[ShardId, int], scans: Mapping[ShardId, Predicate | None]
+    ) -> Steps[None]:
+        yield from self._begin_write(modes)
+        for shard, predicate in scans.items():
+            self._expected.pop(shard, None)
+            self.watch(shard, predicate)
+            self._expected[shard] = self.statement
 
     def _begin_write(self, modes: dict[ShardId, int]) -> Steps[None]:
         acquire = self.core.locks.acquire
@@ -345,8 +426,12 @@ class StoreTransaction:
         self._check_schemas()
         if self._reads is not None:
             self._reads.check(self.core, self.read_ts)
-            self._reads = None
         self.writing = True
+        if self._reads is not None:
+            for shard, predicates in self._reads.scans.items():
+                for predicate in predicates:
+                    self.watch(shard, predicate)
+            self._reads = None
         self._views.clear()
 
     def _lock_ranges(self, read: ReadSet) -> Steps[None]:
@@ -531,6 +616,12 @@ class StoreTransaction:
             raise doomed
         changes = writes.write_set(self)
         core = self.core
+        if self.watches:
+            try:
+                self.check_scans()
+            except WriteConflict:
+                self.rollback()
+                raise
         if changes is None:
             # What it read under locks is the state of now.
             ts = core.read_ts() if self.writing else self.read_ts
@@ -539,7 +630,8 @@ class StoreTransaction:
                 callback(ts)
             return ts
         try:
-            future = core.log.committer.submit(changes, refused=self._refused)
+            validate = partial(core.check_watches, self.watches.values()) if self.watches else None
+            future = core.log.committer.submit(changes, validate, self._refused)
         except BaseException:
             self.rollback()
             raise
@@ -576,6 +668,10 @@ class StoreTransaction:
             core.locks.release_all(self.owner)
         core.holds.release(self.hold)
         core.active.pop(self.id, None)
+        if self.watches:
+            for watch in self.watches.values():
+                core.unwatch(watch)
+            self.watches = _NO_WATCHES
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

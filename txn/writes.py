@@ -217,6 +217,8 @@ def change(
             wait = acquire(owner, (shard, row_id), X if row is None else SIX)
             if wait is not None:
                 yield wait
+    if txn.watches:
+        txn.check_scans()  # the new values were made from what a scan saw
     bases = yield from base_rows(view, [row_id for row_id, _row in changes])
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []

@@ -35,7 +35,7 @@ from txn.errors import (
     WriteConflict,
 )
 from txn.store import ShardStore
-from txn.types import KeyRange
+from txn.types import KeyRange, ShardId
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 
@@ -109,20 +109,6 @@ async def test_write_skew_is_refused(store: ShardStore) -> None:
     b.rollback()
     await first_put
     await now(a.commit())
-
-
-@with_store()
-async def test_write_skew_over_scans_is_refused(store: ShardStore) -> None:
-    a, b = store.begin(session=1), store.begin(session=2)
-    assert len(await scan(a)) == len(await scan(b)) == 2
-    await now(a.begin_write([SHARD]))
-    promotion = must_wait(b.begin_write([SHARD]))
-    await now(a.insert(SHARD, [(3, 1, "x")]))
-    await now(a.commit())
-    with pytest.raises(WriteConflict) as caught:
-        await promotion
-    assert caught.value.other_session == 1
-    b.rollback()
 
 
 @with_store()
@@ -499,3 +485,17 @@ def test_retention_keeps_the_past_readable_within_its_bound() -> None:
         await store.close()
 
     run(go)
+
+
+@with_store()
+async def test_a_schema_seen_before_its_table_was_locked_must_still_be_the_one(store: ShardStore) -> None:
+    await make_table(store, [], spec(2))
+    txn = store.begin()
+    await now(txn.begin_write([ShardId(2)]))
+    assert txn.spec(SHARD).version == 1
+    ddl = store.begin()
+    await now(ddl.alter_shard(spec(version=2)))
+    await now(ddl.commit())
+    with pytest.raises(SchemaChanged):
+        await now(txn.lookup(SHARD, BY_K, [(1,)]))
+    txn.rollback()

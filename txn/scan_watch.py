@@ -1,0 +1,169 @@
+"""Scans without an index, of transactions that write: not locked, but watched and validated (DESIGN section 7, U4).
+
+A scan reads a snapshot of the latest commit. From that tick on every commit of somebody else's that is applied to
+the table is compared with what the scan asked for; before the own commit joins a batch, so are the batch's earlier
+members. So nobody waits for a scan, and who scans learns of the first change that it should have seen::
+
+    scan (predicate p) ──┬─────────────┬──────────────────────> commit: batch [t7, t9, this]
+                         │ t5 applied  │ t6 applied                     t7, t9: the same test
+                         p(before) or p(after)?  yes: WriteConflict
+
+``predicate(row)`` tells whether a row (a tuple in full width) can matter to the scan; None: every row does. One that
+raises counts as true. Rows whose older version is on disk and not cached count as well: the test cannot wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from txn.errors import WriteConflict
+from txn.mvcc.generation import Generation
+from txn.mvcc.version import INFINITY, Version
+from txn.records import RowOp, ShardWrites, WriteSet
+from txn.types import Row, RowId, ShardId, TxnId
+
+if TYPE_CHECKING:
+    from txn.coordinator import Coordinator
+
+Predicate: TypeAlias = Callable[[Row], bool]
+
+MAX_PREDICATES: Final = 32
+"""A transaction that scans a table with more predicates than this watches all of it."""
+
+
+class ScanWatch:
+    """A transaction's scans of one table. ``conflict``: the first change that one of them should have seen."""
+
+    __slots__ = ("conflict", "predicates", "shard", "txn")
+
+    def __init__(self, txn: TxnId, shard: ShardId) -> None:
+        """``txn``: who scans; its own changes do not count."""
+        self.txn = txn
+        self.shard = shard
+        self.predicates: list[Predicate] | None = []
+        self.conflict: WriteConflict | None = None
+
+    def add(self, predicate: Predicate | None) -> None:
+        """Note one more scan."""
+        if predicate is None or self.predicates is None or len(self.predicates) >= MAX_PREDICATES:
+            self.predicates = None
+        elif predicate not in self.predicates:
+            self.predicates.append(predicate)
+
+    def concerns(self, images: Iterable[Row | None]) -> bool:
+        """Tell whether a scan would have met one of a row's images. None: an image that cannot be had now."""
+        return self.predicates is None or any(
+            values is None or matches(predicate, values) for values in images for predicate in self.predicates
+        )
+
+
+def matches(predicate: Predicate, values: Row) -> bool:
+    """Tell whether a row can matter to a scan."""
+    try:
+        return bool(predicate(values))
+    except Exception:
+        # The scan itself evaluates it elsewhere and reports its errors; here it only has to be on the safe side.
+        return True
+
+
+def images_of(generation: Generation, op: RowOp) -> Iterator[Row | None]:
+    """Yield what a row was and what an operation makes of it; None where that is on disk."""
+    if op.values is not None:
+        yield generation.padding.pad(op.values)
+    if op.replaced:
+        yield from image_at(generation, op.row_id, INFINITY)
+
+
+def image_at(generation: Generation, row_id: RowId, ts: int) -> Iterator[Row | None]:
+    """Yield the version of a row that is visible at ``ts``, if there is one; None if it is on disk."""
+    place = generation.find_row(row_id, ts)
+    if place is None:
+        return
+    if type(place) is Version:
+        assert place.values is not None
+        yield generation.padding.pad(place.values)
+        return
+    part, position = place  # type: ignore[misc]
+    values = part.file.row(position, generation.spec)
+    if isinstance(values, tuple):
+        yield values
+    else:
+        values.close()  # type: ignore[union-attr]
+        yield None
+
+
+def notice(core: Coordinator, watches: Iterable[ScanWatch], writes: ShardWrites, by: WriteSet) -> None:
+    """Compare a transaction's writes to a table, not yet applied, with the scans of others."""
+    generation = core.shards[writes.shard].latest.generation
+    if generation is None:
+        return
+    for watch in watches:
+        if watch.conflict is None and watch.txn != by.txn:
+            watch.conflict = conflict_with(core, watch, generation, writes, by)
+
+
+def conflict_with(
+    core: Coordinator, watch: ScanWatch, generation: Generation, writes: ShardWrites, by: WriteSet
+) -> WriteConflict | None:
+    """Return how a transaction's writes to a watched table contradict its scans, None if they do not."""
+    for op in writes.ops:
+        if watch.concerns(images_of(generation, op)):
+            return explain(core, generation, op.row_id, op.values, by)
+    if writes.parts:
+        return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
+    return None
+
+
+def explain(
+    core: Coordinator, generation: Generation, row_id: RowId, values: Row | None, by: WriteSet
+) -> WriteConflict:
+    """Name the row by its primary key, and who changed it."""
+    primary = next((i for i in generation.spec.indexes if i.primary), None)
+    key = index = None
+    if primary is not None:
+        image = values if values is not None else next(image_at(generation, row_id, INFINITY), None)
+        if image is not None:
+            index = primary.index
+            key = generation.indexes[index].make.raw(generation.padding.pad(image))
+    return WriteConflict(
+        generation.shard, key=key, index=index, other_session=core.session_of_txn(by), changed_at=by.ts
+    )
+
+
+def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[RowId] | None:
+    """Return the rows that commits after ``ts`` have touched; None if that cannot be told from memory.
+
+    The caller has a read hold at ``ts``, which keeps superseded versions and tombstones from vacuum.
+    """
+    if any(part.ref.max_begin > ts for part in generation.parts):
+        return None
+    rows: set[RowId] = set()
+    for segment, length in generation.log.capture():
+        if segment.max_begin > ts:
+            begins, row_ids = segment.begins, segment.row_ids
+            rows.update(RowId(row_ids[i]) for i in range(length) if begins[i] > ts)
+    for superseded, where, row_id in reversed(core.garbage):
+        if superseded <= ts:
+            break
+        if where is generation:
+            rows.add(row_id)
+    return rows
+
+
+def changed_for(core: Coordinator, generation: Generation, ts: int, watch: ScanWatch) -> RowId | None:
+    """Return a row that a scan at ``ts`` would meet differently now (0: unknown which), None if there is none.
+
+    What happened in between does not matter, only the states then and now.
+    """
+    if generation.last_change <= ts:
+        return None
+    rows = changed_since(core, generation, ts)
+    if rows is None or watch.predicates is None:
+        return min(rows) if rows else RowId(0)
+    for row_id in sorted(rows):
+        if watch.concerns(image_at(generation, row_id, ts)) or watch.concerns(
+            image_at(generation, row_id, INFINITY)
+        ):
+            return row_id
+    return None
