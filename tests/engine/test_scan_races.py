@@ -1,0 +1,67 @@
+"""Autocommit statements that scan what they change, many at once: no lost update, no phantom, no error (U4, N8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from tests.support.server import ServerProcess
+
+CLIENTS = 6
+ROUNDS = 8
+
+
+def together(
+    server: ServerProcess, setup: str, work: Callable[[asyncpg.Connection, int], Awaitable[None]]
+) -> None:
+    """Run ``work`` ROUNDS times on each of CLIENTS connections."""
+
+    async def client(number: int) -> None:
+        connection = await asyncpg.connect(server.url)
+        try:
+            for _ in range(ROUNDS):
+                await work(connection, number)
+        finally:
+            await connection.close()
+
+    async def main() -> None:
+        first = await asyncpg.connect(server.url)
+        await first.execute(setup)
+        await first.close()
+        await asyncio.gather(*(client(n) for n in range(CLIENTS)))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["simple", "extended"])
+def test_counters_without_a_key_lose_no_update(server: ServerProcess, prepared: bool) -> None:
+    table = f"race_counter_{prepared}".lower()
+
+    async def add(connection: asyncpg.Connection, _number: int) -> None:
+        if prepared:
+            await connection.fetch(f"UPDATE {table} SET n = n + $1 RETURNING n", 1)
+        else:
+            await connection.execute(f"UPDATE {table} SET n = n + 1")
+
+    together(server, f"CREATE TABLE {table} (n int); INSERT INTO {table} VALUES (0)", add)
+    assert server.sql(f"SELECT n FROM {table}") == [(str(CLIENTS * ROUNDS),)]
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["simple", "extended"])
+def test_the_next_number_of_a_table_is_given_once(server: ServerProcess, prepared: bool) -> None:
+    """Nothing but the scan protects it: the rows inserted do not meet."""
+    table = f"race_numbers_{prepared}".lower()
+
+    async def number(connection: asyncpg.Connection, who: int) -> None:
+        text = f"INSERT INTO {table} SELECT count(*), {{}} FROM {table}"
+        if prepared:
+            await connection.fetch(text.format("$1::int"), who)
+        else:
+            await connection.execute(text.format(who))
+
+    together(server, f"CREATE TABLE {table} (n bigint, who int)", number)
+    rows = server.sql(f"SELECT n FROM {table} ORDER BY n")
+    assert [int(n or -1) for (n,) in rows] == list(range(CLIENTS * ROUNDS))
