@@ -24,6 +24,7 @@ from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
 from engine.rows import ReadyRows
 from engine.shape import TableShape, table_layout
+from engine.slices import in_slices
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_predicate, compile_row
@@ -263,10 +264,16 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             source = few
         else:
             source = await collect(session, result)
-    rows = insert.complete(source, env)
     if insert.conflict is not None:
+        rows = await in_slices(source, lambda some: insert.complete(some, env))
         return await _insert_on_conflict(session, insert, rows, env)
-    shape.check(rows, env)
+
+    def checked(some: Sequence[Row]) -> list[Row]:
+        full = insert.complete(some, env)
+        shape.check(full, env)
+        return full
+
+    rows = await in_slices(source, checked)
     inserting = txn.insert(shape.shard, rows)
     row_ids = inserting if isinstance(inserting, list) else await inserting
     if insert.effects:
@@ -413,8 +420,13 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     rows, ctx = await _changed_rows(session, plan, change, params)
     env = make_env(ctx)
     build = change.new
-    changes = [(RowId(row[0]), build(row)) for row in rows]
-    change.shape.check([row for _, row in changes], env)
+
+    def changed(some: Sequence[Row]) -> list[tuple[RowId, Row]]:
+        made = [(RowId(row[0]), build(row)) for row in some]
+        change.shape.check([row for _, row in made], env)
+        return made
+
+    changes = await in_slices(rows, changed)
     if changes:
         await settle(session.ensure_txn().update(change.shape.shard, changes))
         if change.effects:

@@ -64,7 +64,7 @@ async def run_explain(
     source = _source(body.statement)
     if source is not None:
         slot, query = source
-        route, executable = choose_route(session, compiled_query(inner, slot, query))
+        route, executable = choose_route(session, compiled_query(inner, slot, query), params)
         facts["Route"] = route.executor
         facts["Reason"] = route.reason
         lines = session.db.executors[route.executor].explain(executable)

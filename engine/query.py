@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ from engine.index.sources import PLAIN
 from engine.plans import Plan
 from engine.privileges import permitted
 from engine.rows import ReadyRows, RowStream
+from engine.slices import SLICE_ROWS
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
-from planner.query import QueryExpr, RelationRange
+from planner.facts import INT4, INT8, facts
+from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange
 from planner.route import BY_KEY, Route, RouteFacts, choose
 from planner.walk import ranges_of
 from txn.types import ShardId
@@ -28,7 +31,7 @@ MAX_ROUTE_ATTEMPTS = 4
 class CompiledQuery:
     """A query with what each executor made of it; lives in its Plan."""
 
-    __slots__ = ("compiled", "query", "refused", "tables", "virtual")
+    __slots__ = ("compiled", "query", "refused", "series", "tables", "virtual")
 
     def __init__(self, query: QueryExpr) -> None:
         """Collect what the query reads."""
@@ -38,6 +41,33 @@ class CompiledQuery:
         ranges = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
         self.virtual = any(r.virtual for r in ranges)
         self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
+        self.series = [s for r in ranges_of(query) if (s := _series_of(r)) is not None]
+
+    def series_rows(self, params: tuple[Any, ...]) -> int:
+        """Return how many rows its integer series in FROM have, as far as that is known before it runs."""
+        total = 0
+        for args in self.series:
+            known = [_known(arg, params) for arg in args]
+            if all(isinstance(v, int) for v in known) and (len(known) < 3 or known[2]):
+                total += max((known[1] - known[0]) // (known[2] if len(known) == 3 else 1) + 1, 0)
+        return total
+
+
+def _series_of(item: Any) -> tuple[Any, ...] | None:
+    """Return the arguments of a range that is generate_series of integers, else None."""
+    if not isinstance(item, FunctionRange) or len(item.functions) != 1:
+        return None
+    call = item.functions[0]
+    if not isinstance(call, FuncExpr) or not call.returns_set or call.type.oid not in (INT4, INT8):
+        return None
+    return call.args if facts().procs[call.proc].name == "generate_series" else None
+
+
+def _known(arg: Any, params: tuple[Any, ...]) -> Any:
+    """Return the value of a constant or parameter, else None."""
+    if isinstance(arg, Const):
+        return arg.value
+    return params[arg.number - 1] if isinstance(arg, Param) and arg.number <= len(params) else None
 
 
 def compiled_query(plan: Plan, slot: str, query: QueryExpr) -> CompiledQuery:
@@ -75,8 +105,9 @@ def prepare_source(session: Session, query: CompiledQuery) -> None:
             raise
 
 
-def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
+def choose_route(session: Session, query: CompiledQuery, params: tuple[Any, ...] = ()) -> tuple[Route, Any]:
     """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query."""
+    series_rows = query.series_rows(params) if query.series else 0
     pinned = session.derived.executor
     txn = session.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
@@ -101,6 +132,7 @@ def choose_route(session: Session, query: CompiledQuery) -> tuple[Route, Any]:
                 tables=len(query.tables),
                 by_key=by_key,
                 rows=rows,
+                series_rows=series_rows,
                 bytes=size,
                 local_max_bytes=session.derived.local_max_bytes,
                 spark_available=session.db.spark_available,
@@ -187,7 +219,7 @@ async def run_query(
 ) -> Result:
     """Start a query on the route of choice."""
     compiled = compiled_query(plan, slot, query)
-    route, executable = choose_route(session, compiled)
+    route, executable = choose_route(session, compiled, ctx.params)
     if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
         plan.quick = executable
         plan.point = _point_of(plan, executable)
@@ -198,7 +230,7 @@ async def run_query(
         if error.sqlstate != "0A000" or route.executor == "index" or session.derived.executor != "auto":
             raise
         compiled.refused[route.executor] = error
-        route, executable = choose_route(session, compiled)
+        route, executable = choose_route(session, compiled, ctx.params)
         return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 
@@ -211,8 +243,12 @@ async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple
         async for batch in result.batches:
             if batch.rows is not None:
                 rows.extend(batch.rows)
-            else:
-                rows.extend(session.db.arrow_rows(batch.arrow, result.columns))
+                continue
+            for start in range(0, len(batch), SLICE_ROWS):
+                piece = batch.arrow.slice(start, SLICE_ROWS)
+                rows.extend(session.db.arrow_rows(piece, result.columns))
+                if len(rows) > SLICE_ROWS:
+                    await asyncio.sleep(0)
     finally:
         result.close()
     return rows

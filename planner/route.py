@@ -7,6 +7,7 @@ records the refusal and asks again, so an empty cell of the builtins table steer
     catalog relations, no tables    index
     reached by key or short range   index
     few rows in all                 index   (a Python pass is cheaper than an engine's set-up)
+    a long series in FROM           local   (up to a length that it holds in memory)
     more bytes than local may read  spark, if it is there
     else                            local
 """
@@ -22,6 +23,7 @@ ExecutorName: TypeAlias = Literal["index", "local", "spark"]
 # Below these the row executor beats DuckDB's fixed cost of one to four milliseconds (bench/routes.py).
 ROW_EXECUTOR_MAX_ROWS = 1000
 ROW_EXECUTOR_MAX_RANGES = 3
+LOCAL_SERIES_ROWS = range(20_000, 20_000_001)
 BY_KEY = "every table is reached by key"
 
 
@@ -34,6 +36,7 @@ class RouteFacts:
     tables: int = 0
     by_key: bool = False
     rows: int = 0
+    series_rows: int = 0
     bytes: int = 0
     local_max_bytes: int = 0
     spark_available: bool = False
@@ -60,6 +63,8 @@ def choose(facts: RouteFacts) -> Route:
     refused = facts.refusals
     if facts.uses_virtual:
         return Route("index", "reads catalog relations")
+    if facts.tables == 0 and facts.series_rows in LOCAL_SERIES_ROWS and "local" not in refused:
+        return Route("local", f"generates about {facts.series_rows} rows")
     if facts.tables == 0 and "index" not in refused:
         return Route("index", "reads no table")
     if facts.by_key and "index" not in refused:

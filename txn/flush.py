@@ -163,6 +163,7 @@ class Flusher:
 
     async def _flush(self, shard: ShardId) -> None:
         core = self._core
+        await core.readable()  # the cut below must not go through a commit that is half applied
         history = core.shards.get(shard)
         if history is None:
             return

@@ -3,7 +3,7 @@
     submit ─┐                 ┌─ validate ─ timestamp ─┐
     submit ─┼─> queue ─> form ┤  (one loop tick)       ├─> append ──> apply, apply_write ──> futures
     swap   ─┘      ^          └────────────────────────┘  durable      (one loop tick)
-                   '── the next batch gathers meanwhile ──'  point
+                   '── the next batch gathers meanwhile ──'  point       (a large batch: rows before, in slices)
 
 - Commits, part swaps, register and forget (schema changes of a write set) share the queue, and its order is
   the log's. Each transaction of a batch gets a counter value of its own (U11).
@@ -36,6 +36,7 @@ from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
 MAX_BATCH_BYTES = 4 << 20
+STAGE_BYTES = 64 << 10  # an entry beyond this is applied in slices
 SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
@@ -92,6 +93,8 @@ class Committer:
         self.on_failure: Callable[[Exception], None] | None = None
         self.applier: Applier | None = None
         """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
+        self.stager: Callable[[Batch], Iterator[None]] | None = None
+        """Applies part of a large durable batch before that, in slices; nothing of it may be readable yet."""
         self.noted: Callable[[Batch, int, list[str]], None] | None = None
         """Told of every durable batch, and the blobs that it names, before the applier."""
         self.after_apply: Callable[[Batch], None] | None = None
@@ -237,9 +240,27 @@ class Committer:
             for member in members:
                 self._refuse(member, error)
             return
+        stager = self.stager
+        if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
+            await self._stage(members, stager(batch))
         self._apply(members, batch, seq, len(payload))
         # Whoever was woken gets to submit before the next batch is formed.
         await asyncio.sleep(0)
+
+    async def _stage(self, members: list[_Member], steps: Iterator[None]) -> None:
+        """Apply a large batch in slices; no other batch is formed meanwhile."""
+        try:
+            for _ in steps:
+                await asyncio.sleep(0)
+        except Exception as error:
+            raise self._broken(members) from error
+
+    def _broken(self, members: list[_Member]) -> CommitUnknown:
+        """Durable, but memory is no longer what the log says: only a restart can serve it."""
+        broken = CommitUnknown("a durable commit could not be applied to memory")
+        for member in members:
+            member.fail(broken)
+        return broken
 
     def _form(self) -> list[_Member] | None:
         """Take members from the queue, validated and timestamped, in one tick. None: no timestamp is ready."""
@@ -290,11 +311,7 @@ class Committer:
             if self.after_apply is not None:
                 self.after_apply(batch)
         except Exception as error:
-            # Durable, but memory is no longer what the log says: only a restart can serve it.
-            broken = CommitUnknown("a durable commit could not be applied to memory")
-            for member in members:
-                member.fail(broken)
-            raise broken from error
+            raise self._broken(members) from error
         for member in members:
             if member.committed is not None:
                 if not member.committed.done():

@@ -182,6 +182,7 @@ async def start_store(
     try:
         await recover(core)
         log.committer.applier = core.apply
+        log.committer.stager = core.stage
         log.committer.after_apply = core.settle
         log.start()
     except BaseException:

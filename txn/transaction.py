@@ -614,6 +614,44 @@ class StoreTransaction:
             doomed = self.owner.doomed
             self.rollback()
             raise doomed
+        for own in self.own.values():
+            if len(own.rows) > writes.PREPARE_ROWS:
+                self._state = _COMMITTING
+                return self._commit_slowly()
+        return self._submit()
+
+    async def _commit_slowly(self) -> Timestamp:
+        """Commit a large write set, made in slices."""
+        try:
+            for own in self.own.values():
+                await writes.prepare(own)
+            if self.owner.doomed is not None:
+                raise self.owner.doomed
+        except BaseException:
+            self._state = _ACTIVE
+            self.rollback()
+            raise
+        self._state = _ACTIVE
+        submitted = self._submit()
+        return submitted if isinstance(submitted, int) else await submitted
+
+    async def _commit_nothing(self) -> Timestamp:
+        """Commit when what it read is readable by all."""
+        try:
+            await self.core.readable()
+        finally:
+            ts = self._end_reading()
+        return ts
+
+    def _end_reading(self) -> Timestamp:
+        """End a transaction without writes. What it read under locks is the state of now."""
+        ts = self.core.read_ts() if self.writing else self.read_ts
+        self._finish()
+        for callback in self._callbacks:
+            callback(ts)
+        return ts
+
+    def _submit(self) -> Timestamp | Awaitable[Timestamp]:
         changes = writes.write_set(self)
         core = self.core
         if self.watches:
@@ -623,12 +661,10 @@ class StoreTransaction:
                 self.rollback()
                 raise
         if changes is None:
-            # What it read under locks is the state of now.
-            ts = core.read_ts() if self.writing else self.read_ts
-            self._finish()
-            for callback in self._callbacks:
-                callback(ts)
-            return ts
+            if core.staging is not None and self.writing:
+                self._state = _COMMITTING
+                return self._commit_nothing()
+            return self._end_reading()
         try:
             validate = partial(core.check_watches, self.watches.values()) if self.watches else None
             future = core.log.committer.submit(changes, validate, self._refused)
@@ -678,6 +714,12 @@ class StoreTransaction:
         if self.read_only:
             return
         self._views.clear()
+        if len(self.journal) > writes.PREPARE_ROWS:
+            for own in self.own.values():
+                core.dismantle(own.ops or [])
+                core.dismantle(list(own.rows.values()))
+            core.dismantle(self.journal)
+            self.journal = []
         self.own.clear()
         self.journal.clear()
         for callback in self.at_end:

@@ -7,13 +7,14 @@ the final state is unique. A failed statement leaves nothing but its locks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
-from txn.mvcc.intents import OwnWrites
+from txn.mvcc.intents import Intent, OwnWrites
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
@@ -31,10 +32,15 @@ ESCALATE_ROWS: Final = 2000
 CHUNK_ROWS: Final = 500
 """Rows locked or checked between two turns of the event loop."""
 
+PREPARE_ROWS: Final = 4000
+"""Rows of a write set made between two turns of the event loop; one of more rows is made ahead."""
+
 
 def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
     """Stage new rows; returns their ids."""
     yield from intend(txn, shard)
+    if len(rows) > ESCALATE_ROWS and txn.owner.held[shard] != X:
+        yield from txn.lock(shard, X)
     view = txn.write_view(shard)
     own = txn.own_writes(view)
     exclusive = txn.owner.held[shard] == X
@@ -53,9 +59,11 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     mark = len(txn.journal)
     statement = txn.statement
     try:
-        for row_id, row in zip(ids, full, strict=True):
+        for count, (row_id, row) in enumerate(zip(ids, full, strict=True), 1):
             own.put(row_id, row, statement, 0)
             txn.journal.append((own, row_id))
+            if count % CHUNK_ROWS == 0:
+                yield asyncio.sleep(0)
         # One row and no part: a key that no hot row has is nobody's (the usual case, at a glance).
         single = len(own.rows) == 1 and not view.generation.parts and not own.parts
         for count, (index, ikey, row) in enumerate(entered, 1):
@@ -242,9 +250,11 @@ def change(
     mark = len(txn.journal)
     statement = txn.statement
     try:
-        for row_id, row, begin in staged:
+        for count, (row_id, row, begin) in enumerate(staged, 1):
             own.put(row_id, row, statement, begin)
             txn.journal.append((own, row_id))
+            if count % CHUNK_ROWS == 0:
+                yield asyncio.sleep(0)
         for count, (index, ikey, row) in enumerate(entered, 1):
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)
             if count % CHUNK_ROWS == 0:
@@ -269,7 +279,10 @@ def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int
     out: list[tuple[Row, int] | None] = []
     missing: list[tuple[int, RowId, Cold]] = []
     parts = view.parts(INFINITY)
-    for row_id in row_ids:
+    for count, row_id in enumerate(row_ids, 1):
+        if count % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+            parts = view.parts(INFINITY)  # a flush may have moved rows meanwhile
         intent = own_rows.get(row_id)
         if intent is not None:
             out.append(None if intent.values is None else (intent.values, intent.base))
@@ -295,6 +308,25 @@ def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int
     return out
 
 
+def _row_ops(own: OwnWrites, intents: Iterable[tuple[RowId, Intent]]) -> list[RowOp]:
+    """Return what the log must know of intents; of a row inserted and deleted here, nothing."""
+    return [
+        RowOp(row_id, Timestamp(intent.base), intent.values)
+        for row_id, intent in intents
+        if intent.values is not None or intent.base or own.parts
+    ]
+
+
+async def prepare(own: OwnWrites) -> None:
+    """Make a large write set's operations in slices; nothing is written to ``own`` meanwhile."""
+    ops: list[RowOp] = []
+    rows = iter(own.rows.items())
+    while chunk := list(islice(rows, PREPARE_ROWS)):
+        ops += _row_ops(own, chunk)
+        await asyncio.sleep(0)
+    own.ops = ops
+
+
 def write_set(txn: StoreTransaction) -> WriteSet | None:
     """Return what the log must know, or None if nothing was written."""
     changes: list[SchemaChange] = []
@@ -309,11 +341,7 @@ def write_set(txn: StoreTransaction) -> WriteSet | None:
         dropped = txn.schema_states.get(shard)
         if dropped is not None and dropped.dropped:
             continue
-        ops = []
-        for row_id, intent in own.rows.items():
-            if intent.values is None and intent.base == 0 and not own.parts:
-                continue  # inserted and deleted here: never was
-            ops.append(RowOp(row_id, Timestamp(intent.base), intent.values))
+        ops = _row_ops(own, own.rows.items()) if own.ops is None else own.ops
         if ops or own.parts:
             writes.append(
                 ShardWrites(

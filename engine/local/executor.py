@@ -27,6 +27,7 @@ from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
 from engine.rows import RowBatch, RowStream
+from engine.slices import SLICE_ROWS
 from planner import facts as f
 from planner.catalog import Catalog
 from planner.errors import SqlError, not_supported
@@ -337,7 +338,12 @@ class _Running:
                     return
                 upcoming = asyncio.ensure_future(self._in_thread(self._next))
                 try:
-                    yield self._result(batch)
+                    if self._text.finish is None or len(batch) <= SLICE_ROWS:
+                        yield self._result(batch)
+                    else:
+                        for start in range(0, len(batch), SLICE_ROWS):
+                            yield self._result(batch.slice(start, SLICE_ROWS))
+                            await asyncio.sleep(0)
                 except BaseException:
                     upcoming.add_done_callback(_forget)
                     upcoming.cancel()

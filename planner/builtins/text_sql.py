@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.lower import build as b
@@ -100,6 +101,13 @@ def _upper(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 def _concat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     nodes = [a.node if kind_of(a.type.oid) == "text" else coercion.to_text(d, a) for a in args]
     return b.op("||", nodes[0], nodes[1])
+
+
+def _concat_integer(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """Text || integer, and the other way; other types' texts may depend on the session."""
+    if any(kind_of(a.type.oid) != "text" and a.type.oid not in (f.INT2, f.INT4, f.INT8) for a in args):
+        raise not_supported("|| with this type in this executor")
+    return _concat(d, args, result)
 
 
 def _text_piece(d: Dialect, value: Val) -> Node:
@@ -246,6 +254,8 @@ for _name in ("length", "char_length", "character_length"):
     _both(f"{_name}(bpchar)", _bpchar_length)
 _both("octet_length(text)", _function("strlen", "octet_length"))
 _both("textcat(text,text)", _concat)
+_both("textanycat(text,anynonarray)", _concat_integer)
+_both("anytextcat(anynonarray,text)", _concat_integer)
 _both("concat(any)", _concat_all)
 _both("concat_ws(text,any)", _concat_ws)
 for _name, _function_name in (("btrim", "trim"), ("ltrim", "ltrim"), ("rtrim", "rtrim")):

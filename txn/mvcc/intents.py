@@ -19,6 +19,7 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.parts import PartState
+from txn.records import RowOp
 from txn.types import IndexId, Row, RowId
 
 
@@ -34,13 +35,15 @@ class Intent(msgspec.Struct, gc=False):
 class OwnWrites:
     """The intents of one transaction in one generation of a shard, with its bulk-loaded parts."""
 
-    __slots__ = ("_indexes", "generation", "parts", "rows")
+    __slots__ = ("_indexes", "generation", "ops", "parts", "rows")
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
         self.rows: dict[RowId, Intent] = {}
         self.parts: list[tuple[int, PartState]] = []
         self._indexes: dict[IndexId, HotIndex] = {}
+        self.ops: list[RowOp] | None = None
+        """What a commit writes of ``rows``, where it was made ahead (``txn.writes.prepare``)."""
 
     def put(self, row_id: RowId, values: Row | None, statement: int, base: int) -> None:
         """Push an intent. ``base`` counts only for the row's first."""

@@ -1,0 +1,70 @@
+"""Writes of many rows: routes, results as PostgreSQL's, and other connections answered meanwhile."""
+
+from __future__ import annotations
+
+import threading
+
+from sqllogictest.client import Client
+from tests.support.server import ServerProcess
+
+ROWS = 60_000
+
+
+def route(client: Client, sql: str) -> str:
+    """Return the route that EXPLAIN names."""
+    lines = [row[0] or "" for row in client.run(f"EXPLAIN {sql}").rows]
+    return next(line.split(":", 1)[1].strip() for line in lines if line.strip().startswith("Route:"))
+
+
+def test_long_series_run_on_duckdb_and_short_ones_do_not(server: ServerProcess) -> None:
+    client = server.connect()
+    try:
+        assert route(client, "SELECT i FROM generate_series(1, 100) i") == "index"
+        assert route(client, "SELECT i FROM generate_series(1, 100000) i") == "local"
+        assert route(client, "SELECT i FROM generate_series(100000, 1, -1) i") == "local"
+        assert route(client, "SELECT i FROM generate_series(1, 100, 0) i") == "index"
+        assert route(client, "SELECT i FROM generate_series(1, 2000000000) i") == "index"
+        assert client.run("SELECT 'n' || i, i || '' FROM generate_series(1, 30000) i").rows[-1] == (
+            "n30000",
+            "30000",
+        )
+        rows = client.run("SELECT i FROM generate_series(90000, 1, -3) i").rows
+        assert [int(row[0] or 0) for row in rows] == list(range(90000, 0, -3))
+    finally:
+        client.close()
+
+
+def test_rows_written_by_the_thousand_are_all_there(server: ServerProcess) -> None:
+    """Row by row (a default, a CHECK) and in bulk; another connection reads all the while."""
+    client, other = server.connect(), server.connect()
+    client.run("CREATE TABLE many (k int PRIMARY KEY, v int CHECK (v >= 0), t text DEFAULT 'd')")
+    done = threading.Event()
+    sums: set[tuple[str | None, ...]] = set()
+
+    def look() -> None:
+        while not done.is_set():
+            sums.add(other.run("SELECT count(*), sum(v) FROM many").rows[0])
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    try:
+        assert (
+            client.run(f"INSERT INTO many SELECT i, 1 FROM generate_series(1, {ROWS}) i").tag
+            == f"INSERT 0 {ROWS}"
+        )
+        assert client.run("UPDATE many SET v = 3").tag == f"UPDATE {ROWS}"
+        assert client.run("DELETE FROM many WHERE k % 3 = 0").tag == f"DELETE {ROWS // 3}"
+        client.run(f"CREATE TABLE copied AS SELECT i AS k, 'r' || i AS t FROM generate_series(1, {ROWS}) i")
+    finally:
+        done.set()
+        watching.join()
+    half = [
+        (str(ROWS), str(ROWS)),
+        (str(ROWS), str(3 * ROWS)),
+        (str(ROWS - ROWS // 3), str(3 * (ROWS - ROWS // 3))),
+    ]
+    assert sums <= {("0", None), *half}
+    assert other.run("SELECT count(*), sum(v), min(t) FROM many").rows == [(*half[-1], "d")]
+    assert other.run("SELECT count(*), max(k), max(t) FROM copied").rows == [(str(ROWS), str(ROWS), "r9999")]
+    client.close()
+    other.close()

@@ -1,0 +1,168 @@
+"""Large commits are applied in slices, and nobody can tell (``Coordinator.stage``)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from unittest import mock
+
+from tests.support.durable import run
+from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows
+from txn import coordinator, group_commit, writes
+from txn.mvcc.generation import Generation
+from txn.persist.memory import MemoryDisk
+from txn.store import ShardStore
+from txn.types import KeyRange
+
+ROWS = 300
+
+
+def small_slices() -> Any:
+    """Stage every commit of more than a few rows, 7 rows a slice."""
+    return mock.patch.multiple(coordinator, STAGE_ROWS=7)
+
+
+async def start(disk: MemoryDisk | None = None) -> ShardStore:
+    store = await open_memory_store(disk)
+    await make_table(store, [(k, 0, "x") for k in range(ROWS)])
+    return store
+
+
+async def update_all(store: ShardStore, value: int, drop_from: int = ROWS) -> Any:
+    """Give all rows a value, delete those from ``drop_from`` on and insert as many new ones; not yet committed."""
+    txn = store.begin()
+    await now(txn.begin_write([SHARD]))
+    found = await now(txn.range(SHARD, BY_K, KeyRange(), for_update=True))
+    await now(
+        txn.update(SHARD, [(r.row_id, (r.values[0], value, "y")) for r in found if r.values[0] < drop_from])
+    )
+    await now(txn.delete(SHARD, [r.row_id for r in found if r.values[0] >= drop_from]))
+    await now(txn.insert(SHARD, [(k + 1000, value, "y") for k in range(drop_from, ROWS)]))
+    return txn
+
+
+async def rows_at(store: ShardStore) -> list[tuple[Any, ...]]:
+    """Read all rows in every way there is; they must agree."""
+    txn = store.begin(read_only=True)
+    ranged = [r.values for r in await now(txn.range(SHARD, BY_K, KeyRange()))]
+    shown = sorted(v for _r, _b, v in snapshot_rows(await now(txn.snapshot(SHARD))))
+    assert shown == ranged
+    txn.rollback()
+    return ranged
+
+
+def test_readers_see_all_of_a_large_commit_or_nothing() -> None:
+    async def body() -> None:
+        store = await start()
+        txn = await update_all(store, 1, drop_from=250)
+        with (
+            small_slices(),
+            mock.patch.object(group_commit, "STAGE_BYTES", 100),
+            mock.patch.object(writes, "PREPARE_ROWS", 20),
+        ):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            looks = []
+            while not committed.done():
+                looks.append(await rows_at(store))
+                await asyncio.sleep(0)
+            await committed
+        after = await rows_at(store)
+        assert [r[1] for r in after] == [1] * ROWS
+        assert after[-1][0] == 1000 + ROWS - 1
+        before = [(k, 0, "x") for k in range(ROWS)]
+        assert len(looks) > 40
+        assert all(look in (before, after) for look in looks)
+        store.core.validate()
+        await store.close()
+
+    run(body)
+
+
+def test_no_turn_applies_more_than_a_slice() -> None:
+    sizes: list[int] = []
+    real = Generation.apply
+
+    def noted(self: Generation, ops: Any, ts: int, over_parts: bool = False) -> None:
+        sizes.append(len(ops))
+        real(self, ops, ts, over_parts)
+
+    async def body() -> None:
+        store = await start()
+        txn = await update_all(store, 1)
+        with (
+            small_slices(),
+            mock.patch.object(group_commit, "STAGE_BYTES", 100),
+            mock.patch.object(Generation, "apply", noted),
+        ):
+            await now(txn.commit())
+        await store.close()
+
+    run(body)
+    assert sum(sizes) == ROWS
+    assert max(sizes) <= 7
+
+
+def test_a_flush_does_not_cut_through_a_commit() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        store = await start(disk)
+        txn = await update_all(store, 1, drop_from=200)
+        with small_slices(), mock.patch.object(group_commit, "STAGE_BYTES", 100):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not committed.done()
+            flushed = asyncio.ensure_future(store.flush())
+            await committed
+            await flushed
+        expected = await rows_at(store)
+        assert [r[1] for r in expected] == [1] * ROWS
+        await store.close()
+        again = await open_memory_store(disk)
+        assert await rows_at(again) == expected
+        again.core.validate()
+        await again.close()
+
+    run(body)
+
+
+def test_a_crash_amid_the_slices_loses_nothing() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        store = await start(disk)
+        txn = await update_all(store, 1, drop_from=200)
+        with small_slices(), mock.patch.object(group_commit, "STAGE_BYTES", 100):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.gather(committed, return_exceptions=True)
+        again = await open_memory_store(disk)
+        assert [r[1] for r in await rows_at(again)] == [1] * ROWS
+        await again.close()
+
+    run(body)
+
+
+def test_who_found_nothing_commits_only_when_that_is_readable() -> None:
+    """A deleted key is gone for a writer amid the slices; it may not say so before readers can see it."""
+
+    async def body() -> None:
+        store = await start()
+        txn = await update_all(store, 1, drop_from=0)
+        with small_slices(), mock.patch.object(group_commit, "STAGE_BYTES", 100):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            other = store.begin()
+            await now(other.begin_write([SHARD]))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            looking = asyncio.ensure_future(now(other.lookup(SHARD, BY_K, [(3,)])))
+            assert await looking == []
+            await now(other.commit())
+            assert [r[0] for r in await rows_at(store)] == [k + 1000 for k in range(ROWS)]
+            await committed
+        await store.close()
+
+    run(body)
