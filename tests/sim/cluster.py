@@ -16,10 +16,12 @@ import random
 from dataclasses import dataclass
 
 from tests.sim.loop import Process, ProcessDied, SimLoop
-from tests.sim.stores import Outside, SimBlob, SimConsensus
+from tests.sim.stores import Outside, SimBlob, SimClock, SimConsensus
 from txn.coordinator import TxnOptions
 from txn.durable import DurableLog
 from txn.errors import TxnError
+from txn.leadership import take_leadership
+from txn.lease import LeaseOptions
 from txn.persist.location import Offload, inline
 from txn.store import ShardStore, start_store
 from txn.time import SequentialIdGen
@@ -36,6 +38,7 @@ class Server:
         self.cluster = cluster
         self.name = f"server-{number}"
         self.process = Process(cluster.loop, self.name)
+        self.clock = SimClock(cluster.outside)
         self.consensus = SimConsensus(cluster.outside)
         self.blob = SimBlob(cluster.outside)
         self.store: ShardStore | None = None
@@ -48,9 +51,17 @@ class Server:
 
     async def start(self) -> None:
         """Become the leader and recover. Runs inside the process."""
-        outside = self.cluster.outside
+        leadership = None
+        if self.cluster.lease_ms:
+            options = LeaseOptions(holder=self.name, duration_ms=self.cluster.lease_ms)
+            leadership = await take_leadership(self.consensus, self.clock, options, standby=True)
         log = await DurableLog.assemble(
-            self.consensus, self.blob, outside, SequentialIdGen(), offload=self.cluster.offload
+            self.consensus,
+            self.blob,
+            self.clock,
+            SequentialIdGen(),
+            offload=self.cluster.offload,
+            leadership=leadership,
         )
         self.epoch = log.epoch
         store = await start_store(log, self.cluster.options, offload=self.cluster.offload)
@@ -62,14 +73,21 @@ class Server:
         self.cluster.note(f"{self.name} stops: {error}")
         asyncio.get_running_loop().call_later(self.cluster.rng.expovariate(100), self.die)
 
+    async def arrive(self) -> None:
+        """A statement has arrived: with a lease, it is answered only while nobody else can lead. Raises Fenced."""
+        lease = None if self.store is None else self.store.lease
+        if lease is not None and not lease.valid():
+            await lease.wait_valid()
+
     async def confirm(self) -> None:
-        """Make sure that no other leader had taken over when this was asked (DESIGN 5). Runs inside the process.
+        """Without a lease: make sure that no other leader had taken over when this was asked (DESIGN 5).
 
         What was read without a durable write reaches the client only after this.
         """
-        await asyncio.sleep(self.cluster.rng.expovariate(2000))
-        if self.cluster.outside.disk.epoch != self.epoch:
-            raise NotLeader(self.name)
+        if not self.cluster.lease_ms:
+            await asyncio.sleep(self.cluster.rng.expovariate(2000))
+            if self.cluster.outside.disk.epoch != self.epoch:
+                raise NotLeader(self.name)
 
     def die(self) -> None:
         """End at once."""
@@ -94,15 +112,19 @@ class Counters:
 class Cluster:
     """All servers of a run."""
 
-    def __init__(self, loop: SimLoop, outside: Outside, rng: random.Random, options: TxnOptions) -> None:
+    def __init__(
+        self, loop: SimLoop, outside: Outside, rng: random.Random, options: TxnOptions, lease_ms: int
+    ) -> None:
         self.loop = loop
         self.outside = outside
         self.rng = rng
         self.options = options
+        self.lease_ms = lease_ms
         self.offload: Offload = inline
         self.servers: list[Server] = []
         self.counters = Counters()
         self.events: list[str] = []
+        self.broken: list[str] = []
         self._changed = asyncio.Event()
         self._supervisor = loop.create_task(self._supervise())
         self._starting: Server | None = None
@@ -148,6 +170,10 @@ class Cluster:
         except TxnError as error:
             self.note(f"{server.name} could not start: {error}")
             server.die()
+        except Exception as error:
+            self.note(f"{server.name} could not start: {error}")
+            self.broken.append(f"recovery of {server.name}: {type(error).__name__}: {error}")
+            raise
         self.changed()
 
     async def _supervise(self) -> None:
@@ -165,7 +191,9 @@ class Cluster:
     def kill(self) -> None:
         """Kill the newest server, wherever it stands."""
         server = self.newest
-        if server is not None:
+        if server is None:
+            self.loop.after_steps(20, self.kill)
+        else:
             self.counters.kills += 1
             server.die()
 

@@ -29,6 +29,9 @@ T = TypeVar("T")
 HANDLE_S = 5e-6
 """Virtual seconds that one callback takes."""
 
+MAX_S = 1200.0
+"""Virtual time starts at 1000 s; a run that gets here does not end: timers of upkeep tick, but nobody gets on."""
+
 MAX_STEPS = 3_000_000
 """A run that takes more steps than this does not end."""
 
@@ -135,10 +138,10 @@ class SimLoop(asyncio.BaseEventLoop):
         while not self._stopping:  # type: ignore[attr-defined]
             self._wake_timers()
             if not ready:
-                if self._scheduled:
+                if self._scheduled and self._now < MAX_S:
                     self._now = max(self._now, self._scheduled[0].when())
                     continue
-                raise Stuck("every task waits and no timer runs")
+                raise Stuck(f"every task waits, at {self._now:.3f} s")
             count = len(ready)
             at = int(draw() * count) if count > 1 and draw() < self._disorder else 0
             if at:
@@ -169,6 +172,12 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Cancelled timers are passed over when their time comes."""
+
+    def _asyncgen_finalizer_hook(self, agen: Any) -> None:
+        """An asynchronous generator was dropped half-way: end it in the process that dropped it."""
+        self._asyncgens.discard(agen)  # type: ignore[attr-defined]
+        if not self.is_closed():
+            self.call_soon(self.create_task, agen.aclose())
 
     def call_soon_threadsafe(self, *args: Any, **more: Any) -> Any:
         raise AssertionError("a thread in a simulation")
@@ -209,6 +218,18 @@ class SimLoop(asyncio.BaseEventLoop):
         """An exception that nobody caught. Those found by the collector are not: when it runs is no fact."""
         if "handle" in context:
             self.problems.append(f"{context['message']}: {context.get('exception')!r}")
+
+    def broken_tasks(self) -> list[str]:
+        """Return what ended background tasks of processes (they have names) other than their own end."""
+        return [
+            f"{task.get_name()} of {process.name}: {task.exception()!r}"
+            for process in self.processes
+            for task in process.tasks
+            if task.get_name().startswith("holdfast")
+            and task.done()
+            and not task.cancelled()
+            and task.exception()
+        ]
 
     def bury(self) -> None:
         """After the run: end the coroutines of dead processes quietly, whatever they would still like to do."""

@@ -34,6 +34,7 @@ from txn.errors import (
     DeadlineExceeded,
     Deadlock,
     DuplicateKey,
+    Fenced,
     LockTimeout,
     ReadBelowSince,
     SchemaChanged,
@@ -59,6 +60,7 @@ class Plan:
     policy: str
     lock_timeout_ms: int
     retention_ms: int
+    lease_ms: int
     hot_rows: int
     disorder: float
     sizes: Sizes
@@ -93,6 +95,7 @@ class Plan:
             policy=policy,
             lock_timeout_ms=50 if policy == "timeout" or rng.random() < 0.2 else 0,
             retention_ms=rng.choice((0, 0, 50, 1000)),
+            lease_ms=rng.choice((0, 100, 400)),
             hot_rows=rng.choice((5, 20, 60, 50_000)),
             disorder=rng.choice((0.0, 0.2, 1.0)),
             sizes=Sizes.draw(rng),
@@ -159,7 +162,7 @@ class Run:
             retention_ms=plan.retention_ms,
             hot_rows=plan.hot_rows,
         )
-        self.cluster = Cluster(self.loop, self.outside, self.rng, options)
+        self.cluster = Cluster(self.loop, self.outside, self.rng, options, plan.lease_ms)
         await self._one(0, self._make_tables, "make tables", False, await self.cluster.connect())
         clients = [self.loop.create_task(self._client(n)) for n in range(1, plan.connections + 1)]
         self.troubles.append(self.loop.create_task(self._misfortune()))
@@ -225,15 +228,16 @@ class Run:
                 at = None
             record.fresh = at is None
         try:
+            await server.arrive()
             txn = store.begin(
                 read_only=read_only,
                 session=record.session,
                 at=at,
                 deadline_ms=rng.randrange(1, 100) if record.session and rng.random() < 0.05 else None,
             )
-        except ReadBelowSince:
+        except (ReadBelowSince, Fenced):
             return "fail"
-        session = Session(txn, record, self.recorder, rng, self.plan.sizes)
+        session = Session(txn, record, self.recorder, rng, self.plan.sizes, server.arrive)
         try:
             async with asyncio.timeout(
                 rng.expovariate(20) if record.session and rng.random() < 0.05 else None
@@ -362,8 +366,10 @@ def run_seed(seed: int, transactions: int = TRANSACTIONS) -> Result:
         finally:
             run.cluster.stop()
             run.loop.close()
+            broken_tasks = run.loop.broken_tasks()
             run.loop.bury()
-        problems += run.loop.problems
+        problems[:0] = run.cluster.broken
+        problems += run.loop.problems + broken_tasks
         history = run.recorder.history()
         digest = hashlib.sha256()
         for line in (*map(str, history), *run.cluster.events, f"{run.loop.steps} {run.loop.time():.9f}"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from tests.sim.checker.history import Op
@@ -26,13 +26,20 @@ class Session:
     """A transaction with its record; bodies of workloads call it."""
 
     def __init__(
-        self, txn: StoreTransaction, record: Record, recorder: Recorder, rng: random.Random, sizes: Sizes
+        self,
+        txn: StoreTransaction,
+        record: Record,
+        recorder: Recorder,
+        rng: random.Random,
+        sizes: Sizes,
+        arrive: Callable[[], Awaitable[None]],
     ) -> None:
         self.txn = txn
         self.record = record
         self.recorder = recorder
         self.rng = rng
         self.sizes = sizes
+        self.arrive = arrive
         self.wrote = False
 
     async def pause(self) -> None:
@@ -46,6 +53,7 @@ class Session:
     async def statement(self, shard: ShardId | None = None, scans: Sequence[ShardId] = ()) -> None:
         """Start a statement; one that writes ``shard`` prepares for it."""
         await self.pause()
+        await self.arrive()
         self.txn.next_statement()
         if shard is not None:
             await now(self.txn.begin_write([shard], scans))

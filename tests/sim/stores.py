@@ -59,22 +59,16 @@ class Outside:
         """Change some probabilities."""
         self.weather = replace(self.weather, **changes)
 
-    def now_ms(self) -> int:
-        """Wall time; the offset may be set in either direction."""
-        return int(self.loop.time() * 1000) + self.wall_offset_ms
-
-    def monotonic(self) -> float:
-        """Virtual seconds."""
-        return self.loop.time()
-
     async def do(
         self, pending: list[asyncio.Task[object]], work: Callable[[], Awaitable[T]], writes: bool
     ) -> T:
         """Run one operation of storage under the weather of the moment."""
         rng, weather = self.rng, self.weather
         while writes and pending:
-            await asyncio.wait([pending[0]])
-            pending.pop(0)
+            late = pending[0]
+            await asyncio.wait([late])
+            if pending and pending[0] is late:
+                pending.pop(0)
         seconds = rng.expovariate(1 / weather.latency_s)
         draw = rng.random()
         if draw < weather.slow:
@@ -95,6 +89,27 @@ class Outside:
         if writes and draw - weather.late < weather.full:
             raise OutOfSpace("simulated: no space left on device")
         return await work()
+
+
+class SimClock:
+    """One process's clocks: the shared wall, and a monotonic one that begins anywhere and runs a little fast."""
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._rate = 1 + outside.rng.random() * 0.015
+        self._start = outside.rng.random() * 1e6
+
+    def now_ms(self) -> int:
+        """Wall time; it may be set in either direction."""
+        return int(self._outside.loop.time() * 1000) + self._outside.wall_offset_ms
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self._start + self._outside.loop.time() * self._rate
+
+    def boottime(self) -> float:
+        """Seconds; a process that stands still does not stop them."""
+        return self.monotonic()
 
 
 async def _later(seconds: float, work: Callable[[], Awaitable[object]]) -> Exception | None:
