@@ -43,6 +43,8 @@ class Server:
         self.blob = SimBlob(cluster.outside)
         self.store: ShardStore | None = None
         self.epoch = 0
+        self.rivalled = False
+        """Another server was started while this one lived: files may be swept from under it."""
 
     @property
     def serving(self) -> bool:
@@ -161,6 +163,8 @@ class Cluster:
     async def launch(self) -> None:
         """Start one more server, whether or not another one serves."""
         server = Server(self, len(self.servers) + 1)
+        for other in self.servers:
+            other.rivalled = other.rivalled or other.process.alive
         self.servers.append(server)
         self.counters.starts += 1
         try:
@@ -263,6 +267,15 @@ class Cluster:
             await server.process.call(work())
         except ProcessDied:
             return
+
+    def broken_tasks(self) -> list[str]:
+        """Return which background tasks of servers have ended with an exception."""
+        rivalled = {server.process for server in self.servers if server.rivalled}
+        return [
+            f"{name} of {process.name}: {error!r}"
+            for process, name, error in self.loop.broken_tasks()
+            if not (isinstance(error, FileNotFoundError) and process in rivalled)
+        ]
 
     def stop(self) -> None:
         """The run is over."""

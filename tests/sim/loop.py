@@ -219,17 +219,16 @@ class SimLoop(asyncio.BaseEventLoop):
         if "handle" in context:
             self.problems.append(f"{context['message']}: {context.get('exception')!r}")
 
-    def broken_tasks(self) -> list[str]:
-        """Return what ended background tasks of processes (they have names) other than their own end."""
-        return [
-            f"{task.get_name()} of {process.name}: {task.exception()!r}"
-            for process in self.processes
-            for task in process.tasks
-            if task.get_name().startswith("holdfast")
-            and task.done()
-            and not task.cancelled()
-            and task.exception()
-        ]
+    def broken_tasks(self) -> list[tuple[Process, str, BaseException]]:
+        """Return the background tasks of processes (they have names) that an exception has ended."""
+        found = []
+        for process in self.processes:
+            for task in process.tasks:
+                if task.get_name().startswith("holdfast") and task.done() and not task.cancelled():
+                    error = task.exception()
+                    if error is not None:
+                        found.append((process, task.get_name(), error))
+        return found
 
     def bury(self) -> None:
         """After the run: end the coroutines of dead processes quietly, whatever they would still like to do."""

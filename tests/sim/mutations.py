@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
+
+import msgspec
 
 import txn.locks.mode
 import txn.locks.table
@@ -121,7 +124,7 @@ def _readable_too_soon() -> AbstractContextManager[Any]:
 def _forgotten_reservation() -> Iterator[None]:
     """A restart begins at the clock, whatever was reserved or committed before."""
     with (
-        mock.patch("txn.oracle._decode_bound", lambda _data: Timestamp(0)),
+        mock.patch("txn.oracle._decode_bound", return_value=Timestamp(0)),
         mock.patch("txn.durable._log_upper", _nothing),
     ):
         yield
@@ -175,7 +178,7 @@ async def _assume_failure(self: TxnsLog, seq: int, payload: bytes, error: Except
 
 
 def _unsynced_blobs() -> AbstractContextManager[Any]:
-    put = MemoryBlob.put
+    """Parts are announced, and read by who wrote them, some time before they are durable."""
 
     async def hasty(self: MemoryBlob, name: str, data: bytes) -> None:
         async def later() -> None:
@@ -184,14 +187,11 @@ def _unsynced_blobs() -> AbstractContextManager[Any]:
                 self.disk.blobs[name] = data
 
         path = self.local_path(name)
-        import os
-
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(data)
         asyncio.get_running_loop().create_task(later())
 
-    del put
     return mock.patch.object(MemoryBlob, "put", hasty)
 
 
@@ -209,7 +209,6 @@ def _lost_ends() -> AbstractContextManager[Any]:
 def _torn_recovery() -> AbstractContextManager[Any]:
     """Recovery applies only the first table of each transaction."""
     apply_writes = Coordinator.apply_writes
-    import msgspec
 
     def torn(self: Coordinator, writes: Any) -> None:
         if writes.txn not in self.committing and len(writes.shards) > 1 and not writes.schema:
@@ -221,7 +220,7 @@ def _torn_recovery() -> AbstractContextManager[Any]:
 
 def _no_undo() -> AbstractContextManager[Any]:
     """ROLLBACK TO SAVEPOINT undoes nothing."""
-    return mock.patch.object(StoreTransaction, "rollback_to", lambda self, mark: None)
+    return mock.patch.object(StoreTransaction, "rollback_to", return_value=None)
 
 
 LOST = ("lost update", "lost acknowledged write", "stale read", "split transaction", "G-single read skew")

@@ -61,6 +61,7 @@ class Plan:
     lock_timeout_ms: int
     retention_ms: int
     lease_ms: int
+    impatient: bool
     hot_rows: int
     disorder: float
     sizes: Sizes
@@ -95,6 +96,7 @@ class Plan:
             policy=policy,
             lock_timeout_ms=50 if policy == "timeout" or rng.random() < 0.2 else 0,
             retention_ms=rng.choice((0, 0, 50, 1000)),
+            impatient=rng.random() < 0.5,
             lease_ms=rng.choice((0, 100, 400)),
             hot_rows=rng.choice((5, 20, 60, 50_000)),
             disorder=rng.choice((0.0, 0.2, 1.0)),
@@ -202,13 +204,20 @@ class Run:
             (name,) = rng.choices(self.names, self.plan.weights)
             body, _weight, reads = BODIES[name]
             read_only = reads and rng.random() < 0.3
-            await self._one(session, body, name, read_only, server)
+            if await self._one(session, body, name, read_only, server) == "unknown":
+                server = None
 
     async def _one(self, session: int, body: Any, name: str, read_only: bool, server: Server) -> Outcome:
         """Run one transaction as a client does: ask, and take what comes back."""
         record = self.recorder.begin(session, name)
+        impatient = self.plan.impatient and session
         try:
-            outcome = await server.process.call(self._backend(server, record, body, read_only))
+            async with asyncio.timeout(self.rng.uniform(0.05, 0.6) if impatient else None):
+                outcome = await server.process.call(self._backend(server, record, body, read_only))
+        except TimeoutError:
+            # The server goes on with it, and nobody listens.
+            outcome = "fail" if read_only else "unknown"
+            self.outcomes["given up"] += 1
         except ProcessDied:
             outcome = "unknown" if record.committing else "fail"
             self.outcomes["connection lost"] += 1
@@ -366,7 +375,7 @@ def run_seed(seed: int, transactions: int = TRANSACTIONS) -> Result:
         finally:
             run.cluster.stop()
             run.loop.close()
-            broken_tasks = run.loop.broken_tasks()
+            broken_tasks = run.cluster.broken_tasks()
             run.loop.bury()
         problems[:0] = run.cluster.broken
         problems += run.loop.problems + broken_tasks
