@@ -205,14 +205,14 @@ class Cluster:
         """Start another server beside the leader, which may stand still meanwhile and come back later."""
         old = self.leader
         self.counters.takeovers += 1
-        paused = old is not None and self.rng.random() < 0.6
+        paused = old is not None and (self.lease_ms > 0 or self.rng.random() < 0.6)
         if old is not None and paused:
             self.note(f"{old.name} stands still")
             old.process.pause()
         await self.launch()
         if old is not None:
             if paused:
-                await asyncio.sleep(self.rng.expovariate(20))
+                await asyncio.sleep(self.rng.expovariate(8))
                 self.note(f"{old.name} goes on")
                 old.process.resume()
             # Clients of the old one may go on with it for a while.

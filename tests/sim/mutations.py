@@ -19,6 +19,7 @@ import msgspec
 
 import txn.locks.mode
 import txn.locks.table
+import txn.next_key
 import txn.transaction
 import txn.writes
 from tests.sim.run import Result, run_seed
@@ -94,6 +95,28 @@ def _is_row(granule: Any) -> bool:
 
 def _is_key(granule: Any) -> bool:
     return isinstance(granule, tuple) and len(granule) == 3
+
+
+def _gap_ignored() -> AbstractContextManager[Any]:
+    """An insert locks its key, wherever it lies."""
+
+    def careless(txn: Any, view: Any, index_id: Any, ikey: Any, row: Any, mode: int) -> Any:
+        wait = txn.core.locks.acquire(txn.owner, (view.shard, index_id, ikey), mode)
+        if wait is not None:
+            yield wait
+
+    return mock.patch.object(txn.writes, "lock_new_key", careless)
+
+
+def _nothing_beyond() -> AbstractContextManager[Any]:
+    """A range read locks the keys it meets, not the first one beyond."""
+    traverse = txn.next_key.traverse
+
+    def short(*args: Any, **more: Any) -> Any:
+        met = traverse(*args, **more)
+        return met and met._replace(boundaries=met.boundaries[:-1])
+
+    return mock.patch.object(txn.next_key, "traverse", short)
 
 
 def _release_early() -> AbstractContextManager[Any]:
@@ -223,7 +246,15 @@ def _no_undo() -> AbstractContextManager[Any]:
     return mock.patch.object(StoreTransaction, "rollback_to", return_value=None)
 
 
-LOST = ("lost update", "lost acknowledged write", "stale read", "split transaction", "G-single read skew")
+LOST = (
+    "lost update",
+    "lost acknowledged write",
+    "stale read",
+    "split transaction",
+    "G-single read skew",
+    "non-repeatable read",
+    "duplicate unique key",
+)
 SKEW = (
     "write skew (G2-item)",
     "phantom (G2)",
@@ -236,7 +267,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "matrix S-IX": Mutation("lock matrix (D47)", "S and IX are compatible", _matrix((S, IX)), (*SKEW, *LOST)),
     "matrix S-X": Mutation("lock matrix (D47)", "S and X are compatible", _matrix((S, X)), (*SKEW, *LOST)),
     "matrix X-X": Mutation("lock matrix (D47)", "X and X are compatible", _matrix((X, X)), (*LOST, "")),
-    "no row locks": Mutation("row locks (D39)", "rows are not locked", _unlocked(lambda g, _m: _is_row(g)), (*LOST, "")),
+    "no row locks": Mutation("row locks (D39)", "rows are not locked", _unlocked(lambda g, _m: _is_row(g)), (*SKEW, *LOST, "")),
     "no key locks": Mutation(
         "key locks (D50)", "keys are not locked S", _unlocked(lambda g, m: _is_key(g) and m == S), (*SKEW, *LOST)
     ),
@@ -244,6 +275,8 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         "unique keys (D51)", "unique keys are not locked X", _unlocked(lambda g, m: _is_key(g) and m == X),
         ("duplicate unique key", *LOST, ""),
     ),
+    "gap": Mutation("next-key rule (D52, D54)", "an insert does not look at the range it goes to", _gap_ignored, SKEW),
+    "beyond": Mutation("next-key rule (D53)", "a range read does not lock the next key", _nothing_beyond, SKEW),
     "promotion": Mutation("promotion check (DESIGN 7)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(

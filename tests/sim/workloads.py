@@ -36,7 +36,9 @@ from tests.sim.tables import (
     PK,
     parse,
 )
+from txn.api import RowWait
 from txn.errors import DuplicateKey
+from txn.locks.mode import RowLock
 from txn.types import KeyRange, PhysicalType, ShardColumn, ShardIndex, StoredRow
 
 Body = Callable[[Session], Awaitable[None]]
@@ -82,11 +84,26 @@ async def cells(s: Session) -> None:
         else:
             await s.statement(CELLS)
             rows = await s.read(CELLS, [k], "key", for_update=rng.random() < 0.5)
+            if k in rows and rng.random() < 0.2 and not await lock_row(s, k, rows[k]):
+                continue
             if k in rows and rng.random() < 0.05:
                 await now(s.txn.delete(CELLS, [rows[k].row_id]))
                 s.record.write(("cells", k), None)
             else:
                 await s.write(CELLS, k, rows.get(k))
+
+
+async def lock_row(s: Session, k: int, row: StoredRow) -> bool:
+    """SELECT ... FOR some lock of a row that was read; False: skipped, because others have locked it."""
+    mode: RowLock = s.rng.choice(("key share", "share", "no key update", "update"))
+    wait: RowWait = s.rng.choice(("block", "nowait", "skip"))
+    (locked,) = await now(s.txn.lock_rows(CELLS, [row.row_id], mode, wait))
+    if locked is None:
+        if wait != "skip":
+            raise AssertionError("a locked cell has vanished")
+        return False
+    s.note(CELLS, k, locked, "key")
+    return True
 
 
 async def skew(s: Session) -> None:
@@ -128,6 +145,8 @@ async def audit(s: Session) -> None:
 async def events(s: Session) -> None:
     rng = s.rng
     count = s.sizes.events
+    if not s.txn.read_only and rng.random() < 0.5:
+        await s.statement(EVENTS)  # what is counted then is locked, not compared
     for _ in range(rng.randrange(1, 3)):
         await s.statement()
         await count_events(s)
@@ -155,7 +174,7 @@ async def count_events(s: Session) -> None:
     count = s.sizes.events
     if rng.random() < 0.3:
         group = rng.randrange(4)
-        rows = await now(s.txn.lookup(EVENTS, BY_V, [(group,)]))
+        rows = await now(s.txn.lookup(EVENTS, BY_V, [(group,)], for_update=rng.random() < 0.1))
         keys = range(group, count, 4)
         via = "index"
     elif s._is_sorted(EVENTS, PK):
@@ -164,7 +183,9 @@ async def count_events(s: Session) -> None:
         reverse = rng.random() < 0.4
         limit = rng.randrange(1, 4) if rng.random() < 0.4 else None
         bounds = KeyRange(has_lower=True, lower=low, has_upper=True, upper=high)
-        rows = await now(s.txn.range(EVENTS, PK, bounds, reverse=reverse, limit=limit))
+        rows = await now(
+            s.txn.range(EVENTS, PK, bounds, reverse=reverse, limit=limit, for_update=rng.random() < 0.1)
+        )
         keys = range(low, high + 1)
         if limit is not None and len(rows) == limit:
             last = rows[-1].values[0]
@@ -341,9 +362,8 @@ async def ddl(s: Session) -> None:
 
 async def marker(s: Session) -> int:
     """Read the row that TRUNCATE leaves, and the schema; return the epoch."""
-    spec = s.txn.spec(DDL)
-    s.record.read(("ddl", "schema"), spec.version)
     (row,) = await now(s.txn.lookup(DDL, PK, [(0,)]))
+    s.record.read(("ddl", "schema"), s.txn.spec(DDL).version)  # after the lookup, which has locked the table
     s.record.read(("ddl", "marker"), (row.values[1], int(row.values[2])))
     return int(row.values[1])
 
@@ -435,10 +455,10 @@ BODIES: Final[dict[str, tuple[Body, int, bool]]] = {
     "skew": (skew, 10, False),
     "transfer": (transfer, 12, False),
     "audit": (audit, 4, True),
-    "events": (events, 14, True),
+    "events": (events, 20, True),
     "names": (names, 14, True),
-    "ddl": (ddl, 2, False),
-    "ddl_rows": (ddl_rows, 6, True),
+    "ddl": (ddl, 4, False),
+    "ddl_rows": (ddl_rows, 8, True),
     "everything": (everything, 3, True),
 }
 """Name -> (body, weight, may be read-only). A SUBSCRIBE body joins them when the store has one."""

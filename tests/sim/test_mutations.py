@@ -1,0 +1,20 @@
+"""Each bug planted on purpose is found by some seed, and named as what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sim.mutations import MUTATIONS, find
+
+pytestmark = pytest.mark.sim
+
+SEEDS = range(1, 101)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_planted_bug_is_found(name: str) -> None:
+    result = find(MUTATIONS[name], SEEDS)
+    assert result is not None, f"{MUTATIONS[name].what}: not found in {len(SEEDS)} seeds"
+    assert {a.name for a in result.anomalies} & set(MUTATIONS[name].expected) or (
+        result.problems and "" in MUTATIONS[name].expected
+    ), result.explain()
