@@ -114,6 +114,8 @@ def test_each_anomaly_is_named(name: str) -> None:
         ["1-2: x+1", "3-4 past: x=[]", "5-6: x=[1]"],
         # Removed and put there again: which absence was seen is open.
         ["1-2: x=-; x:=1", "3-9: x=1; x:=-", "4-8: x=-", "10-11: x=-; x:=2", "12-13: x=2"],
+        # Its client gave up, and it went on: it read after the removal that began later.
+        ["1-2: x=-; x:=1", "3-4 unknown: x=-; z=2; y+1", "5-6: x=1; x:=-; z=-; z:=2", "7-8: y=[1]"],
         ["1-2: x=-; x:=1; x:=2; x=2", "3-4: x=2; x:=3; x=3"],
         ["1-2: x+1; x=[1]; x+2; x=[1,2]", "3-4: x=[1,2]; x=[1,2]"],
         ["1-2: u{1,2}; sum 10/10"],

@@ -262,7 +262,11 @@ class Versions:
         if not removers:
             return INITIAL
         txn = read.txn
-        possible: list[Any] = [("gone", t.id) for t in removers if t is not txn and t.began < txn.ended]
+        # What nobody was told the end of may have gone on for long.
+        open_end = txn.outcome != "ok"
+        possible: list[Any] = [
+            ("gone", t.id) for t in removers if t is not txn and (open_end or t.began < txn.ended)
+        ]
         # Once somebody has been acknowledged who found it there or put it there, it never was untouched again.
         touched = any(w.outcome == "ok" and w.ended < txn.began for w in writers.values())
         if not possible or not (touched and txn.fresh):
