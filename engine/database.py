@@ -29,6 +29,7 @@ from engine.config import Config
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
+from engine.oids import OidSource
 from engine.plans import PlanCache
 from engine.rows import RowTuple
 from engine.session import Session
@@ -86,7 +87,7 @@ class Database:
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
-        self._next_oid = 0
+        self._oids = OidSource(None if store.lease is None else store.reserve)
 
     # -- injected sources --------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class Database:
             items = await read_items(txn)
             txn.rollback()
         self.catalog = CatalogSnapshot(items, self.next_catalog_version())
-        self._next_oid = self.catalog.highest_oid() + 1
+        await self._oids.open(self.catalog.highest_oid() + 1)
         await self._drop_leftover_temporaries()
 
     async def _drop_leftover_temporaries(self) -> None:
@@ -199,9 +200,7 @@ class Database:
 
     def allocate_oids(self, count: int) -> int:
         """Reserve ``count`` consecutive oids and return the first."""
-        first = self._next_oid
-        self._next_oid += count
-        return first
+        return self._oids.allocate(count)
 
     def publish(self, catalog: CatalogSnapshot) -> None:
         """Make a committed catalog the current one; called in the tick in which its commit is applied."""

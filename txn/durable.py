@@ -25,15 +25,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from txn.columns import column_arrays, column_fields
 from txn.encode import FORMAT_BYTE, decode_entry
-from txn.errors import Fenced, TxnError
+from txn.errors import Fenced, TxnError, UnknownFormat
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
 from txn.oracle import DurableOracle
 from txn.persist.blobfs import LocalBlob
-from txn.persist.location import Blob, Consensus, Offload, in_thread
+from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread
 from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import (
@@ -59,6 +61,8 @@ from txn.wal.read import Uncovered, read_entries
 from txn.wal.txns import ATTEMPTS, TxnsLog
 
 PartLike = Part
+_RESERVED = "reserved/"
+_RESERVE_ATTEMPTS = 5
 _log = logging.getLogger(__name__)
 
 
@@ -357,6 +361,25 @@ class DurableLog:
                 part.close()
             await delete_part(self.blob, name)
 
+    async def reserve(self, name: str, floor: int, count: int) -> tuple[int, int]:
+        """Return ``(first, end)``: numbers at or above ``floor`` that no other leader has been or will be given.
+
+        Files that are named by such a number (the sidecar of an index) stay apart, also from what a leader writes
+        that does not know yet that it was deposed. ``name``: one sequence of numbers; ``count`` > 0.
+
+        Raises Fenced, OutOfSpace, Indeterminate (numbers may have been wasted).
+        """
+        key = f"{_RESERVED}{name}"
+        for _ in range(_RESERVE_ATTEMPTS):
+            head = await self._consensus.head(key)
+            bound = 0 if head is None else _decode_bound(key, head.data)
+            first = max(bound, floor)
+            data = FORMAT_BYTE + msgspec.msgpack.encode(first + count)
+            expected = None if head is None else head.seq
+            if await self._consensus.compare_and_set(key, expected, data, epoch=self.epoch) is not None:
+                return first, first + count
+        raise Indeterminate(f"the register {key} keeps changing")
+
     # -- manifests ---------------------------------------------------------------------------------
 
     async def checkpoint(self, manifest: Manifest) -> None:
@@ -451,6 +474,12 @@ class DurableLog:
         await self._consensus.close()
         if self._lock is not None:
             self._lock.release()
+
+
+def _decode_bound(key: str, data: bytes) -> int:
+    if data[:1] != FORMAT_BYTE:
+        raise UnknownFormat(f"{key} has format {data[:1].hex()}; this server knows {FORMAT_BYTE.hex()}")
+    return msgspec.msgpack.decode(data[1:], type=int)
 
 
 async def _log_upper(consensus: Consensus, end: int) -> Timestamp:

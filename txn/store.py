@@ -47,6 +47,10 @@ class ShardStore:
         if self.failed is not None:
             callback(self.failed)
 
+    async def reserve(self, name: str, floor: int, count: int) -> tuple[int, int]:
+        """See ``DurableLog.reserve``."""
+        return await self.core.log.reserve(name, floor, count)
+
     @property
     def lease(self) -> Lease | None:
         """What reads rest on: ask ``valid()`` once a statement has arrived. None: nobody else can lead."""

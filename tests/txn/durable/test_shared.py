@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.oids import BLOCK, OidSource
+from planner.errors import SqlError
 from tests.support.durable import run, write
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture
 from tests.support.virtual_loop import run_virtual
@@ -183,5 +185,53 @@ def test_a_part_of_a_commit_whose_outcome_is_unknown_is_not_deleted() -> None:
             await log.discard(["7/1-a1"])
         assert await blob.get("7/1-a1.parquet") == b"part"
         await log.close()
+
+    run_virtual(body)
+
+
+def test_numbers_reserved_by_one_leader_are_never_given_by_another() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        blob = MemoryBlob(disk)
+        old = await lead(disk, blob, "a")
+        assert await old.reserve("oid", 16384, 100) == (16384, 16484)
+        assert await old.reserve("oid", 16390, 100) == (16484, 16584)
+        assert await old.reserve("other", 1, 10) == (1, 11)
+        assert old.lease is not None
+        assert old.lease._task is not None
+        old.lease._task.cancel()
+        new = await lead(disk, blob, "b")
+        # What the old leader made with its numbers was not committed, so the new one's catalog ends lower.
+        assert await new.reserve("oid", 16385, 100) == (16584, 16684)
+        with pytest.raises(Fenced):
+            await old.reserve("oid", 16484, 100)
+        assert await new.reserve("oid", 20000, 100) == (20000, 20100)
+        await old.close()
+        await new.close()
+
+    run_virtual(body)
+
+
+def test_oids_are_reserved_ahead_of_use() -> None:
+    async def body() -> None:
+        asked: list[int] = []
+        answers = asyncio.Event()
+
+        async def reserve(name: str, floor: int, count: int) -> tuple[int, int]:
+            if asked:
+                await answers.wait()
+            asked.append(floor)
+            return floor, floor + count
+
+        oids = OidSource(reserve)
+        await oids.open(16384)
+        given = [oids.allocate(4) for _ in range(BLOCK // 4)]
+        with pytest.raises(SqlError, match="being reserved"):
+            oids.allocate(1)
+        answers.set()
+        await asyncio.sleep(0.01)
+        given += [oids.allocate(4) for _ in range(10)]
+        assert given == list(range(16384, 16384 + BLOCK + 40, 4))
+        assert asked == [16384, 16384 + BLOCK]
 
     run_virtual(body)
