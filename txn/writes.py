@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
 
 ESCALATE_ROWS: Final = 2000
-"""An update or delete of more rows than this takes table X instead of row locks."""
+"""An insert, update or delete of more rows than this takes table X instead of row locks."""
 
 CHUNK_ROWS: Final = 500
 """Rows locked or checked between two turns of the event loop."""
