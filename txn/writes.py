@@ -227,7 +227,10 @@ def change(
                 yield wait
     if txn.watches:
         txn.check_scans()  # the new values were made from what a scan saw
-    bases = yield from base_rows(view, [row_id for row_id, _row in changes])
+    bases: list[tuple[Row, int] | None] = []
+    for start in range(0, len(changes), PREPARE_ROWS):
+        some = changes[start : start + PREPARE_ROWS]
+        bases += yield from base_rows(view, [row_id for row_id, _row in some])
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
