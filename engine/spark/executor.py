@@ -41,6 +41,7 @@ from planner.walk import walk
 from txn.types import ShardId, Snapshot
 
 CANCEL_POLL_S = 0.05
+END_S = 5.0  # a JVM that was killed gives its memory back before it counts as ended
 SMALL_ROWS = 10_000  # a query over no more, in all its tables together, runs interpreted
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each set of parameter values
 _TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_rel_\d+)\b", re.DOTALL)
@@ -222,6 +223,8 @@ class _Running:
         self._stream: BatchStream | None = None
         self._closed = False
         self._busy = False
+        self._interrupted = False
+        self._whole = False  # the result was read to its end
         self.keep: Any = None
 
     async def start(self, sql: str) -> Any:
@@ -254,6 +257,7 @@ class _Running:
     def _next(self) -> Any:
         assert self._stream is not None
         batch = self._stream.next()
+        self._whole = batch is None
         return None if batch is None else self._shaped(batch)
 
     def _shaped(self, batch: Any) -> Any:
@@ -278,7 +282,7 @@ class _Running:
         """Run ``work`` in the pool; cancel its jobs when the statement is cancelled or this task is."""
         loop = asyncio.get_running_loop()
         self._busy = True
-        future = loop.run_in_executor(self._runtime.pool, work, *args)
+        future = loop.run_in_executor(self._runtime.pool, self._step, work, *args)
         cancelled = False
         try:
             while True:
@@ -303,13 +307,22 @@ class _Running:
             if self._closed and future.done():
                 self._release()
 
+    def _step(self, work: Any, *args: Any) -> Any:
+        """Run ``work``; where the connection broke, wait until the JVM is seen to be gone."""
+        try:
+            return work(*args)
+        except Exception as error:
+            if lost(error) and not self._interrupted:
+                self._live.gateway.ends(END_S)
+            raise
+
     def _translated(self, error: Exception, cancelled: bool) -> SqlError:
         if cancelled:
             return SqlError("57014", "canceling statement due to user request")
         if not self._live.gateway.alive or lost(error):
             if self._runtime.ready and self._live.gateway.alive:
                 return to_sql_error(error)
-            self._runtime.lost()
+            self._runtime.lost(self._live)
             return SqlError(
                 "58000", "the Spark JVM ended while the query ran; it starts again with the next one"
             )
@@ -317,6 +330,7 @@ class _Running:
 
     def _interrupt(self) -> None:
         """Cancel the query's jobs and wake a thread that waits for a batch."""
+        self._interrupted = True
         with contextlib.suppress(RuntimeError):  # the control thread is gone: the server stops
             self._runtime.control.submit(_cancel_jobs, self._live, self._tag)
         if self._stream is not None:
@@ -359,6 +373,8 @@ class _Running:
         stream, self._stream, self.keep = self._stream, None, None
         if stream is not None:
             stream.close()
+        if not self._whole:
+            self._runtime.given_up(self._live, self._tag)
         self._inputs.discard()
 
 

@@ -70,6 +70,14 @@ class Gateway:
         """Whether the JVM runs."""
         return self.process.poll() is None
 
+    def ends(self, within_s: float) -> bool:
+        """Whether the JVM ends within the time; blocks. A dying process closes its sockets first."""
+        try:
+            self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def stop(self) -> None:
         """End the JVM: ask by closing its stdin, kill it after ``STOP_TIMEOUT_S``. Idempotent; blocks."""
         if self.process.stdin is not None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from engine.doctor import java_command
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
+from engine.spark.reaper import Reaper
 from planner.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")
@@ -75,6 +76,7 @@ class SparkRuntime:
         self.pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="spark")
         # Cancelling has a thread of its own: the others may all be waiting for the jobs to cancel.
         self.control = ThreadPoolExecutor(1, thread_name_prefix="spark-control")
+        self._reaper = Reaper(self, self._replace)
 
     @property
     def spool_dir(self) -> Path:
@@ -110,12 +112,25 @@ class SparkRuntime:
             return self._live
         return await asyncio.shield(self._starting or self._begin())
 
-    def lost(self) -> None:
-        """Note that the JVM does not answer: the next use starts another."""
-        live, self._live = self._live, None
-        if live is not None:
+    def lost(self, live: Live) -> None:
+        """Note that the JVM of ``live`` does not answer: the next use starts another."""
+        if live is self._live:
+            self._live = None
             log.warning("the Spark JVM ended; the next query starts another")
             self.control.submit(_discard, live)
+
+    def given_up(self, live: Live, tag: str) -> None:
+        """Note that the query ``tag`` was cancelled or left: its tasks have to end."""
+        if self._master.startswith("local") and not self._closed and live is self._live:
+            self._reaper.watch(live, tag)
+
+    def _replace(self, live: Live) -> None:
+        """End a JVM in which nothing runs but what was cancelled."""
+        if live is self._live:
+            log.warning("tasks of a cancelled query do not stop: the Spark JVM is replaced")
+            self._live = None
+            self.control.submit(_discard, live)
+            self.start_background()
 
     def _begin(self) -> asyncio.Task[Live]:
         task = self._starting = asyncio.get_running_loop().create_task(self._start())
@@ -195,11 +210,15 @@ class SparkRuntime:
             settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
             # Adaptive execution merges partitions but still pays for each one written.
             settings["spark.sql.shuffle.partitions"] = str(max(4, 2 * cores))
+        else:
+            settings["spark.task.reaper.enabled"] = "true"
+            settings["spark.task.reaper.killTimeout"] = "60s"
         return settings
 
     async def close(self) -> None:
         """End the JVM and the threads."""
         self._closed = True
+        self._reaper.stop()
         loop = asyncio.get_running_loop()
         starting = self._starting
         live, self._live = self._live, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner import facts as f
+from planner.builtins.datetime_sql import to_timestamp
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import SqlError
 from planner.facts import facts
@@ -47,7 +48,7 @@ def _as_dates(d: Dialect, left: Val, right: Val) -> tuple[Val, Val]:
     def widen(value: Val) -> Val:
         if value.type.oid == f.TIMESTAMP:
             return value
-        return Val(d.as_kind(value.node, "timestamp"), SqlType(f.TIMESTAMP))
+        return Val(to_timestamp(d, value), SqlType(f.TIMESTAMP))
 
     return widen(left), widen(right)
 

@@ -6,15 +6,18 @@ infinities raise 22008 where an engine would answer NULL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from pgwire.codecs.calendar import END_DATE_DAYS, MIN_DAYS, MIN_TIMESTAMP_US
+from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.value import Fixed, Val, kind_of
+from planner.lower.value import NOT_CONSTANT, Fixed, Val, kind_of
 from planner.types import SqlType
 
 INFINITE = ("22008", "an infinite date or timestamp has no fields")
@@ -30,8 +33,40 @@ _ALIASES = {
 }  # fmt: skip
 
 
+def _finite(
+    d: Dialect, value: Val, body: Callable[[Node], Node], infinite: Callable[[Node, int], Node]
+) -> Node:
+    """Return ``body`` over a date or timestamp, and ``infinite`` over infinities where the engine has none."""
+    if isinstance(value.constant, int) and abs(value.constant) not in (DATE_INFINITY, TIMESTAMP_INFINITY):
+        return body(value.node)
+    return d.unless_infinite(value.node, kind_of(value.type.oid), body, infinite)
+
+
+def to_timestamp(d: Dialect, value: Val) -> Node:
+    """Return a date or timestamp as a timestamp; a date's infinities become the timestamp's."""
+    if kind_of(value.type.oid) == "timestamp":
+        return value.node
+    return _finite(
+        d,
+        value,
+        lambda x: d.as_kind(x, "timestamp"),
+        lambda x, sign: d.literal(sign * TIMESTAMP_INFINITY, "timestamp"),
+    )
+
+
+def _to_date(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return _finite(
+        d, args[0], lambda x: d.as_kind(x, "date"), lambda x, sign: d.literal(sign * DATE_INFINITY, "date")
+    )
+
+
 def _plus_interval(subtract: bool) -> SqlForm:
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        if d.name == "spark":
+            moved = Val(to_timestamp(d, args[0]), result, None, args[0].constant)
+            if kind_of(args[0].type.oid) == "date":
+                moved = replace(moved, constant=NOT_CONSTANT)
+            return _finite(d, moved, lambda x: _moved(d, x, args[1], result, subtract), lambda x, sign: x)
         moment, interval = args
         if isinstance(interval.constant, tuple) and subtract:
             months, days, us = interval.constant
@@ -48,20 +83,60 @@ def _plus_interval(subtract: bool) -> SqlForm:
     return form
 
 
+def _moved(d: Dialect, moment: Node, interval: Val, result: SqlType, subtract: bool) -> Node:
+    """Return a finite timestamp moved by an interval; 22008 where that is none."""
+    if subtract and isinstance(interval.constant, tuple):
+        months, days, us = interval.constant
+        interval, subtract = Val(interval.node, interval.type, None, (-months, -days, -us)), False
+    kind = kind_of(result.oid)
+    made = d.as_kind(
+        b.fn("try_subtract" if subtract else "try_add", moment, d.interval_value(interval)), kind
+    )
+    failure = d.error("22008", "timestamp out of range")
+    unknown = b.or_(b.is_null(moment), b.is_null(interval.node))
+    early = d.literal(MIN_TIMESTAMP_US, kind)
+
+    def body(x: Node) -> Node:
+        arms = [(unknown, b.null()), (b.or_(b.is_null(x), b.op("<", x, early)), failure)]
+        return b.case(arms, x)
+
+    return d.let([made], body)
+
+
 def _interval_plus(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     return _plus_interval(False)(d, [args[1], args[0]], result)
 
 
 def _date_plus_days(sign: str) -> SqlForm:
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-        return d.add_days(args[0].node, args[1].node if sign == "+" else b.neg(args[1].node))
+        if d.name == "duckdb":
+            return d.add_days(args[0].node, args[1].node if sign == "+" else b.neg(args[1].node))
+
+        def body(x: Node, n: Node) -> Node:
+            first = Val(x, args[0].type, None, args[0].constant)
+            return _finite(d, first, lambda x: _moved_days(d, x, sign, n), lambda x, _: x)
+
+        return d.let([a.node for a in args], body)
 
     return form
 
 
+def _moved_days(d: Dialect, date: Node, sign: str, days: Node) -> Node:
+    """Return a finite date some days later or earlier; 22008 where that is no date (date_add would wrap)."""
+
+    def body(total: Node) -> Node:
+        low, high = (d.literal(bound, "int64") for bound in (MIN_DAYS, END_DATE_DAYS - 1))
+        outside = b.or_(b.op("<", total, low), b.op(">", total, high))
+        made = b.fn("date_from_unix_date", b.cast(total, d.types["int32"]))
+        return b.case([(outside, d.error("22008", "date out of range"))], made)
+
+    whole = (b.cast(n, d.types["int64"]) for n in (b.fn("unix_date", date), days))
+    return d.let([b.op(sign, *whole)], body)
+
+
 def _date_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     if d.name != "duckdb":
-        return d.as_kind(d.days_between(args[1].node, args[0].node), "int32")
+        return _spark_difference(d, args, "dates", lambda x, y: d.as_kind(d.days_between(y, x), "int32"))
 
     def body(x: Node, y: Node) -> Node:
         infinite = b.or_(b.fn("isinf", x), b.fn("isinf", y))
@@ -69,6 +144,17 @@ def _date_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         return b.case([(infinite, failure)], d.as_kind(d.days_between(y, x), "int32"))
 
     return d.let([a.node for a in args], body)
+
+
+def _spark_difference(d: Dialect, args: Sequence[Val], what: str, body: Callable[[Node, Node], Node]) -> Node:
+    def failure(x: Node, sign: int) -> Node:
+        return d.error("22008", f"cannot subtract infinite {what}")
+
+    def outer(x: Node, y: Node) -> Node:
+        first, second = (Val(n, a.type, None, a.constant) for n, a in zip((x, y), args, strict=True))
+        return _finite(d, first, lambda x: _finite(d, second, lambda y: body(x, y), failure), failure)
+
+    return d.let([a.node for a in args], outer)
 
 
 def _timestamp_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
@@ -80,7 +166,12 @@ def _timestamp_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> N
         made = d.struct(d.types["interval"], ("m", b.integer(0)), ("d", days), ("u", b.op("%", us, day)))
         return b.case([(b.is_null(us, True), made)], b.null())
 
-    return d.let([b.op("-", d.epoch_us(args[0].node), d.epoch_us(args[1].node))], body)
+    def difference(x: Node, y: Node) -> Node:
+        return b.op("-", d.epoch_us(x), d.epoch_us(y))
+
+    if d.name == "spark":
+        return d.let([_spark_difference(d, args, "timestamps", difference)], body)
+    return d.let([difference(args[0].node, args[1].node)], body)
 
 
 def _interval_arithmetic(symbol: str) -> SqlForm:
@@ -114,33 +205,40 @@ def field_name(value: Val, what: str) -> str:
 def _part(d: Dialect, value: Val, name: str) -> tuple[Node, int]:
     """Return a field as an integer scaled by 10**scale, and the scale."""
     kind = kind_of(value.type.oid)
+
+    def refused(x: Node, sign: int) -> Node:
+        return d.error(*INFINITE)
+
     if kind in ("date", "timestamp") and name in _DATE_FIELDS:
-        return d.date_part(name, value.node, INFINITE), 0
+        return d.date_part(name, value.node, kind, INFINITE), 0
     if kind == "date" and name == "epoch":
-        seconds = b.op(
-            "*", d.as_kind(d.days_between(d.literal(0, "date"), value.node), "int64"), b.integer(86400)
-        )
-        return seconds, 0
+        return _finite(d, value, lambda x: _seconds(d, x), refused), 0
     if kind in ("timestamp", "time") and name in (*_TIME_FIELDS, *_SCALES):
         if kind == "timestamp" and name == "epoch":
-            return d.epoch_us(value.node), 6
-        return _time_part(d, d.time_us(value.node, kind), name)
+            return _finite(d, value, d.epoch_us, refused), 6
+        scale = 0 if name in _TIME_FIELDS else _SCALES[name]
+        if kind == "time":
+            return _time_part(d, d.time_us(value.node, kind), name), scale
+        field = _finite(d, value, lambda x: _time_part(d, d.time_us(x, kind), name), lambda x, sign: b.null())
+        return field, scale
     if kind == "timestamptz" and name == "epoch":
-        return d.epoch_us(value.node), 6
+        return _finite(d, value, d.epoch_us, refused), 6
     if kind == "interval":
         return _interval_part(d, value.node, name)
     raise not_supported(f'extract("{name}") from {kind} in this executor')
 
 
-def _time_part(d: Dialect, us: Node, name: str) -> tuple[Node, int]:
+def _seconds(d: Dialect, date: Node) -> Node:
+    return b.op("*", d.as_kind(d.days_between(d.literal(0, "date"), date), "int64"), b.integer(86400))
+
+
+def _time_part(d: Dialect, us: Node, name: str) -> Node:
     minute = b.cast(b.integer(60_000_000), d.types["int64"])
     if name == "hour":
-        return b.op("//", us, b.cast(b.string("3600000000"), d.types["int64"])), 0
+        return b.op("//", us, b.cast(b.string("3600000000"), d.types["int64"]))
     if name == "minute":
-        return b.op("%", b.op("//", us, minute), b.integer(60)), 0
-    if name == "epoch":
-        return us, 6
-    return b.op("%", us, minute), _SCALES[name]
+        return b.op("%", b.op("//", us, minute), b.integer(60))
+    return us if name == "epoch" else b.op("%", us, minute)
 
 
 def _interval_part(d: Dialect, node: Node, name: str) -> tuple[Node, int]:
@@ -155,7 +253,7 @@ def _interval_part(d: Dialect, node: Node, name: str) -> tuple[Node, int]:
         case "day":
             return days, 0
         case "hour" | "minute" | "second" | "milliseconds" | "microseconds":
-            return _time_part(d, us, name)
+            return _time_part(d, us, name), _SCALES.get(name, 0)
     raise not_supported(f'extract("{name}") from interval in this executor')
 
 
@@ -192,14 +290,15 @@ def _truncate(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         "microseconds",
     ):
         raise not_supported(f'date_trunc("{name}") in this executor')
-    return d.as_kind(b.fn("date_trunc", b.string(name.removesuffix("s")), args[1].node), "timestamp")
+
+    def body(x: Node) -> Node:
+        return d.as_kind(b.fn("date_trunc", b.string(name.removesuffix("s")), x), "timestamp")
+
+    return _finite(d, args[1], body, lambda x, sign: x)
 
 
-def _convert(kind: str) -> SqlForm:
-    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-        return d.as_kind(args[0].node, kind)
-
-    return form
+def _to_timestamp(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    return to_timestamp(d, args[0])
 
 
 def _make_date(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
@@ -231,6 +330,6 @@ for _type in ("date", "time", "timestamp", "timestamptz", "interval"):
         _both(f"date_part(text,{_type})", _date_part)
 _both("date_part(text,date)", _date_part)
 _both("date_trunc(text,timestamp)", _truncate)
-_both("timestamp(date)", _convert("timestamp"))
-_both("date(timestamp)", _convert("date"))
+_both("timestamp(date)", _to_timestamp)
+_both("date(timestamp)", _to_date)
 _both("make_date(int4,int4,int4)", _make_date)

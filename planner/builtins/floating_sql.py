@@ -216,7 +216,12 @@ def _spark_whole(d: Dialect, function: str, node: Node) -> Node:
 
     def body(x: Node) -> Node:
         large = b.or_(b.op(">=", b.fn("abs", x), limit), d.is_nan(x))
-        return b.case([(large, x)], b.cast(b.fn(function, x), "DOUBLE"))
+        zero = d.literal(0.0, "float64")
+        arms = [(b.or_(large, b.op("=", x, zero)), x)]  # a zero keeps its sign
+        if function == "ceil":
+            small = b.and_(b.op("<", x, zero), b.op(">", x, d.literal(-1.0, "float64")))
+            arms.append((small, d.literal(-0.0, "float64")))
+        return b.case(arms, b.cast(b.fn(function, x), "DOUBLE"))
 
     return d.repeat([node], body)
 

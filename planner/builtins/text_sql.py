@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
+from planner.builtins.text import upper_char
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower import coercion
@@ -82,10 +83,35 @@ def _function(name: str, spark: str | None = None) -> SqlForm:
 _STAND_IN = "\U0010ffff"  # no character; keeps the place of a capital that is in the text already
 
 
+# What upper() makes longer or turns into two: there Java's full case mapping is not C.UTF-8's, which goes by character.
+_SPECIAL = "".join(c for c in map(chr, range(0x110000)) if len(c.upper()) > 1)
+_SPECIAL_UPPER = "".join(map(upper_char, _SPECIAL))
+
+
+def _spark_upper(d: Dialect, x: Node) -> Node:
+    some = b.string(f"[{_SPECIAL}]")
+    item = d.fresh("e")
+    c = b.bare(item)
+    moved = b.fn("translate", c, b.string(_SPECIAL), b.string(_SPECIAL_UPPER))
+    raised = b.case([(b.fn("regexp_like", c, some), moved)], b.fn("upper", c))
+    letters = d.mapped(b.fn("split", x, b.string("")), item, raised)
+    return b.case(
+        [(b.fn("regexp_like", x, some), b.fn("array_join", letters, b.string("")))], b.fn("upper", x)
+    )
+
+
+def _lower(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """Java looks at what stands beside a capital sigma, and keeps the dot of a capital i; C.UTF-8 does neither."""
+    node = args[0].node
+    if d.name != "duckdb":
+        node = b.fn("translate", node, b.string("Σİ"), b.string("σi"))
+    return b.fn("lower", node)
+
+
 def _upper(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     """DuckDB gives the sharp s a capital that C.UTF-8 does not: what stands between sharp s is raised."""
     if d.name != "duckdb":
-        return b.fn("upper", args[0].node)
+        return d.let([args[0].node], lambda x: _spark_upper(d, x))
 
     def body(x: Node) -> Node:
         sharp = b.string("ß")
@@ -245,7 +271,8 @@ _both("textregexne(text,text)", _regex(True))
 for _name in ("substring", "substr"):
     _both(f"{_name}(text,int4,int4)", _substring)
     _both(f"{_name}(text,int4)", _substring)
-for _name in ("lower", "reverse", "md5"):
+_both("lower(text)", _lower)
+for _name in ("reverse", "md5"):
     _both(f"{_name}(text)", _function(_name))
 _both("upper(text)", _upper)
 for _name in ("length", "char_length", "character_length", "textlen"):

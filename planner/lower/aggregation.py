@@ -171,7 +171,7 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
     group: list[Node] = []
     for index, expr in enumerate(select.group):
         value = lw.column_value(lw.expr(expr))
-        if expressions.is_plain_for_equality(value):
+        if expressions.groups_as_is(lw.d, value):
             group.append(value.node)
             targets.append(b.alias(value.node, f"g{index + 1}"))
         else:
@@ -203,6 +203,11 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
             chosen = list(dict.fromkeys(tuple(sorted(s)) for s in chosen))
         sets = [[group[i] for i in items] for items in chosen]
     node = b.select(targets, source=source, where=where, group=group, grouping_sets=sets)
+    if lw.d.name == "spark" and sets is not None and source is not None and [] in sets:
+        shapes = {f"g{i + 1}": known[expr] for i, expr in enumerate(select.group)}
+        of_nothing = _total_of_nothing(lw, targets, shapes, source, where)
+        for _ in range(sets.count([])):
+            node = b.set_operation("union", node, b.copied(of_nothing), keep_all=True)
     for call in _grouping_calls(select):
         total: Node = b.integer(0)
         for index in call.indexes:
@@ -210,6 +215,30 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
         known[call] = Val(total, SqlType(f.INT4))
     scope.known = known
     return b.derived(node, label)
+
+
+def _total_of_nothing(
+    lw: Lowering, targets: Sequence[Node], group: dict[str, Val], source: Node, where: Node | None
+) -> Node:
+    """Return the row of the grouping set () where there are no input rows: Spark has none there.
+
+    ``SELECT the aggregates FROM source WHERE false`` is that row and reads nothing; it counts if not a single row
+    is found.
+    """
+    label = lw.d.fresh("s")
+    none: list[Node] = []
+    for target in targets:
+        name = b.label_of(target)
+        if name in group:
+            shape = group[name]
+            target = b.alias(lw.d.typed_null(shape.type, shape.num), name)
+        elif name.startswith("h"):
+            target = b.alias(b.cast(b.integer(1), lw.d.types["int32"]), name)
+        none.append(b.copied(target))
+    empty = b.select(none, source=b.copied(source), where=b.boolean(False))
+    some = b.select([b.integer(1)], source=b.copied(source), where=None if where is None else b.copied(where))
+    names = [b.col(label, b.label_of(target)) for target in targets]
+    return b.select(names, source=b.derived(empty, label), where=b.not_(b.exists(some)))
 
 
 def _grouping_calls(select: q.Select) -> list[q.GroupingFunc]:

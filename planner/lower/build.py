@@ -292,9 +292,26 @@ def alias(node: Node, label: str) -> Node:
     return exp.Alias(this=node, alias=name(label))
 
 
+def label_of(node: Node) -> str:
+    """Return the name that ``alias`` gave."""
+    return str(node.alias)
+
+
+def copied(node: Node) -> Node:
+    """Return a FROM item or expression that can stand in a second place."""
+    if isinstance(node, _Joined):
+        return _Joined(node.base.copy(), [step.copy() for step in node.steps])
+    return node.copy()
+
+
 def table(relation: str, label: str) -> Node:
     """Return ``relation AS label`` as a FROM item."""
     return exp.Table(this=name(relation), alias=exp.TableAlias(this=name(label)))
+
+
+def rows_of(function: str, args: Sequence[Node], label: str) -> Node:
+    """Return ``function(args) AS label`` as a FROM item."""
+    return exp.Table(this=fn(function, *args), alias=exp.TableAlias(this=name(label)))
 
 
 def derived(query: Node, label: str, *, columns: Sequence[str] = (), lateral: bool = False) -> Node:

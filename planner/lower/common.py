@@ -311,7 +311,7 @@ class Lowering:
         inner = Result(b.select(targets, source=source, where=where), tuple(columns))
         if select.distinct is True:
             shapes = [Val(b.null(), c.type, c.num, padded=c.padded) for c in columns]
-            if all(expressions.is_plain_for_equality(v) for v in shapes):
+            if all(expressions.groups_as_is(self.d, v) for v in shapes):
                 node = b.select(targets, source=source, where=where, distinct_rows=True)
                 return _Body(node, columns, junk, False)
             return _Body(self._distinct(inner), columns, junk, False)
@@ -375,9 +375,8 @@ class Lowering:
         values = inner.values(label)
         groups = [expressions.sort_key(self.d, v) for v in values]
         for value, column, key in zip(values, inner.columns, groups, strict=True):
-            targets.append(
-                b.alias(value.node if key is value.node else self.d.any_value(value.node), column.name)
-            )
+            itself = key is value.node and expressions.groups_as_is(self.d, value)
+            targets.append(b.alias(value.node if itself else self.d.any_value(value.node), column.name))
         return b.select(targets, source=b.derived(inner.node, label), group=groups)
 
     def _distinct_on(self, inner: Result, select: q.Select) -> Node:
@@ -483,9 +482,8 @@ class Lowering:
             padded = x.padded if x.padded == y.padded else 0
             columns.append(Column(f"{prefix}_{position + 1}", out.type, num, padded))
         sides = [self._converted(part, columns) for part in (left, right)]
-        plain = all(
-            expressions.is_plain_for_equality(Val(b.null(), c.type, c.num, padded=c.padded)) for c in columns
-        )
+        shapes = [Val(b.null(), c.type, c.num, padded=c.padded) for c in columns]
+        plain = all(expressions.groups_as_is(self.d, v) for v in shapes)
         junk = [False] * len(columns)
         if query.all or plain:
             node = b.set_operation(query.op, *sides, keep_all=query.all)

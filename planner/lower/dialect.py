@@ -198,6 +198,31 @@ class Dialect(ABC):
         """Return the aggregate that picks some row's value."""
         return b.fn("any_value", node)
 
+    def unless_infinite(
+        self, node: Node, kind: str, body: Callable[[Node], Node], infinite: Callable[[Node, int], Node]
+    ) -> Node:
+        """Return ``body`` over a date or timestamp; for an engine that takes infinities for far values: over others.
+
+        Args:
+            node: the value.
+            kind: date, timestamp or timestamptz.
+            body: what is made of a finite value.
+            infinite: what is made of an infinite one, given the value and its sign (1, -1).
+        """
+        return body(node)
+
+    def groups_as_is(self, kind: str) -> bool:
+        """Whether a group's key is one of its values, and not another one equal to it."""
+        return True
+
+    def orders_lists(self) -> bool:
+        """Whether arrays compare as PostgreSQL's do, NULL elements last."""
+        return True
+
+    def list_key(self, node: Node) -> Node:
+        """Return what orders an array where the engine's own order is another."""
+        raise not_supported("comparison of arrays in this executor")
+
     def grouping(self, node: Node) -> Node:
         """Return 0 where the grouping set holds the expression, 1 where not."""
         return b.fn("grouping", node)
@@ -210,6 +235,10 @@ class Dialect(ABC):
     @abstractmethod
     def series(self, args: Sequence[Val], result: SqlType) -> Node:
         """Return the array of generate_series(start, stop[, step]) of integers; 22023 for step 0."""
+
+    def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
+        """Return generate_series of known integers as a SELECT of one column, where that beats an array."""
+        return None
 
     def any_order(self) -> list[Node]:
         """Return an ORDER BY for windows that need one but do not care."""
@@ -256,8 +285,8 @@ class Dialect(ABC):
         """Return the microseconds since midnight of a timestamp or time, a bigint."""
 
     @abstractmethod
-    def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
-        """Return a calendar field of a date or timestamp as PostgreSQL counts it; ``infinite``: the error."""
+    def date_part(self, name: str, node: Node, kind: str, infinite: tuple[str, str]) -> Node:
+        """Return a calendar field of a ``kind`` (date, timestamp) as PostgreSQL counts it; ``infinite``: the error."""
 
     @abstractmethod
     def like(self, node: Node, pattern: Val) -> Node:

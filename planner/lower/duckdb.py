@@ -268,7 +268,7 @@ class DuckDialect(Dialect):
             [node], lambda x: b.case([(b.fn("isfinite", x), b.fn("epoch_us", b.cast(x, "TIME")))])
         )
 
-    def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
+    def date_part(self, name: str, node: Node, kind: str, infinite: tuple[str, str]) -> Node:
         """DuckDB counts years with a year 0 and answers NULL for the infinities, as PostgreSQL does for the rest."""
         field = {"dow": "dayofweek", "doy": "dayofyear", "day": "dayofmonth"}.get(name, name)
         if name in ("year", "decade", "century", "millennium", "isoyear"):

@@ -251,9 +251,16 @@ def is_plain_for_equality(value: Val) -> bool:
     return is_plain(value)
 
 
+def groups_as_is(d: Dialect, value: Val) -> bool:
+    """Like ``is_plain_for_equality``, where besides the engine shows a value of the group itself as its key."""
+    return is_plain_for_equality(value) and d.groups_as_is(kind_of(value.type.oid))
+
+
 def sort_key(d: Dialect, value: Val) -> Node:
     """Return an engine value that orders and equals as PostgreSQL's value does."""
     if is_plain(value):
+        if kind_of(value.type.oid) == "list" and not d.orders_lists():
+            return d.list_key(value.node)
         return value.node
     if isinstance(value.num, Floating):
         return varying.key(d, value)

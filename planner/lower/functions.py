@@ -9,7 +9,8 @@ from planner import query as q
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
-from planner.lower.value import Val, element_of, kind_of
+from planner.lower.build import Node
+from planner.lower.value import element_of, kind_of
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
     if isinstance(call, q.FuncExpr) and call.returns_set:
         name = facts().procs[call.proc].name
         args = [lw.expr(a) for a in call.args]
+        columns = [Column(f"{prefix}_1", call.type)]
+        node: Node | None = None
         if name == "generate_series" and kind_of(call.type.oid) in ("int32", "int64"):
+            if not range_.ordinality:  # rows of an array stay in order under row_number()
+                node = lw.d.series_rows(args, lw.d.fresh("r"), columns[0].name, call.type)
             items = lw.d.series(args, call.type)
         elif name == "unnest" and len(args) == 1 and element_of(args[0].type.oid) not in (0, f.NUMERIC):
             items = args[0].node
         else:
             raise not_supported(f"function {facts().signature(call.proc)} in FROM in this executor")
-        value = Val(b.fn(lw.d.explode, items), call.type)
-        columns = [Column(f"{prefix}_1", call.type)]
-        node = b.select([b.alias(value.node, columns[0].name)])
+        if node is None:
+            node = b.select([b.alias(b.fn(lw.d.explode, items), columns[0].name)])
     else:
         value = lw.column_value(lw.expr(call))
         columns = [Column(f"{prefix}_1", value.type, value.num, value.padded)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
@@ -19,6 +20,7 @@ from planner.lower.value import Fixed, Val, kind_of
 from planner.types import SqlType
 
 _TEN19 = "1" + "0" * 19
+_LONG_SERIES = 10_000  # numbers; fewer are an array in the plan, which needs no task of its own
 
 
 class SparkDialect(Dialect):
@@ -195,6 +197,46 @@ class SparkDialect(Dialect):
 
         return body(start, stop, step)
 
+    def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
+        """Return range(), which runs in parallel, holds no array and looks whether its query was cancelled."""
+        values = [a.constant for a in args if isinstance(a.constant, int)]
+        if len(values) < len(args):
+            return None
+        start, stop, step = (*values, 1)[:3]
+        end = stop + (1 if step > 0 else -1)  # the end is left out
+        if step == 0 or (end - start) // step <= _LONG_SERIES or not -(2**63) <= end < 2**63:
+            return None
+        numbers = [self.literal(v, "int64") for v in (start, end, step)]
+        value = b.cast(b.col(label, "id"), self.types[kind_of(result.oid)])
+        return b.select([b.alias(value, column)], source=b.rows_of("range", numbers, label))
+
+    def unless_infinite(
+        self, node: Node, kind: str, body: Callable[[Node], Node], infinite: Callable[[Node, int], Node]
+    ) -> Node:
+        """Infinities are the far values that parts hold for them."""
+        far = DATE_INFINITY if kind == "date" else TIMESTAMP_INFINITY
+
+        def choose(x: Node) -> Node:
+            arms = [(b.op("=", x, self.literal(sign * far, kind)), infinite(x, sign)) for sign in (1, -1)]
+            return b.case(arms, body(x))
+
+        return self.let([node], choose)
+
+    def groups_as_is(self, kind: str) -> bool:
+        """Keys of groups have no minus zero."""
+        return kind not in ("float32", "float64")
+
+    def orders_lists(self) -> bool:
+        """NULL elements come first."""
+        return False
+
+    def list_key(self, node: Node) -> Node:
+        """Pair each element with whether it is NULL."""
+        variable = self.fresh("e")
+        item = b.bare(variable)
+        pair = b.fn("named_struct", b.string("n"), b.is_null(item), b.string("v"), item)
+        return b.fn("transform", node, b.lambda_(variable, pair))
+
     def any_order(self) -> list[Node]:
         """Windows need an order."""
         return [b.ordered(b.string(""), False, False)]
@@ -267,14 +309,11 @@ class SparkDialect(Dialect):
             return node
         return b.fn("pmod", self.epoch_us(node), b.cast(b.string("86400000000"), "BIGINT"))
 
-    def date_part(self, name: str, node: Node, infinite: tuple[str, str]) -> Node:
-        """Spark takes the infinities for far dates: they are refused first."""
-
-        def body(x: Node) -> Node:
-            far = b.op(">=", b.fn("abs", b.fn("unix_date", b.cast(x, "DATE"))), b.integer(106_751_991))
-            return b.case([(far, self.error(*infinite))], self._part(name, x))
-
-        return self.repeat([node], body)
+    def date_part(self, name: str, node: Node, kind: str, infinite: tuple[str, str]) -> Node:
+        """Fields that come round are NULL for the infinities, those that only grow are refused."""
+        grows = name in ("year", "isoyear", "decade", "century", "millennium")
+        special = self.error(*infinite) if grows else b.null()
+        return self.unless_infinite(node, kind, lambda x: self._part(name, x), lambda x, sign: special)
 
     def _part(self, name: str, x: Node) -> Node:
         year = b.fn("year", x)

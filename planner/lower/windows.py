@@ -73,7 +73,10 @@ def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | 
             return "CURRENT ROW", ""
     assert bound.offset is not None
     offset = lw.expr(bound.offset)
-    if isinstance(bound.offset, q.Const) and _invalid(bound.offset.value):
+    invalid = isinstance(bound.offset, q.Const) and _invalid(bound.offset.value)
+    if lw.d.name == "spark" and isinstance(offset.constant, int | float):
+        invalid = offset.constant < 0  # Spark takes it for a bound on the other side
+    if invalid:
         raise not_supported("a NULL or negative frame offset in this executor")
     if window.mode == "range":
         ordered = lw.expr(window.order[0].expr)
