@@ -122,6 +122,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("--junit", metavar="FILE", help="write a JUnit report")
     run.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="per record")
     run.add_argument("--max-queries", type=int, default=0, metavar="N", help="queries per file, 0 = all")
+    run.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="N queries per file, evenly spread, 0 = all"
+    )
     run.add_argument("--max-failures", type=int, default=0, metavar="N", help="stop a file after N failures")
     run.add_argument("--quiet", action="store_true", help="no differences, summary only")
     arguments = parser.parse_args(argv)
@@ -135,6 +138,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             connections=arguments.connections,
             timeout_s=arguments.timeout,
             max_queries=arguments.max_queries,
+            sample=arguments.sample,
             max_failures=arguments.max_failures,
         )
         reports = run_files(paths, options, arguments.jobs)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -72,6 +72,7 @@ class Options:
     connections: Literal["auto", "one", "named"] = "auto"
     timeout_s: float = 300.0
     max_queries: int = 0  # 0: all
+    sample: int = 0  # that many queries, evenly spread over the file; 0: all
     max_failures: int = 0  # 0: no limit
 
 
@@ -89,6 +90,7 @@ class FileRun:
         self._named = options.connections == "named" or (
             options.connections == "auto" and self.dialect is not Dialect.DUCKDB
         )
+        self._chosen = _spread(self.records, options.sample)
         self.report = FileReport(path, total=len(self.records))
 
     def run(self, progress: Callable[[], None]) -> FileReport:
@@ -99,7 +101,7 @@ class FileRun:
             self._client("").run(f"CREATE SCHEMA {self._schema}")
             for record in self.records:
                 current = record
-                if record.skip or (self._options.max_queries and self._queries >= self._options.max_queries):
+                if record.skip or self._left_out(record):
                     self.report.skipped += 1
                 else:
                     self._judge(record)
@@ -117,6 +119,12 @@ class FileRun:
             self._finish()
         self.report.seconds = time.perf_counter() - started
         return self.report
+
+    def _left_out(self, record: AnyRecord) -> bool:
+        """Tell whether ``max_queries`` or ``sample`` leave this record out; a sample keeps all statements."""
+        if self._options.max_queries and self._queries >= self._options.max_queries:
+            return True
+        return self._chosen is not None and isinstance(record, Query) and record.line not in self._chosen
 
     def _finish(self) -> None:
         for name, client in self._clients.items():
@@ -187,6 +195,14 @@ class FileRun:
             if self._labels.setdefault(record.label, found) != found:
                 return Failure(record, f"another result than the earlier query labelled {record.label}")
         return None
+
+
+def _spread(records: Sequence[AnyRecord], count: int) -> frozenset[int] | None:
+    """Return the lines of ``count`` queries at equal distances, the first among them; None for all queries."""
+    lines = [r.line for r in records if isinstance(r, Query) and not r.skip]
+    if not count or count >= len(lines):
+        return None
+    return frozenset(lines[i * len(lines) // count] for i in range(count))
 
 
 def _check_error(record: AnyRecord, pattern: str, error: ServerError) -> Failure | None:

@@ -98,6 +98,19 @@ def test_rs_files_get_a_connection_for_each_name(tmp_path: Path) -> None:
     assert len(FakeClient.opened) == 2
 
 
+def test_a_sample_is_spread_over_the_queries_and_keeps_all_statements(tmp_path: Path) -> None:
+    queries = "".join(f"query I\nSELECT {i}\n----\n{i}\n\nstatement ok\nX{i}\n\n" for i in range(10))
+    assert run(tmp_path, queries, "--sample", "3") == 0
+    ran = FakeClient.opened[0]
+    assert [sql for sql in ran if sql.startswith("SELECT")] == ["SELECT 0", "SELECT 3", "SELECT 6"]
+    assert sum(sql.startswith("X") for sql in ran) == 10
+
+
+def test_a_sample_larger_than_the_file_is_the_file(tmp_path: Path) -> None:
+    assert run(tmp_path, "query I\nSELECT 1\n----\n1\n\nquery I\nSELECT 2\n----\n2\n", "--sample", "9") == 0
+    assert FakeClient.opened[0].count("SELECT 1") == FakeClient.opened[0].count("SELECT 2") == 1
+
+
 def test_junit_names_each_failed_record(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     assert run(tmp_path, "statement ok\nFAIL\n\nstatement ok\nX\n", "--junit", str(report)) == 1

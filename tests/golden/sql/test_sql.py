@@ -78,8 +78,9 @@ class Speaker:
 class Stage:
     """Runs the commands of a script's blocks."""
 
-    def __init__(self, server: ServerProcess) -> None:
+    def __init__(self, server: ServerProcess, speaker: type[Speaker] = Speaker) -> None:
         self._server = server
+        self._speaker = speaker
         self._control = server.connect()
         self._speakers: dict[str, Speaker] = {}
 
@@ -101,7 +102,7 @@ class Stage:
             name, sql = command.split("> ", 1)
             speaker = self._speakers.get(name)
             if speaker is None:
-                speaker = self._speakers[name] = Speaker(name, self._server.connect())
+                speaker = self._speakers[name] = self._speaker(name, self._server.connect())
             assert not speaker.pending, f"{name} is still waiting"
             speaker.say(sql)
             answer = self._answer(speaker)
@@ -125,10 +126,17 @@ class Stage:
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
 def test_transcript(path: Path, server: ServerProcess, rewrite: bool) -> None:
+    play(path, server, rewrite=rewrite)
+
+
+def play(
+    path: Path, server: ServerProcess, *, rewrite: bool = False, speaker: type[Speaker] = Speaker
+) -> None:
+    """Run a script in a schema of its own; AssertionError where it prints something else."""
     schema = path.stem
     admin = server.connect()
     admin.run(f"CREATE SCHEMA {schema}")
-    stage = Stage(server)
+    stage = Stage(server, speaker)
     original = server.connect
 
     def connect(timeout_s: float = 60.0) -> Client:

@@ -1,0 +1,128 @@
+"""What ``make test`` sees of Spark: one server, one JVM, fifty queries of select1 and a few of each kind.
+
+The rest of the Spark tests (``make spark``) carry the marker ``spark``; these do not, so that a change which breaks
+the route is seen at once. Together they take about half a minute, the start of the JVM included.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from sqllogictest.client import Client, ServerError, Target
+from sqllogictest.records import Query
+from sqllogictest.runner import FileRun, Options
+from tests.conformance.executors.compare import agree, ask
+from tests.conformance.executors.corpus import HERE, lines
+from tests.support.server import ServerProcess
+from tests.support.suites import sqllogictest_file
+
+pytestmark = pytest.mark.timeout(900)  # a machine with two cores may do much else besides
+
+ANSWER_S = 600.0
+SAMPLE = 50
+# The JVM's second compiler takes more than it gives back in half a minute.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+ENDLESS = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b WHERE a < b"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Tables with rows in parts, hidden rows, and hot ones; the JVM starts meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
+        running = ServerProcess(tmp_path_factory.mktemp("wire") / "data", "--spark-start", "background")
+    client = running.connect()
+    for statement in (*lines(HERE / "tables.sql"), "CHECKPOINT", *lines(HERE / "changes.sql")):
+        client.run(statement)
+    client.close()
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[Client]:
+    connection = server.connect(ANSWER_S)
+    connection.run("SET executor = spark")
+    yield connection
+    connection.close()
+
+
+def test_a_pinned_query_goes_to_spark(client: Client) -> None:
+    plan = "\n".join(row[0] or "" for row in client.run("EXPLAIN SELECT count(*) FROM t").rows)
+    assert "spark" in plan.lower()
+
+
+def test_a_sample_of_select1(server: ServerProcess) -> None:
+    target = Target.from_url(server.url)
+    options = Options(target=target, executor="spark", sample=SAMPLE, timeout_s=ANSWER_S)
+    run = FileRun(sqllogictest_file("select1"), options, "sample_of_select1")
+    report = run.run(lambda: None)
+    assert not report.failures, "\n\n".join(failure.show() for failure in report.failures)
+    assert sum(isinstance(record, Query) for record in run.records) - report.skipped == SAMPLE
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM t ORDER BY id",
+        "SELECT * FROM w ORDER BY id",
+        "SELECT g, count(*), max(ts), min(tz), max(iv) FROM w GROUP BY g ORDER BY g",
+        "SELECT b, sum(n), avg(d), count(DISTINCT c), bool_or(i4 > 2) FROM t GROUP BY b ORDER BY b",
+        "SELECT x.c, nokey.v FROM x LEFT JOIN nokey ON nokey.k = x.a",
+        "SELECT id FROM t WHERE i4 > (SELECT avg(v) FROM nokey WHERE nokey.k = t.id) OR s LIKE '%!' ORDER BY id",
+    ],
+)
+def test_types_and_rows_are_the_row_executor_s(client: Client, sql: str) -> None:
+    found = ask(client, sql)
+    client.run("SET executor = index")
+    expected = ask(client, sql)
+    assert expected.rows
+    assert agree(sql, expected, found), f"index: {expected}\nspark: {found}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("SELECT i4 + 2147483647 FROM t", "22003"),
+        ("SELECT 1 / (id - 1) FROM t", "22012"),
+        ("SELECT s::int FROM t", "22P02"),
+        ("SELECT (SELECT id FROM t) FROM t", "21000"),
+    ],
+)
+def test_errors_have_postgresql_s_sqlstates(client: Client, sql: str, sqlstate: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        client.run(sql)
+    assert caught.value.sqlstate == sqlstate
+
+
+def test_a_cancel_request_ends_a_query(server: ServerProcess) -> None:
+    ended = threading.Event()
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("SET executor = spark")
+
+        def cancel() -> None:
+            while not ended.wait(1):  # again: the first one may come before the query has begun
+                connection.cancel()
+
+        canceller = threading.Thread(target=cancel)
+        canceller.start()
+        try:
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                connection.execute(ENDLESS)
+        finally:
+            ended.set()
+            canceller.join()
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (7,)
+
+
+def test_statement_timeout_ends_a_query(client: Client) -> None:
+    client.run("SET statement_timeout = '1s'")
+    with pytest.raises(ServerError) as caught:
+        client.run(ENDLESS)
+    assert caught.value.sqlstate == "57014"
+    client.run("RESET statement_timeout")
+    assert client.run("SELECT count(*) FROM t").rows == [("7",)]
