@@ -276,6 +276,8 @@ class SparkDialect(Dialect):
 
     def like(self, node: Node, pattern: Val) -> Node:
         """Spark refuses an escape before an ordinary character: those escapes are dropped."""
+        if pattern.constant is None:  # or a parameter whose value is not there yet
+            return b.cast(b.null(), self.types["bool"])
         if not isinstance(pattern.constant, str):
             raise not_supported("LIKE with a varying pattern in this executor")
         out, position, text = [], 0, pattern.constant

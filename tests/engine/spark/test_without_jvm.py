@@ -126,6 +126,13 @@ def test_parameters_become_literals_of_their_own_text(world: World) -> None:
     assert "'\\\\'" in texts[1]
 
 
+def test_a_pattern_that_is_a_parameter_is_known_when_the_query_runs(world: World) -> None:
+    plan = executor(world, "lazy").prepare(
+        world.bind("SELECT a FROM t WHERE e LIKE $1", (25,)), world.catalog
+    )
+    assert "LIKE 'a%'" in plan.text(("a%",)).lowered.text
+
+
 def test_placeholders_inside_texts_stay(world: World) -> None:
     text = compile_text(world.bind("SELECT a FROM t WHERE e = 'hf_rel_1 \\ '' hf_rel_1'"), None)
     made = text.with_tables({"hf_rel_1": "(TABLE)"})
