@@ -247,16 +247,31 @@ class Reach:
     Locking them first keeps their definitions as they are: who alters a table takes it exclusively.
     """
 
-    __slots__ = ("reads", "writes")
+    __slots__ = ("_causes", "_version", "reads", "writes")
 
     def __init__(self, session: Session, relation: RelationDef, what: str, assigned: frozenset[int]) -> None:
         """See ``add``."""
         self.reads: set[int] = set()
         self.writes: set[int] = set()
+        self._version = session.catalog.version
+        self._causes: list[tuple[str, frozenset[int]]] = []
         self.add(session, relation, what, assigned)
 
     def add(self, session: Session, relation: RelationDef, what: str, assigned: frozenset[int]) -> None:
         """``what``: insert, update (of the columns ``assigned``) or delete rows of ``relation``."""
+        self._causes.append((what, assigned))
+        self._find(session, relation, what, assigned)
+
+    def renew(self, session: Session, relation: RelationDef) -> None:
+        """Find the tables again if definitions have changed since; ``relation``'s has not."""
+        if self._version != session.catalog.version:
+            self.reads.clear()
+            self.writes.clear()
+            self._version = session.catalog.version
+            for what, assigned in self._causes:
+                self._find(session, relation, what, assigned)
+
+    def _find(self, session: Session, relation: RelationDef, what: str, assigned: frozenset[int]) -> None:
         todo: list[tuple[RelationDef, str, frozenset[int]]] = [(relation, what, assigned)]
         seen: set[tuple[int, str, frozenset[int]]] = set()
         while todo:
@@ -297,6 +312,7 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
     """
     txn = session.ensure_txn()
     prepare_unique(session, relation)
+    reach.renew(session, relation)
     if not reach:
         return
     before = session.catalog

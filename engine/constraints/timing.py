@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Side = Literal["child", "parent", "whole table", "unique"]
+_WHOLE = ("whole table", "unique")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,12 @@ class Mark(NamedTuple):
     waiting: Waiting | None
     all_deferred: bool | None
     named: Mapping[int, bool]
+    whole: frozenset[
+        tuple[int, Side]
+    ]  # checks without keys that wait: one is enough, however often rows came
 
 
-_START = Mark(None, None, {})
+_START = Mark(None, None, {}, frozenset())
 
 
 class Timing:
@@ -63,7 +67,7 @@ class Timing:
 
     def defer_all(self, deferred: bool) -> None:
         """SET CONSTRAINTS ALL."""
-        self._state = Mark(self._state.waiting, deferred, {})
+        self._state = self._state._replace(all_deferred=deferred, named={})
 
     def defer(self, constraints: Mapping[int, bool]) -> None:
         """SET CONSTRAINTS of some, by oid."""
@@ -74,7 +78,8 @@ class Timing:
         waiting: Waiting | None = None
         for check in checks:
             waiting = replace(check, before=waiting)
-        self._state = self._state._replace(waiting=waiting)
+        whole = frozenset((c.constraint, c.side) for c in checks if c.side in _WHOLE)
+        self._state = self._state._replace(waiting=waiting, whole=whole)
 
     @property
     def waiting(self) -> Waiting | None:
@@ -108,6 +113,10 @@ class Timing:
     ) -> None:
         """Let a check wait."""
         state = self._state
+        if side in _WHOLE:
+            if (constraint.oid, side) in state.whole:
+                return
+            state = state._replace(whole=state.whole | {(constraint.oid, side)})
         self._state = state._replace(waiting=Waiting(constraint.oid, table, side, keys, mixed, state.waiting))
 
     def refuse_change(self, relation: RelationDef, what: str) -> None:

@@ -260,3 +260,21 @@ def test_who_refers_to_a_table_must_own_it(client: FieldsClient) -> None:
     client.run("RESET ROLE")
     client.run("DROP SCHEMA fk_own CASCADE; DROP ROLE fk_user")
     assert (error["sqlstate"], error["message"]) == ("42501", "permission denied for table parent")
+
+
+def test_a_deferred_key_is_checked_once_however_many_statements_wrote(client: FieldsClient) -> None:
+    client.run("CREATE TABLE keyed (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)")
+    client.run("BEGIN")
+    for key in range(2000):
+        client.run(f"INSERT INTO keyed VALUES ({key})")
+    started = time.monotonic()
+    client.run("COMMIT")
+    # 2000 checks of 2000 rows would take more than a minute
+    assert time.monotonic() - started < 20
+    client.run("BEGIN")
+    client.run("INSERT INTO keyed VALUES (5)")
+    client.run("SAVEPOINT s")
+    client.run("SET CONSTRAINTS ALL DEFERRED")
+    client.run("ROLLBACK TO s")
+    client.run("INSERT INTO keyed VALUES (6)")
+    assert client.fails("COMMIT")["sqlstate"] == "23505"
