@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txn.errors import LockTarget, TxnError, WriteConflict
 from txn.holds import HoldRegistry
+from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
-from txn.locks.table import Granule, LockTable, describe
+from txn.locks.table import LockTable
 from txn.mvcc.generation import Garbage, Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
@@ -47,11 +48,13 @@ class TxnOptions:
     ``retention_ms``: how far back reads stay possible without a hold, as long as not more than
     ``history_versions`` superseded versions are kept for it. ``hot_rows``: hot rows per shard at which a
     flush starts. ``hot_rows_total``: hot rows of all shards at which the largest are flushed. ``log_bytes``: log
-    size at which those are flushed that keep it from being trimmed.
+    size at which those are flushed that keep it from being trimmed. ``table_locks``: a transaction with more
+    locks in one table tries to lock the table instead.
     """
 
     policy: str | Policy = "detect"
     lock_timeout_ms: int = 0
+    table_locks: int = 5000
     retention_ms: int = 0
     history_versions: int = 200_000
     hot_rows: int = 50_000

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from txn.locks.granule import RANGE
 from txn.locks.mode import IX, S
-from txn.locks.ranges import RANGE
 from txn.mvcc.generation import Cold, Generation
 from txn.mvcc.index import TOP, Bounds, bounds_of
 from txn.mvcc.intents import OwnWrites

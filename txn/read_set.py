@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from txn.errors import WriteConflict
+from txn.locks.granule import Granule
 from txn.locks.mode import IS, S
-from txn.locks.table import Granule
 from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from txn.escalation import escalate, is_due
 from txn.locks.mode import IS, IX, ROW_MODES, SIX, RowLock, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
@@ -100,6 +101,8 @@ def lookup(
         wait = acquire(owner, shard, IX if mode >= SIX else IS)
         if wait is not None:
             yield wait
+    elif is_due(txn):
+        yield from escalate(txn, shard)
     held = owner.held[shard]
     view = txn.view(shard)
     if held == X or (mode <= S and held >= S):
@@ -253,6 +256,8 @@ def range_(
         return rows
     mode = row_mode(for_update)
     yield from txn.lock(shard, IX if mode >= SIX else IS)
+    if is_due(txn):
+        yield from escalate(txn, shard)
     held = txn.owner.held[shard]
     view = txn.view(shard)
     if held != X and (mode >= SIX or held < S):

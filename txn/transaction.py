@@ -36,8 +36,9 @@ from txn.errors import (
     WaitCancelled,
     WriteConflict,
 )
+from txn.locks.granule import Granule
 from txn.locks.mode import IS, IX, MODES, SUPREMUM, RowLock, S, X
-from txn.locks.table import Granule, LockOwner
+from txn.locks.table import LockOwner
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
@@ -99,7 +100,11 @@ class StoreTransaction:
         self.read_only = read_only
         self.session = session
         self.statement = 0
-        self.owner = _NOBODY if read_only else LockOwner(self.id, session, core.options.lock_timeout_ms)
+        if read_only:
+            self.owner = _NOBODY
+        else:
+            self.owner = LockOwner(self.id, session, core.options.lock_timeout_ms)
+            self.owner.escalate_at = core.options.table_locks
         self.writing = False
         self.watches: dict[ShardId, ScanWatch] = _NO_WATCHES
         self._state = _ACTIVE
@@ -132,6 +137,8 @@ class StoreTransaction:
         try:
             waiting = next(steps)
         except StopIteration as done:
+            if self.watches:
+                self.check_scans()
             return done.value  # type: ignore[no-any-return]
         self._busy += 1
         return self._drive(steps, waiting)
@@ -150,6 +157,8 @@ class StoreTransaction:
                     continue
                 waiting = steps.send(answer)
         except StopIteration as done:
+            if self.watches:
+                self.check_scans()
             return done.value  # type: ignore[no-any-return]
         finally:
             self._busy -= 1
@@ -364,7 +373,10 @@ class StoreTransaction:
             watch.add(predicate)
 
     def check_scans(self) -> None:
-        """Raise WriteConflict if somebody has changed what this transaction has scanned."""
+        """Raise WriteConflict if somebody has changed what this transaction has scanned.
+
+        Every operation ends with it, so that what it returns and what was scanned before are of one moment.
+        """
         for watch in self.watches.values():
             if watch.conflict is not None:
                 raise watch.conflict

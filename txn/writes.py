@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
+from txn.escalation import escalate, is_due
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
@@ -54,6 +55,9 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
         yield from lock_keys(txn, view, row, None, exclusive, entered)
         if len(full) % CHUNK_ROWS == 0:
             yield asyncio.sleep(0)
+            if is_due(txn):
+                yield from escalate(txn, shard)
+                exclusive = txn.owner.held[shard] == X
     first = view.generation.take_row_ids(len(full))
     ids = [RowId(first + i) for i in range(len(full))]
     mark = len(txn.journal)
@@ -80,6 +84,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
 
 def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
     """Hold at least IX on a shard that is about to be written."""
+    if txn.writing and is_due(txn):
+        yield from escalate(txn, shard)
     held = txn.owner.held.get(shard)
     if txn.writing and (held is None or SUPREMUM[held][IX] != held):
         yield from txn.lock(shard, IX)
@@ -212,7 +218,7 @@ def change(
 ) -> Steps[list[bool]]:
     """Update (or delete, where the new row is None): lock, read what is replaced, stage, check."""
     owner = txn.owner
-    if owner.held.get(shard) != IX:
+    if owner.held.get(shard) != IX or is_due(txn):
         yield from intend(txn, shard)
     view = txn.write_view(shard)
     own = txn.own_writes(view)

@@ -26,6 +26,7 @@ from tests.support.store import (
     snapshot_rows,
     tiny_limits,
 )
+from txn.coordinator import TxnOptions
 from txn.errors import Deadlock, DuplicateKey, WriteConflict
 from txn.store import ShardStore
 from txn.types import KeyRange
@@ -196,7 +197,7 @@ def test_random_histories_are_strictly_serializable(seed: int) -> None:
 
     async def go() -> None:
         with tiny_limits():
-            store = await open_memory_store()
+            store = await open_memory_store(options=TxnOptions(table_locks=6 if seed % 4 == 0 else 5000))
             initial = [(k, k % 3, "initial") for k in range(0, KEYS, 2)]
             await make_table(store, initial)
             history = History()

@@ -104,8 +104,8 @@ def test_a_change_after_a_scan_matters_if_the_scan_asked_for_it(
                 await now(reader.lookup(SHARD, BY_K, [(k,)]))
             reader.rollback()
         assert len(await scan(txn, small)) == 3, "the predicate says what matters, it does not filter"
-        ts = await change(store, row, values)
         await now(txn.insert(SHARD, [(8, 80, "own")]))
+        ts = await change(store, row, values)
         if not matters:
             await now(txn.commit())
             return
@@ -152,8 +152,8 @@ async def test_what_was_scanned_before_promotion_is_watched_after_it(store: Shar
     txn = store.begin(session=1)
     await scan(txn, small)
     await now(txn.begin_write([SHARD]))
-    await change(store, 0, (4, 4, "x"))
     await now(txn.insert(SHARD, [(9, 90, "own")]))
+    await change(store, 0, (4, 4, "x"))
     with pytest.raises(WriteConflict):
         await now(txn.commit())
 
@@ -233,8 +233,8 @@ async def test_a_predicate_given_ahead_serves_the_scans_of_the_statement(store: 
     await now(again.begin_write([SHARD], optimistic={SHARD: small}))
     again.next_statement()
     await scan(again)  # another statement: nothing was said of it, so everything matters
-    await change(store, 3, (3, 32, "x"))
     at_once(again.insert(SHARD, [(10, 90, "own")]))
+    await change(store, 3, (3, 32, "x"))
     with pytest.raises(WriteConflict):
         await now(again.commit())
 
@@ -258,10 +258,20 @@ async def test_a_locked_table_is_not_compared(store: ShardStore) -> None:
 async def test_a_predicate_that_fails_counts_as_met(store: ShardStore) -> None:
     txn = await writer(store)
     await scan(txn, lambda row: row[1] / 0 > 1)
-    await change(store, 3, (3, 31, "x"))
     at_once(txn.insert(SHARD, [(9, 90, "own")]))
+    await change(store, 3, (3, 31, "x"))
     with pytest.raises(WriteConflict):
         await now(txn.commit())
+
+
+@with_store
+async def test_no_read_shows_another_moment_than_the_scan_before_it(store: ShardStore) -> None:
+    """Even if it can never commit: what it computes from the two might make no sense."""
+    txn = await writer(store)
+    assert (1, 10, "a") in await scan(txn)
+    await change(store, 1, (1, 11, "x"))
+    with pytest.raises(WriteConflict):
+        await now(txn.lookup(SHARD, BY_K, [(1,)]))
 
 
 @with_store
@@ -269,7 +279,7 @@ async def test_a_transaction_that_wrote_nothing_is_compared_too(store: ShardStor
     """Else it would have read the table before, and a row after, one commit."""
     txn = await writer(store)
     await scan(txn)
+    await now(txn.lookup(SHARD, BY_K, [(2,)]))
     await change(store, 1, (1, 11, "x"))
-    await now(txn.lookup(SHARD, BY_K, [(1,)]))
     with pytest.raises(WriteConflict):
         await now(txn.commit())

@@ -15,17 +15,12 @@ whom nobody can see yet, but who have locked the key they will insert.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable
 
 from sortedcontainers import SortedList
 
+from txn.locks.granule import IndexKey
 from txn.mvcc.index import TOP
-
-RANGE: Final = "range"
-"""Fourth element of a range lock's granule."""
-
-IndexKey: TypeAlias = Any
 
 
 class IndexRanges:
@@ -59,10 +54,3 @@ class IndexRanges:
         del self._owners[key]
         if key is not TOP:
             self.bounds.remove(key)
-
-
-def key_of(granule: Hashable) -> tuple[tuple[int, int], IndexKey] | None:
-    """Return ((shard, index), key) if a granule is a key of an index, else None."""
-    if type(granule) is tuple and len(granule) == 3:
-        return granule[:2], granule[2]
-    return None

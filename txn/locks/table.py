@@ -20,9 +20,9 @@ Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from txn.errors import (
     Deadlock,
@@ -33,14 +33,13 @@ from txn.errors import (
     TxnError,
     WaitCancelled,
 )
-from txn.locks.mode import COMPATIBLE, CONFLICTS, IX, NAMES, ONE, SUPREMUM
+from txn.locks.granule import RANGE, Granule, IndexKey, describe, key_of
+from txn.locks.mode import COMPATIBLE, CONFLICTS, IS, IX, NAMES, ONE, SUPREMUM, S, X
 from txn.locks.policy import POLICIES, Policy, Waiter
-from txn.locks.ranges import RANGE, IndexRanges, key_of
-from txn.mvcc.index import TOP, Bounds
-from txn.types import IndexId, RowId, ShardId
+from txn.locks.ranges import IndexRanges
+from txn.mvcc.index import Bounds
+from txn.types import IndexId, ShardId
 
-Granule: TypeAlias = Hashable
-IndexKey: TypeAlias = Any
 _NO_SPANS: Final[dict[Any, Any]] = {}
 
 
@@ -51,13 +50,24 @@ class LockOwner:
     ``doomed`` is set when a policy chose this owner while it was not waiting; its next acquisition raises it.
     """
 
-    __slots__ = ("doomed", "held", "id", "lock_timeout_ms", "ranges", "session", "spans", "waiting")
+    __slots__ = (
+        "doomed",
+        "escalate_at",
+        "held",
+        "id",
+        "lock_timeout_ms",
+        "ranges",
+        "session",
+        "spans",
+        "waiting",
+    )
 
     def __init__(self, txn_id: int, session: int = 0, lock_timeout_ms: int = 0) -> None:
         self.id = txn_id
         self.session = session
         self.lock_timeout_ms = lock_timeout_ms
         self.held: dict[Granule, int] = {}
+        self.escalate_at = 2**31  # with more locks than this, see txn.escalation
         self.waiting: _Request | None = None
         self.doomed: TxnError | None = None
         self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
@@ -118,6 +128,8 @@ class LockTable:
         self._waiting: dict[LockOwner, _Request] = {}
         self.ranges: dict[tuple[int, int], IndexRanges] = {}
         """The indexes of which ranges are locked."""
+        self.escalations = 0
+        """How often many locks were traded for one on their table."""
         self.describe: Callable[[Granule], LockTarget] = describe
         """Turns a granule into what errors say; the coordinator knows how to turn keys back into values."""
         self.deadlocks = 0  # ended by this table so far
@@ -257,6 +269,18 @@ class LockTable:
             entry.holders[owner] = owner.held[granule] = mode
         self._grant(entry)
 
+    def drop_covered(self, owner: LockOwner, shard: ShardId) -> None:
+        """Release the locks within a table that the owner's lock on the table makes needless (S or more)."""
+        table = owner.held[shard]
+        for granule, mode in list(owner.held.items()):
+            if type(granule) is tuple and granule[0] == shard and (table == X or mode in (IS, S)):
+                self.demote(owner, granule, None)
+        for granule in [g for g in owner.ranges or () if g[0] == shard and g not in owner.held]:
+            assert owner.ranges is not None
+            del owner.ranges[granule]
+            owner.spans.pop((shard, granule[1]), None)
+            self._unregister_one(granule)
+
     # -- ranges ------------------------------------------------------------------------------------
 
     def register_range(self, owner: LockOwner, shard: ShardId, index: IndexId, key: IndexKey) -> None:
@@ -286,13 +310,17 @@ class LockTable:
         if key is not None and key[0] in self.ranges:
             self.ranges[key[0]].keys.remove(key[1])
 
+    def _unregister_one(self, granule: tuple[ShardId, IndexId, IndexKey, str]) -> None:
+        shard, index, key, _range = granule
+        ranges = self.ranges[shard, index]
+        ranges.unregister(key)
+        if not ranges:
+            del self.ranges[shard, index]
+
     def _unregister(self, owner: LockOwner) -> None:
         """The owner's range locks are gone."""
-        for shard, index, key, _range in owner.ranges or ():
-            ranges = self.ranges[shard, index]
-            ranges.unregister(key)
-            if not ranges:
-                del self.ranges[shard, index]
+        for granule in owner.ranges or ():
+            self._unregister_one(granule)
         owner.ranges, owner.spans = None, _NO_SPANS
 
     def holders(self, granule: Granule, mode: int, but: LockOwner | None = None) -> list[LockOwner]:
@@ -524,18 +552,6 @@ class LockTable:
                 )
                 _check(not served, f"{granule!r}: {NAMES[request.mode]} could be granted but waits")
                 before.append(request)
-
-
-def describe(granule: Granule) -> LockTarget:
-    """Return what a granule is; keys as they are compared."""
-    if type(granule) is not tuple:
-        return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]
-    shard = ShardId(granule[0])
-    if len(granule) == 2:
-        return LockTarget(kind="row", shard=shard, row_id=RowId(granule[1]))
-    key = granule[2] if type(granule[2]) is tuple else None if granule[2] is TOP else (granule[2],)
-    kind = "key" if len(granule) == 3 else "range"
-    return LockTarget(kind=kind, shard=shard, index=IndexId(granule[1]), key=key)  # type: ignore[arg-type]
 
 
 def _waiting_row(owner: LockOwner, request: _Request) -> LockRow:
