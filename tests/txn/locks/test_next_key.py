@@ -367,19 +367,25 @@ async def test_a_row_that_moves_into_a_range_waits(store: ShardStore) -> None:
     assert await moving == [True]
 
 
-@with_keys(*KEYS)
-async def test_an_insert_that_waited_for_its_key_looks_at_the_range_again(store: ShardStore) -> None:
-    """While it waits behind an equality reader of its key, a range reader may come and lock the range."""
-    equal, inserter, ranger = [await writer(store) for _ in range(3)]
-    await now(equal.lookup(SHARD, BY_V, [(7,)]))
-    insert = must_wait(inserter.insert(SHARD, [(7, 7, "new")]))
-    await settle()
-    assert at_once(ranger.range(SHARD, BY_V, between(6, 8))) == []
-    equal.rollback()
-    await settle()
-    assert not insert.done()
-    ranger.rollback()
-    await insert
+@pytest.mark.parametrize("ranged", [False, True], ids=["no-ranges-before", "another-range-before"])
+def test_an_insert_that_waited_for_its_key_looks_at_the_range_again(ranged: bool) -> None:
+    @with_keys(*KEYS)
+    async def body(store: ShardStore) -> None:
+        """While it waits behind an equality reader of its key, a range reader may come and lock the range."""
+        equal, inserter, ranger = [await writer(store) for _ in range(3)]
+        if ranged:
+            await now((await writer(store)).range(SHARD, BY_V, between(1, 2)))
+        await now(equal.lookup(SHARD, BY_V, [(7,)]))
+        insert = must_wait(inserter.insert(SHARD, [(7, 7, "new")]))
+        await settle()
+        assert at_once(ranger.range(SHARD, BY_V, between(6, 8))) == []
+        equal.rollback()
+        await settle()
+        assert not insert.done()
+        ranger.rollback()
+        await insert
+
+    body()
 
 
 @with_keys(*KEYS)
