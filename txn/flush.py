@@ -111,7 +111,8 @@ class Flusher:
                 try:
                     async with self._lock:
                         await self._flush(shard)
-                except TxnError as error:
+                except (TxnError, OSError) as error:
+                    # OSError: a file is missing. It may be a successor's doing, of which we are yet to learn.
                     _log.warning("flush of shard %d failed: %s", shard, error)
                     if self._core.log.committer.failed is not None:
                         return
