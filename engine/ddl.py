@@ -569,14 +569,12 @@ async def drop_relations(
     keys = define.dependents(session, oids)
     if (dependents or keys) and not cascade:
         first = targets[0]
-        lines = []
+        lines: list[tuple[int, str]] = []
         for view in dependents:
             on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
-            lines.append(
-                f"view {shown_name(session, view)} depends on "
-                f"{_KIND_NAMES[on.kind]} {shown_name(session, on)}"
-            )
-        lines += _key_lines(session, oids)
+            text = f"view {shown_name(session, view)} depends on {_KIND_NAMES[on.kind]} {shown_name(session, on)}"
+            lines.append((view.oid, text))
+        lines += zip((key[1].oid for key in keys), _key_lines(session, oids), strict=True)
         what = (
             f"cannot drop {_KIND_NAMES[first.kind]} {shown_name(session, first)} because other "
             "objects depend on it"
@@ -586,12 +584,13 @@ async def drop_relations(
         raise SqlError(
             "2BP01",
             what,
-            detail="\n".join(lines),
+            detail="\n".join(text for _oid, text in sorted(lines)),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     if not quiet:
-        gone = [f"view {shown_name(session, v)}" for v in dependents]
-        notice_cascade(session, gone + [define.depends_text(session, key) for key in keys])
+        gone = [(v.oid, f"view {shown_name(session, v)}") for v in dependents]
+        gone += [(key[1].oid, define.depends_text(session, key)) for key in keys]
+        notice_cascade(session, [text for _oid, text in sorted(gone)])
     await define.drop_foreign_keys(session, keys)
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
@@ -601,7 +600,8 @@ async def drop_relations(
         if relation.kind == "r":
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
-        deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid == relation.oid]
+        inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
+        deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
     await session.change_catalog([], deletes)
 
 

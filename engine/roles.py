@@ -10,6 +10,7 @@ from engine.plans import Plan
 from engine.portal import Command, Outcome
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.catalog import RelationDef, RoleDef
+from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
 
@@ -141,13 +142,15 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
 
 
 def shown_name(session: Session, relation: RelationDef) -> str:
-    """Return a relation's name as messages show it: qualified unless the search path finds it."""
+    """Return a relation's name as messages show it: qualified unless the search path finds it, quoted if need be."""
     catalog = session.catalog
+    name = quote_identifier(relation.name)
+    qualified = f"{quote_identifier(relation.schema)}.{name}"
     for schema in session.search_path:
         found = catalog.relation(schema, relation.name)
         if found is not None:
-            return relation.name if found.oid == relation.oid else f"{relation.schema}.{relation.name}"
-    return f"{relation.schema}.{relation.name}"
+            return name if found.oid == relation.oid else qualified
+    return qualified
 
 
 def named_role(session: Session, name: str) -> RoleDef:

@@ -134,6 +134,8 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
         return SqlError(state, message, span=Span(len(text), len(text)))
     if reported is None:
         return SqlError(state, message)
+    if message == "constraints cannot be altered to be NOT VALID":
+        message = "FOREIGN KEY constraints cannot be marked NOT VALID"
     if " constraints cannot be marked " in message:  # in version 15 this comes from behind the grammar
         return SqlError("0A000", message)
     near = ""
@@ -149,6 +151,7 @@ _SYNTAX_STATES = {
     "frame s": "42P20",
     "frame e": "42P20",
     "MATCH PARTIAL not yet implemented": "0A000",
+    "a column list with SET": "0A000",
     "CREATE ASSERTION is not yet implemented": "0A000",
     "UNIQUE predicate is not yet implemented": "0A000",
     "current database cannot be changed": "0A000",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planner import ast
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.raw_query import Raw, RawReader, strings
 from planner.raw_tables import (
     CONSTRAINT_KINDS,
@@ -423,6 +423,8 @@ class StatementReader(RawReader):
         )
 
     def _altered_constraint(self, body: Raw) -> ast.Constraint:
+        if body.get("noinherit", False):
+            raise SqlError("0A000", "FOREIGN KEY constraints cannot be marked NO INHERIT")
         if not body.get("alterDeferrability", False):  # ENFORCED, INHERIT: newer than version 15
             raise self.syntax_error(None)
         return ast.Constraint(

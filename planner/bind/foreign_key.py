@@ -38,7 +38,9 @@ def foreign_key_spec(
     reference = node.references
     assert reference is not None
     table = 0
-    if created is None or reference.name != created[1] or reference.schema not in ("", created[0]):
+    taken = created is not None and context.find_relation(*created) is not None  # found to be so when it runs
+    itself = created is not None and reference.name == created[1] and reference.schema in ("", created[0])
+    if not taken and not itself:
         try:
             relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         except SqlError as error:
@@ -180,10 +182,8 @@ def _operators(name: str, column: ColumnDef, target: ColumnDef) -> tuple[int, in
         raise SqlError("XX000", f"the unique index over {target.name} has no operator class")
     family, input_type = found
     same = family_equality(family, input_type, input_type)
-    own_class = default_opclass(own)
-    own_input = own_class[1] if own_class is not None and own_class[0] == family else own
-    crossed = family_equality(family, input_type, own_input)
-    own_equal = family_equality(family, own_input, own_input)
+    crossed = family_equality(family, input_type, own)
+    own_equal = family_equality(family, own, own)
     if not crossed or not own_equal:
         if not can_coerce_all((other, own), (input_type, input_type), CastContext.IMPLICIT):
             raise SqlError(

@@ -476,7 +476,8 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
         check_key_columns(key, relation.columns, _constraint_span(constraints, key))
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
-    _check_names(parts, checks)
+    if context.find_relation(schema, node.relation.name) is None:  # else that is the error
+        _check_names(parts, checks)
     return st.CreateTable(
         schema=schema,
         name=node.relation.name,
