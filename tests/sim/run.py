@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+from tests.sim import limits
 from tests.sim.checker import Anomaly, Observed, check
 from tests.sim.checker.history import Outcome
 from tests.sim.cluster import Cluster, Counters, NotLeader, Server
@@ -71,6 +72,7 @@ class Plan:
     pk_hash: int
     v_hash: int
     rates: tuple[float, ...]
+    limits: tuple[tuple[str, int], ...]
     events: tuple[tuple[int, str], ...]
 
     @classmethod
@@ -110,6 +112,7 @@ class Plan:
             pk_hash=rng.getrandbits(6) & ~(rng.getrandbits(1) << 3),
             v_hash=rng.getrandbits(6),
             rates=tuple(rng.choice((0.0, 0.02, 0.1)) for _ in range(3)),
+            limits=limits.draw(rng),
             events=tuple(sorted(events)),
         )
 
@@ -373,13 +376,14 @@ def run_seed(seed: int, transactions: int = TRANSACTIONS) -> Result:
         if collecting:
             stack.callback(gc.enable)
         run = Run(seed, transactions)
-        problems = run.problems
+        stack.enter_context(limits.lowered(run.plan.limits))
         try:
             run.loop.run_until_complete(run.main())
         except Exception as error:
-            if not problems:
-                problems.append(f"{type(error).__name__}: {error}")
+            if not run.problems:
+                run.problems.append(f"{type(error).__name__}: {error}")
         finally:
+            problems = list(run.problems)  # before coroutines of dead processes are closed
             run.cluster.stop()
             run.loop.close()
             broken_tasks = run.cluster.broken_tasks()

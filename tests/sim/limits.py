@@ -1,0 +1,50 @@
+"""Limits of ``txn`` that a run sets low, so that few rows reach what otherwise takes thousands.
+
+Each is left alone or set low by the seed: write sets that travel in blobs, commits applied in slices, ends in blobs,
+short logs, escalation of locks, read sets that are given up for scans, small batches.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+from unittest import mock
+
+LOW: Final[dict[str, tuple[int, ...]]] = {
+    "txn.group_commit.MAX_BATCH_MEMBERS": (1, 2),
+    "txn.group_commit.SPILL_BYTES": (60, 200),
+    "txn.group_commit.STAGE_BYTES": (60, 200),
+    "txn.group_commit.CHUNK_OPS": (1, 3),
+    "txn.encode.CHUNK_OPS": (1, 3),
+    "txn.coordinator.STAGE_ROWS": (1, 2),
+    "txn.coordinator.VACUUM_ROWS": (1, 3),
+    "txn.coordinator.RECENT_COMMITS": (1,),
+    "txn.wal.apply._MIN_TRIM": (1, 4),
+    "txn.persist.manifest._INLINE_ENDS": (0, 1),
+    "txn.read_set.MAX_READ_KEYS": (1, 4),
+    "txn.read_set.MAX_READ_RANGES": (1,),
+    "txn.next_key.MAX_RANGE_KEYS": (2, 6),
+    "txn.scan_watch.MAX_PREDICATES": (1,),
+    "txn.writes.ESCALATE_ROWS": (1,),
+    "txn.writes.CHUNK_ROWS": (1,),
+    "txn.schema.CHUNK_ROWS": (1, 4),
+    "txn.reads.CHUNK_ROWS": (1, 3),
+    "txn.reads.CHUNK_POSITIONS": (1, 3),
+}
+
+
+def draw(rng: random.Random) -> tuple[tuple[str, int], ...]:
+    """Choose which limits are low."""
+    share = rng.choice((0.0, 0.2, 0.6))
+    return tuple((name, rng.choice(values)) for name, values in LOW.items() if rng.random() < share)
+
+
+@contextmanager
+def lowered(limits: tuple[tuple[str, int], ...]) -> Iterator[None]:
+    """Set limits for the time of a run."""
+    with ExitStack() as stack:
+        for name, value in limits:
+            stack.enter_context(mock.patch(name, value))
+        yield
