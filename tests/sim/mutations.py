@@ -17,6 +17,7 @@ from unittest import mock
 
 import msgspec
 
+import txn.coordinator
 import txn.locks.mode
 import txn.locks.table
 import txn.next_key
@@ -25,6 +26,7 @@ import txn.writes
 from tests.sim.run import Result, run_seed
 from txn.coordinator import Coordinator
 from txn.errors import OutOfSpace
+from txn.group_commit import Committer
 from txn.holds import HoldRegistry
 from txn.lease import Lease
 from txn.locks.mode import IX, NAMES, S, X
@@ -277,6 +279,10 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "gap": Mutation("next-key rule (D52, D54)", "an insert does not look at the range it goes to", _gap_ignored, SKEW),
     "beyond": Mutation("next-key rule (D53)", "a range read does not lock the next key", _nothing_beyond, SKEW),
+    "scans": Mutation("scan validation (DESIGN 7)", "scans are not compared with later commits",
+                      _replace(txn.coordinator, "notice", lambda *args: None), (*SKEW, *LOST)),
+    "scans in batch": Mutation("scan validation (DESIGN 7)", "scans are not compared within a batch", _replace(
+        Committer, "forming", lambda self: ()), (*SKEW, *LOST)),
     "promotion": Mutation("promotion check (DESIGN 7)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(

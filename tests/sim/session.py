@@ -80,7 +80,9 @@ class Session:
             bounds = KeyRange(has_lower=True, lower=min(keys), has_upper=True, upper=max(keys))
             found = await now(txn.range(shard, PK, bounds, reverse=rng.random() < 0.3, for_update=for_update))
         elif how == "scan" or shard == DDL:
-            found = [row async for chunk in txn.scan(shard, for_update=for_update) for row in chunk]
+            wanted = set(keys)
+            rows = txn.scan(shard, for_update=for_update, predicate=lambda row: row[0] in wanted)
+            found = [row async for chunk in rows for row in chunk]
         else:
             found = [StoredRow(*row) for row in _snapshot(await now(txn.snapshot(shard)))]
         self.check_unique(shard, found)

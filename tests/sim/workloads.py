@@ -6,6 +6,7 @@
     transfer    move money between two accounts                                        lost update
     audit       add up all accounts                                                    split transactions
     events      count a range or a group, then add a row                               phantoms
+    sweep       replace a group found by an optimistic scan                            phantoms
     load        bulk load into the same table
     names       claim, rename, release, swap, upsert under a unique index              unique races
     ddl         add or drop an index, add a column, TRUNCATE                           DDL against DML
@@ -42,7 +43,7 @@ from tests.sim.tables import (
 from txn.api import RowWait
 from txn.errors import DuplicateKey
 from txn.locks.mode import RowLock
-from txn.types import KeyRange, PhysicalType, ShardColumn, ShardIndex, StoredRow
+from txn.types import KeyRange, PhysicalType, Row, ShardColumn, ShardIndex, StoredRow
 
 Body = Callable[[Session], Awaitable[None]]
 
@@ -169,6 +170,32 @@ async def events(s: Session) -> None:
         return
     # The unique index has looked for us: there was nothing.
     s.record.ops.insert(-1, Op("read", ("events", k), None, "unique"))
+
+
+async def sweep(s: Session) -> None:
+    """UPDATE of whatever satisfies a condition, by an optimistic scan (U4)."""
+    group = s.rng.randrange(4)
+
+    def wanted(row: Row) -> bool:
+        return bool(row[1] == group)
+
+    await s.statement()
+    await now(s.txn.begin_write([EVENTS], (), {EVENTS: wanted}))
+    s.wrote = True
+    found = [row async for chunk in s.txn.scan(EVENTS) for row in chunk if wanted(row.values)]
+    s.check_unique(EVENTS, found)
+    rows = {row.values[0]: row for row in found}
+    for k in range(group, s.sizes.events, 4):
+        s.note(EVENTS, k, rows.get(k), "scan")
+    await s.pause()
+    tags = {k: s.recorder.value() for k in rows}
+    done = await now(
+        s.txn.update(EVENTS, [(row.row_id, (k, group, str(tags[k]))) for k, row in rows.items()])
+    )
+    # Validated at commit: only then it must be true.
+    s.record.ops.append(Op("total", "rows swept", (len(rows), done.count(True))))
+    for k, tag in tags.items():
+        s.record.write(("events", k), tag)
 
 
 async def load(s: Session) -> None:
@@ -484,6 +511,7 @@ BODIES: Final[dict[str, tuple[Body, int, bool]]] = {
     "transfer": (transfer, 12, False),
     "audit": (audit, 4, True),
     "events": (events, 20, True),
+    "sweep": (sweep, 3, False),
     "load": (load, 1, False),
     "names": (names, 14, True),
     "ddl": (ddl, 4, False),
