@@ -465,7 +465,8 @@ class DurableLog:
             await asyncio.wait([self._sweeper])
         if self._replayed and self.committer.failed is None:
             try:
-                await self._tidy(everything=True)
+                async with self._manifest_lock:  # a checkpoint may be tidying
+                    await self._tidy(everything=True)
             except TxnError as error:
                 _log.info("the log was not trimmed at the end: %s", error)
         await self.oracle.close()

@@ -240,7 +240,11 @@ class Cluster:
                 await server.process.call(store.close())
             except (ProcessDied, TxnError) as error:
                 self.note(f"{server.name} did not shut down in order: {error!r}")
-            server.die()
+            except Exception as error:
+                self.broken.append(f"{server.name} could not shut down: {error!r}")
+                raise
+            finally:
+                server.die()
 
     async def flush(self) -> None:
         """Write hot rows of the leader to parts."""
@@ -251,6 +255,10 @@ class Cluster:
                 await server.process.call(server.store.flush())
             except (ProcessDied, TxnError) as error:
                 self.note(f"{server.name} did not flush: {error!r}")
+            except Exception as error:
+                if not (isinstance(error, FileNotFoundError) and server.rivalled):
+                    self.broken.append(f"{server.name} could not flush: {error!r}")
+                raise
 
     async def tidy(self) -> None:
         """Drop old versions, and check every invariant of the leader."""
