@@ -7,7 +7,7 @@ PACKAGES := pgwire planner txn engine sqllogictest
 SEEDS ?= 1000
 FIRST ?= 1
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim slt slt-spark spark spark-conformance bench tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance bench tpch crash docs clean
 
 install: $(STAMP)
 
@@ -46,6 +46,9 @@ rewrite: $(STAMP)
 
 sim: $(STAMP)
 	$(BIN)/python -m tests.sim.sweep --seeds $(SEEDS) --first $(FIRST)
+
+isolation: $(STAMP)
+	$(BIN)/pytest -m "isolation or not long" tests/isolation
 
 slt: $(STAMP)
 	$(BIN)/python -m bench.slt

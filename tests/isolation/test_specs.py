@@ -1,0 +1,74 @@
+"""PostgreSQL's isolation specs and Hermitage's anomalies come out as ``docs/differences.md`` says, spec by spec.
+
+``make test`` runs Hermitage and the quick ones; ``make isolation`` runs all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.isolation.tester import SUITES, missing, run_spec, specs
+from tests.support.server import ServerProcess
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "differences.md"
+ROW: Final = re.compile(r"^\| `([\w-]+)` \| (equal|stricter|refused) \| ([^|]*) \|", re.M)
+
+# under a second each
+QUICK: Final = (
+    "deadlock-hard", "delete-abort-savept", "fk-deadlock", "insert-conflict-do-nothing", "insert-conflict-do-update",
+    "nowait-2", "propagate-lock-delete", "read-only-anomaly", "read-only-anomaly-3", "read-write-unique-2",
+    "read-write-unique-4", "serializable-parallel-2", "skip-locked", "skip-locked-3", "truncate-conflict",
+)  # fmt: skip
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+
+
+def documented() -> dict[str, str]:
+    """Return what the page says of each spec."""
+    return {name: kind for name, kind, _why in ROW.findall(PAGE.read_text("utf-8"))}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(tmp_path_factory.mktemp("isolation"))
+    yield running
+    assert running.stop() == 0
+
+
+def test_every_spec_is_on_the_page_once() -> None:
+    rows = [name for name, _kind, _why in ROW.findall(PAGE.read_text("utf-8"))]
+    assert sorted(rows) == sorted(specs("hermitage") + specs("postgres_isolation"))
+
+
+def check(suite: str, name: str, server: ServerProcess) -> None:
+    verdict = run_spec(suite, name, server.port)
+    looked_at = [permutation for permutation, kind in verdict.permutations if kind == "other"]
+    assert not looked_at, f"neither PostgreSQL's outcome nor a stricter one: {looked_at}"
+    assert verdict.kind == documented()[name], verdict
+
+
+@pytest.mark.parametrize("name", specs("hermitage"))
+def test_hermitage(name: str, server: ServerProcess) -> None:
+    check("hermitage", name, server)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_specs(name: str, server: ServerProcess) -> None:
+    check("postgres_isolation", name, server)
+
+
+@pytest.mark.long
+@pytest.mark.isolation
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", [name for name in specs("postgres_isolation") if name not in QUICK])
+def test_the_other_specs(name: str, server: ServerProcess) -> None:
+    check("postgres_isolation", name, server)
+
+
+def test_the_suites_are_where_they_are_expected() -> None:
+    assert (SUITES / "postgres_isolation" / "SOURCE.md").exists()
