@@ -123,6 +123,7 @@ class FromPlanner:
         self.narrow = len(query.ranges) > 1
         self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
         self.ordered_source: IndexSource | None = None  # what reads in order to the limit
+        self.scouts: list[TableScan] = []  # scans of tables whose rows are locked
         self.marks = {mark.range: mark for mark in query.row_marks}
 
     def plan(self) -> Node:
@@ -278,6 +279,9 @@ class FromPlanner:
                 conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
             if mark is not None:
                 stored.reading = reading_for(mark)
+                if isinstance(stored, TableScan) and mark.wait != "skip":
+                    stored.scouts = True
+                    self.scouts.append(stored)
             source = stored
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)

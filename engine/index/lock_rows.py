@@ -16,19 +16,22 @@ limit. What a row holds is compared with what was read, once it is locked:
 
 NOWAIT counts for every lock that reading the rows takes, also those on index keys.
 
+Tables that no index serves are scanned twice: once past all locks, to find the rows and to wait for them, and then as
+the transaction's own read, which others' changes would contradict from that moment on.
+
 Ranges under SKIP LOCKED are read without any lock (``peek``). Where an index gives their rows in the query's order, a
 few rows more than the limit are read, and more again while too many of them are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.executor import RowsChanged
 from engine.index.nodes import Node, count_of
-from engine.index.state import Pipe, Rows, Wait, evaluate
+from engine.index.state import Pipe, Rows, Wait, evaluate, poll
 from planner.evaluate import Layout, compile_expr
 from planner.facts import INT8
 from planner.query import (
@@ -46,7 +49,7 @@ from planner.types import SqlType
 from txn.types import RowId, ShardId
 
 if TYPE_CHECKING:
-    from engine.index.sources import IndexSource
+    from engine.index.sources import IndexSource, TableScan
 
 SLACK_ROWS: Final = 16  # read beyond the limit at first, in case rows are locked
 SLACK_GROWTH: Final = 8
@@ -92,15 +95,21 @@ class LockRows(Node):
         query: Select,
         first: int,
         ordered: IndexSource | None,
+        scouts: Sequence[TableScan],
         outer: Layout | None,
         subplan: Any,
     ) -> None:
-        """``first``: position of the first junk target. ``ordered``: the source that reads only to the limit."""
+        """Lock what ``query`` marks.
+
+        ``first``: position of the first junk target. ``ordered``: the source that reads only to the limit.
+        ``scouts``: scans of tables whose rows are to be locked.
+        """
         super().__init__(child.layout, child.width, child)
         self.locked = [
             Locked(ShardId(item.oid), item.alias, first + 2 * i, first + 2 * i + 1, mark.strength, mark.wait)
             for i, (mark, item) in enumerate(relation_marks(query))
         ]
+        self.scouts = tuple(scouts)
         self.skips = any(lock.wait == "skip" for lock in self.locked)
         self.nowait = any(lock.wait == "nowait" for lock in self.locked)
         self.ordered = ordered if self.skips else None
@@ -139,6 +148,8 @@ class LockRows(Node):
             if self.nowait:
                 ctx.txn.set_lock_timeout(-1)
             try:
+                if self.scouts:
+                    yield from self._scout(e, wanted)
                 yield from self._all(e, wanted)
             finally:
                 if self.nowait:
@@ -173,6 +184,22 @@ class LockRows(Node):
             if self.ordered is None or wanted is None or read < wanted + slack:
                 return
             slack = (wanted + slack) * SLACK_GROWTH
+
+    def _scout(self, e: Any, wanted: int | None) -> Pipe:
+        """Find and lock the rows, waiting for whoever has them, until they are as they were found."""
+        private = e.shared.private
+        while True:
+            for source in self.scouts:
+                private[source] = True
+            try:
+                for item in self._all(e, wanted):
+                    yield None if item.__class__ is list else item
+                return
+            except RowsChanged:
+                poll(e.shared.ctx)
+            finally:
+                for source in self.scouts:
+                    private[source] = False
 
     def _all(self, e: Any, wanted: int | None) -> Pipe:
         source = self.inputs[0].pipe(e)

@@ -195,6 +195,7 @@ class Planning:
                 node = Filter(node, conjuncts_of(query.where))
         exprs = [t.expr for t in query.targets]
         ordered = planner.ordered_source if planner is not None else None
+        scouts = planner.scouts if planner is not None else []
         if query.grouped:
             node = self._grouped(query, node)
         calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
@@ -216,7 +217,7 @@ class Planning:
         if visible < len(query.targets):
 
             def lock(child: Node) -> Node:
-                return LockRows(child, query, visible, ordered, outer, self.sublink)
+                return LockRows(child, query, visible, ordered, scouts, outer, self.sublink)
 
         node = self.finish(node, query, types, outer, sort=sort, lock=lock)
         return Cut(node, output) if output != len(query.targets) else node

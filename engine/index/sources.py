@@ -46,8 +46,11 @@ from planner.query import (
     Range,
     RelationRange,
     RowMark,
+    Var,
 )
-from txn.types import IndexId, KeyRange, ShardId
+from planner.walk import walk
+from txn.scan_watch import Predicate
+from txn.types import IndexId, KeyRange, RowId, ShardId, StoredRow, Timestamp
 
 Columns = dict[tuple[int, int], int]
 
@@ -195,12 +198,31 @@ class TableScan(Source):
         self.item = item
         self.shard = ShardId(relation.oid)
         self.reading = UPDATED if ROW_ID in needed else PLAIN
+        self.scouts = False  # LockRows looks at the rows first, and locks them, before they are read
+        self.tests_columns = True  # the filter looks at nothing but columns
+
+    def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
+        """See Source."""
+        super().restrict(conjuncts, layout)
+        self.tests_columns = not any(
+            isinstance(node, Var) and node.attnum < 0 for c in conjuncts for node in walk(c)
+        )
+
+    def _predicate(self, e: Env) -> Predicate | None:
+        """Return the filter as a test of stored rows, for the transaction to watch what others change; None: all."""
+        test, extract = self.filter, self.extract
+        if test is None or test.may_suspend or not self.tests_columns:
+            return None
+        return lambda values: bool(test(extract((StoredRow(RowId(0), values, Timestamp(0)),)), e))
 
     def rows(self, outer: Any, e: Env) -> Pipe:
-        """Scan."""
+        """Scan; for LockRows first past all locks."""
         ctx = e.shared.ctx
         extract = self.extract
-        chunks_ = ctx.txn.scan(self.shard, **self.reading[ctx.for_update])
+        if self.scouts and e.shared.private.get(self):
+            chunks_ = ctx.txn.scan(self.shard, peek=True)
+        else:
+            chunks_ = ctx.txn.scan(self.shard, predicate=self._predicate(e), **self.reading[ctx.for_update])
         iterator = chunks_.__aiter__()
         while True:
             wait = Wait(_next(iterator))

@@ -136,7 +136,9 @@ class MemoryTxn:
         relation = self.catalog.by_oid[shard]
         return next(i.attnums for i in relation.indexes if i.oid == index)
 
-    async def scan(self, shard: int, *, for_update: bool = False) -> AsyncIterator[list[StoredRow]]:
+    async def scan(
+        self, shard: int, *, for_update: bool = False, predicate: Any = None
+    ) -> AsyncIterator[list[StoredRow]]:
         self.scans += 1
         rows = self.tables[shard]
         for i in range(0, len(rows), 7):
