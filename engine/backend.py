@@ -43,7 +43,7 @@ from planner.bind import coerce_argument
 from planner.errors import SqlError
 from planner.evaluate import compile_expr
 from planner.parse import Parsed, parse
-from planner.statements import ExecutePrepared, Transaction
+from planner.statements import ExecutePrepared, StatementClass, Transaction
 from txn.errors import Deadlock, TxnError, WriteConflict
 
 if TYPE_CHECKING:
@@ -497,7 +497,8 @@ class Connection:
                 params = params if again is None else again
             except RowsChanged:
                 reruns += 1
-                if reruns > MAX_RERUNS:
+                made_something = plan.bound.class_ is StatementClass.DDL  # CREATE TABLE AS
+                if reruns > MAX_RERUNS or made_something:
                     raise SqlError(
                         "40001",
                         "could not serialize access: the rows to be locked keep changing",
