@@ -34,6 +34,7 @@ from planner.query import (
     OnConflict,
     OutputColumn,
     QueryExpr,
+    Select,
     SubLink,
     Target,
     Update,
@@ -41,6 +42,7 @@ from planner.query import (
     Var,
 )
 from planner.walk import walk
+from txn.api import Predicate
 from txn.types import IndexId, Row, RowId, ShardId
 
 if TYPE_CHECKING:
@@ -349,7 +351,7 @@ class ChangePlan:
 
     __slots__ = (
         "assigned", "effects", "extra_from", "for_update", "new", "old", "reach", "returning", "shape", "statement",
-        "values_from",
+        "values_from", "where", "where_known",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
@@ -358,6 +360,8 @@ class ChangePlan:
         keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
         keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES
+        self.where: RowFunction | None = None
+        self.where_known = False
         self.statement = statement
         self.shape = TableShape(relation, session)
         self.returning = _returning(relation, statement.returning, statement.columns)
@@ -391,17 +395,39 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
     return lambda row: pick(row)
 
 
+def _predicate(change: ChangePlan, env: Env) -> Predicate | None:
+    """Return whether a stored row is one that the statement would change; None if more than the row decides."""
+    source = change.statement.source
+    if not change.where_known:
+        change.where_known = True
+        alone = isinstance(source, Select) and len(source.ranges) == 1
+        if (
+            alone
+            and source.where is not None
+            and not any(isinstance(n, SubLink) for n in walk(change.statement))
+        ):
+            columns = [node for node in walk(source.where) if isinstance(node, Var)]
+            if all(column.range == 0 and column.attnum > 0 for column in columns):
+                change.where = compile_predicate([source.where], table_layout(change.shape.relation))
+    where = change.where
+    return None if where is None else lambda row: bool(where(row, env))
+
+
 async def _changed_rows(
     session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
 ) -> tuple[Sequence[Row], ExecContext]:
     """Lock, then read all source rows; a target row that joins several source rows counts once."""
     statement = change.statement
     prepare_source(session, compiled_query(plan, "source", statement.source))
-    await session.start_write(plan, [change.shape.shard], _scanned(session, plan, "source"))
+    ctx = context(session, plan, params, for_update=change.for_update)
+    scans = _scanned(session, plan, "source")
+    predicate = None
+    if scans and session.optimistic:
+        predicate = _predicate(change, make_env(ctx))
+    await session.start_write(plan, [change.shape.shard], scans, predicate)
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.use(plan)
-    ctx = context(session, plan, params, for_update=change.for_update)
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
     if len(rows) > 1 and len(statement.source.ranges) > 1:

@@ -31,7 +31,7 @@ from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 from planner.statements import Transaction as TransactionStatement
-from txn.api import MaybeAwaitable, Transaction
+from txn.api import MaybeAwaitable, Predicate, Transaction
 from txn.errors import SchemaChanged
 from txn.types import ShardId, Timestamp
 
@@ -665,12 +665,25 @@ class Session:
         for oid, version in plan.bound.versions:
             self._used[oid] = version
 
-    async def start_write(self, plan: Plan, writes: Iterable[ShardId], scans: Iterable[ShardId] = ()) -> None:
-        """Promote and lock for a writing statement. Raises Replan when its plan went stale."""
+    async def start_write(
+        self,
+        plan: Plan,
+        writes: Iterable[ShardId],
+        scans: Sequence[ShardId] = (),
+        predicate: Predicate | None = None,
+    ) -> None:
+        """Promote and lock for a writing statement. Raises Replan when its plan went stale.
+
+        ``scans``: tables read otherwise than by key; they are locked, unless the statement may run again
+        (``optimistic``). ``predicate``: which rows of the only one matter to it, None if that is not known.
+        """
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        waiting = txn.begin_write(writes, scans)
+        if self.optimistic and scans:
+            waiting = txn.begin_write(writes, optimistic=dict.fromkeys(scans, predicate))
+        else:
+            waiting = txn.begin_write(writes, scans)
         if waiting is not None:
             await waiting
         self.adopt_catalog()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
-from txn.scan_watch import Predicate
+from txn.scan_watch import Predicate as Predicate
 from txn.types import (
     IndexId,
     Key,

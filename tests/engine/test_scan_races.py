@@ -65,3 +65,29 @@ def test_the_next_number_of_a_table_is_given_once(server: ServerProcess, prepare
     together(server, f"CREATE TABLE {table} (n bigint, who int)", number)
     rows = server.sql(f"SELECT n FROM {table} ORDER BY n")
     assert [int(n or -1) for (n,) in rows] == list(range(CLIENTS * ROUNDS))
+
+
+def test_a_scan_keeps_nobody_away_and_misses_nothing(server: ServerProcess) -> None:
+    """An UPDATE that waits for one row has not locked the table; what joins its rows meanwhile is updated, too."""
+
+    async def main() -> None:
+        a, b, c = [await asyncpg.connect(server.url) for _ in range(3)]
+        await a.execute("CREATE TABLE race_kinds (id int PRIMARY KEY, kind text, v int)")
+        await a.execute("INSERT INTO race_kinds VALUES (1, 'a', 0), (2, 'b', 0), (3, 'a', 0)")
+        await a.execute("BEGIN")
+        await a.execute("UPDATE race_kinds SET v = 10 WHERE id = 1")
+        update = asyncio.ensure_future(b.execute("UPDATE race_kinds SET v = v + 1 WHERE kind = 'a'"))
+        blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'race_kinds'::regclass"
+        while not await c.fetchval(blocked):
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(c.execute("UPDATE race_kinds SET v = 100 WHERE id = 2"), 20)
+        await asyncio.wait_for(c.execute("INSERT INTO race_kinds VALUES (4, 'a', 0)"), 20)
+        assert not update.done()
+        await a.execute("COMMIT")
+        assert await update == "UPDATE 3"
+        rows = await c.fetch("SELECT id, v FROM race_kinds ORDER BY id")
+        assert [tuple(row) for row in rows] == [(1, 11), (2, 100), (3, 1), (4, 1)]
+        for connection in (a, b, c):
+            await connection.close()
+
+    asyncio.run(main())
