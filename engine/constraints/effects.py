@@ -13,10 +13,11 @@ All belongs to the statement that began it: an error undoes everything, and coun
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
@@ -33,6 +34,10 @@ from txn.types import IndexId, Row, RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.session import Session
+
+
+CHUNK_ROWS: Final = 2000
+"""Rows looked at between two turns of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,8 @@ async def _referencing(session: Session, key: ForeignKey, change: Change) -> Non
     keys: Keys = {}
     mixed = False
     for i, row in enumerate(change.new):
+        if i % CHUNK_ROWS == CHUNK_ROWS - 1:
+            await asyncio.sleep(0)
         canonical = key.child_key(row)
         if canonical is None:
             mixed = mixed or (key.full and key.is_mixed(row))
@@ -117,6 +124,8 @@ async def _referenced(session: Session, key: ForeignKey, change: Change, queue: 
     gone: Keys = {}
     renamed: dict[Canonical, Row] = {}
     for i, row in enumerate(change.old):
+        if i % CHUNK_ROWS == CHUNK_ROWS - 1:
+            await asyncio.sleep(0)
         canonical = key.parent_key(row)
         if canonical is None:
             continue
@@ -161,7 +170,7 @@ async def _act(
         return
     where = _statement_text(key, action, of_delete=renamed is None)
     try:
-        changes = _new_rows(session, key, action, rows, renamed)
+        changes = await _new_rows(session, key, action, rows, renamed)
         shape_of(session, child).check([row for _id, row in changes], Env((), session, shared=Shared()))
     except (SqlError, DataError) as error:
         error.where = where
@@ -171,7 +180,7 @@ async def _act(
     queue.append(Change(child, [row.values for row in rows], [row for _id, row in changes]))
 
 
-def _new_rows(
+async def _new_rows(
     session: Session,
     key: ForeignKey,
     action: str,
@@ -181,7 +190,9 @@ def _new_rows(
     changes = []
     if action == "c":
         assert renamed is not None
-        for row in rows:
+        for count, row in enumerate(rows, 1):
+            if count % CHUNK_ROWS == 0:
+                await asyncio.sleep(0)
             canonical = key.child_key(row.values)
             assert canonical is not None
             cells = list(row.values)
@@ -232,9 +243,10 @@ def quoted(name: str) -> str:
 def shape_of(session: Session, relation: RelationDef) -> TableShape:
     """Return the compiled row checks of a table, kept with the catalog for sessions of one setting."""
     kept: dict[Any, Any] = session.catalog.derived
-    shape = kept.get(("shape", relation.oid))
-    if shape is None or shape.settings != session.codec_settings:
-        shape = kept["shape", relation.oid] = TableShape(relation, session)
+    key = ("shape", relation.oid, session.output_settings)
+    shape = kept.get(key)
+    if shape is None:
+        shape = kept[key] = TableShape(relation, session)
     return shape
 
 

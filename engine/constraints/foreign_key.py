@@ -30,6 +30,7 @@ from planner.errors import SqlError
 from txn.api import RowLock, Transaction
 from txn.mvcc.keys import value_mapper
 from txn.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow
+from txn.writes import ESCALATE_ROWS
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -268,6 +269,8 @@ async def _locked(
     """Lock rows and return those that are still there, as they are now."""
     if not seen:
         return []
+    if mode == "update" and len(seen) > ESCALATE_ROWS:
+        await settle(txn.lock_table(shard, "X"))  # as their change will, in the end
     latest = await settle(txn.lock_rows(shard, [row.row_id for row in seen], mode, "block"))
     return [row for row in latest if row is not None]
 
