@@ -24,7 +24,7 @@ PATIENCE: Final = 8
 
 
 def escalate(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
-    """Lock ``shard`` as a whole if the transaction has too many locks in it. Called when it has too many in all."""
+    """Lock ``shard`` as a whole if the transaction has too many locks in it. Called past ``escalate_at`` locks in all."""
     owner, locks, bound = txn.owner, txn.core.locks, txn.core.options.table_locks
     reads = changes = 0
     for granule, mode in owner.held.items():
@@ -47,8 +47,3 @@ def escalate(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
     locks.drop_covered(owner, shard)
     locks.escalations += 1
     owner.escalate_at = len(owner.held) + bound
-
-
-def is_due(txn: StoreTransaction) -> bool:
-    """Tell whether the transaction has so many locks that ``escalate`` is worth a look."""
-    return len(txn.owner.held) > txn.owner.escalate_at

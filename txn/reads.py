@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from txn.escalation import escalate, is_due
+from txn.escalation import escalate
 from txn.locks.mode import IS, IX, ROW_MODES, SIX, RowLock, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
@@ -94,14 +94,14 @@ def lookup(
         if not txn.read_only:
             txn.read_set().add_keys(view, index, keys, rows)
         return rows
-    mode = row_mode(for_update)
+    mode = row_mode(for_update) if for_update else S
     owner = txn.owner
     acquire = txn.core.locks.acquire
     if shard not in owner.held:
         wait = acquire(owner, shard, IX if mode >= SIX else IS)
         if wait is not None:
             yield wait
-    elif is_due(txn):
+    elif len(owner.held) > owner.escalate_at:
         yield from escalate(txn, shard)
     held = owner.held[shard]
     view = txn.view(shard)
@@ -256,7 +256,7 @@ def range_(
         return rows
     mode = row_mode(for_update)
     yield from txn.lock(shard, IX if mode >= SIX else IS)
-    if is_due(txn):
+    if len(txn.owner.held) > txn.owner.escalate_at:
         yield from escalate(txn, shard)
     held = txn.owner.held[shard]
     view = txn.view(shard)

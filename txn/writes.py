@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
-from txn.escalation import escalate, is_due
+from txn.escalation import escalate
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
@@ -55,7 +55,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
         yield from lock_keys(txn, view, row, None, exclusive, entered)
         if len(full) % CHUNK_ROWS == 0:
             yield asyncio.sleep(0)
-            if is_due(txn):
+            if len(txn.owner.held) > txn.owner.escalate_at:
                 yield from escalate(txn, shard)
                 exclusive = txn.owner.held[shard] == X
     first = view.generation.take_row_ids(len(full))
@@ -84,9 +84,10 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
 
 def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
     """Hold at least IX on a shard that is about to be written."""
-    if txn.writing and is_due(txn):
+    owner = txn.owner
+    if len(owner.held) > owner.escalate_at:
         yield from escalate(txn, shard)
-    held = txn.owner.held.get(shard)
+    held = owner.held.get(shard)
     if txn.writing and (held is None or SUPREMUM[held][IX] != held):
         yield from txn.lock(shard, IX)
 
@@ -218,7 +219,7 @@ def change(
 ) -> Steps[list[bool]]:
     """Update (or delete, where the new row is None): lock, read what is replaced, stage, check."""
     owner = txn.owner
-    if owner.held.get(shard) != IX or is_due(txn):
+    if owner.held.get(shard) != IX or len(owner.held) > owner.escalate_at:
         yield from intend(txn, shard)
     view = txn.write_view(shard)
     own = txn.own_writes(view)
