@@ -14,6 +14,7 @@ from engine.catalog.physical import physical_type, shard_spec
 from engine.constraints import define
 from engine.constraints.setwise import check_table
 from engine.dml import make_env
+from engine.drop import drop_relations, notice_cascade
 from engine.eager import settle
 from engine.keys import add_checks, add_keys, building_indexes
 from engine.plans import Plan
@@ -236,8 +237,6 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     if others:
-        from engine.ddl import drop_relations, notice_cascade
-
         notice_cascade(session, others)
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
@@ -390,8 +389,6 @@ async def _drop_keys_on(
     session: Session, relation: RelationDef, constraint: ConstraintDef, *, cascade: bool
 ) -> None:
     """Drop the foreign keys that refer to a key about to be dropped, or refuse (2BP01)."""
-    from engine.ddl import notice_cascade
-
     keys = define.dependents(session, [relation.oid], [constraint.index_oid])
     names = [define.depends_text(session, key) for key in keys]
     if names and not cascade:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import copy, ddl, explain, roles
+from engine import copy, ddl, drop, explain, roles
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
 from engine.lock_table import lock_table
@@ -43,8 +43,8 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterTable: ddl.alter_table,
     st.AlterSchemaOwner: ddl.alter_schema_owner,
     st.Rename: ddl.rename,
-    st.Drop: ddl.drop,
-    st.Truncate: ddl.truncate,
+    st.Drop: drop.drop,
+    st.Truncate: drop.truncate,
     st.Comment: ddl.comment,
     st.RoleStatement: roles.run_role,
 }
@@ -395,7 +395,7 @@ async def _discard(
         roles.set_role(session, "session_authorization", None, local=False)
         conn.prepared.clear()
     if statement.what in ("all", "temp"):
-        await ddl.drop_temporary(session)
+        await drop.drop_temporary(session)
     return Command(f"DISCARD {statement.what.upper()}")
 
 

@@ -54,7 +54,7 @@ class CommitActions:
             elif await _has_rows(session, oid):
                 await settle(txn.truncate(ShardId(oid)))
         if dropped:
-            from engine.ddl import drop_relations
+            from engine.drop import drop_relations
 
             txn.next_statement()  # what this statement itself created is to be found
             await drop_relations(session, dropped, cascade=True, quiet=True)
