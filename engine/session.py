@@ -680,8 +680,11 @@ class Session:
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        if self.optimistic and scans:
-            waiting = txn.begin_write(writes, optimistic=dict.fromkeys(scans, predicate))
+        if self.optimistic:
+            ahead = {} if predicate is None else dict.fromkeys(scans, predicate)
+            waiting = txn.begin_write(
+                writes, optimistic=ahead
+            )  # other scans say themselves what they look for
         else:
             waiting = txn.begin_write(writes, scans)
         if waiting is not None:
