@@ -44,7 +44,7 @@ from planner.errors import SqlError
 from planner.evaluate import compile_expr
 from planner.parse import Parsed, parse
 from planner.statements import ExecutePrepared, StatementClass, Transaction
-from txn.errors import Deadlock, TxnError, WriteConflict
+from txn.errors import Deadlock, SchemaChanged, TxnError, WriteConflict
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -504,7 +504,7 @@ class Connection:
                         "could not serialize access: the rows to be locked keep changing",
                         hint="The transaction might succeed if retried.",
                     ) from None
-            except (WriteConflict, Deadlock):
+            except (WriteConflict, Deadlock, SchemaChanged):
                 if not again_from_start or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
                     raise
                 if self.db.config.deadlock_policy not in _WAITING_POLICIES:

@@ -68,6 +68,15 @@ def _conflict(error: txn_errors.WriteConflict, catalog: Catalog, known: Surround
     )
 
 
+def _schema_changed(error: txn_errors.SchemaChanged, catalog: Catalog, _known: Surroundings) -> ErrorReport:
+    return _report(
+        "40001",
+        f"could not serialize access: the definition of {relation_name(catalog, error.shard)} changed since it was used",
+        detail="Another transaction has altered it, and this one would now see the new definition.",
+        hint=RETRY_HINT,
+    )
+
+
 def _deadlock(error: txn_errors.Deadlock, catalog: Catalog, known: Surroundings) -> ErrorReport:
     return _report(
         "40P01",
@@ -136,9 +145,7 @@ _TXN: dict[type[Exception], Make] = {
         f"timestamp {e.ts} is no longer readable",
         hint=f"The oldest readable timestamp is {e.since}.",
     ),
-    txn_errors.SchemaChanged: lambda e, _c, _k: _report(
-        "40001", "could not serialize access: a table changed its definition", hint=RETRY_HINT
-    ),
+    txn_errors.SchemaChanged: _schema_changed,
     txn_errors.DeadlineExceeded: lambda e, _c, _k: _report(
         "25P04", "terminating connection due to transaction timeout", severity="FATAL"
     ),

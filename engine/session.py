@@ -704,7 +704,7 @@ class Session:
         for oid, version in self._used.items():
             relation = latest.relation_by_oid(oid)
             if relation is None or relation.version != version:
-                raise SchemaChanged(f"relation {oid} changed since this transaction used it")
+                raise SchemaChanged(ShardId(oid))
         self._catalog = self._base_catalog = latest
 
     async def start_ddl(self, plan: Plan) -> None:

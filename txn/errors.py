@@ -129,7 +129,12 @@ class ReadBelowSince(TxnError):
 
 
 class SchemaChanged(TxnError):
-    """The shard's schema is not the one this transaction used (40001)."""
+    """A shard's schema is not the one this transaction used (40001)."""
+
+    def __init__(self, shard: ShardId) -> None:
+        """Name the shard."""
+        super().__init__(f"the schema of shard {shard} has changed")
+        self.shard = shard
 
 
 class DeadlineExceeded(TxnError):

@@ -222,7 +222,7 @@ class StoreTransaction:
             if self.writing and shard not in self.owner.held:
                 return view  # it may change until it is locked
             if self._glimpsed is not None and self._glimpsed.get(shard, entry.spec) is not entry.spec:
-                raise SchemaChanged(f"the schema of shard {shard} has changed")
+                raise SchemaChanged(shard)
         self._views[shard] = view
         return view
 
@@ -453,7 +453,7 @@ class StoreTransaction:
                 continue
             entry = self.core.shards[shard].latest
             if entry.generation is None or entry.spec is None or index not in entry.generation.indexes:
-                raise SchemaChanged(f"the schema of shard {shard} has changed")
+                raise SchemaChanged(shard)
             view = View(shard, entry.generation, entry.spec, None)
             if (yield from lock_range(self, view, index, wanted, reverse, limit, S)) is None:
                 yield from self.lock(shard, S)
@@ -465,7 +465,7 @@ class StoreTransaction:
                 continue
             latest = self.core.shards[shard].latest
             if latest.spec is not view.spec or latest.generation is not view.generation:
-                raise SchemaChanged(f"the schema of shard {shard} has changed")
+                raise SchemaChanged(shard)
 
     def lock_table(
         self, shard: ShardId, mode: Literal["IS", "IX", "S", "SIX", "X"]

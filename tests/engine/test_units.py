@@ -126,6 +126,7 @@ _WAIT = txn_errors.LockWait(waiter=7, holder=8, waiter_txn=1, holder_txn=2, mode
 _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.WriteConflict: txn_errors.WriteConflict(ShardId(1)),
     txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
+    txn_errors.SchemaChanged: txn_errors.SchemaChanged(ShardId(1)),
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
     txn_errors.LockNotAvailable: txn_errors.LockNotAvailable(_ROW, (_WAIT,)),
     txn_errors.DuplicateKey: txn_errors.DuplicateKey(ShardId(1), 2, (3,)),  # type: ignore[arg-type]
