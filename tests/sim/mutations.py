@@ -330,6 +330,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *MUTATIONS])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--table", action="store_true", help="print rows of docs/testing.md")
     options = parser.parse_args()
     missed = 0
     for name in options.names or MUTATIONS:
@@ -339,7 +340,13 @@ def main() -> int:
             missed += 1
             print(f"{name}: NOT FOUND in {options.seeds} seeds", flush=True)
             continue
-        names = sorted({a.name for a in result.anomalies}) or result.problems[:1]
+        names = list(dict.fromkeys(a.name for a in result.anomalies)) or result.problems[:1]
+        if options.table:
+            print(
+                f"| {mutation.rule} | {mutation.what} | {result.seed} | {', '.join(names[:2])[:110]} |",
+                flush=True,
+            )
+            continue
         print(f"{name}: seed {result.seed}: {', '.join(names)[:150]}", flush=True)
         if options.verbose:
             print(result.explain())
