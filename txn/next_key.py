@@ -14,7 +14,9 @@ beside it, and unique keys being inserted side by side do not meet.
 Why a locked range stays protected until its reader ends, though boundaries come and go:
 
 - A boundary appears when an insert is applied. An insert of somebody else's into a locked range has waited; one
-  that had its key before the reader came was waited for, and then the reader looked again.
+  that had its key before the reader came was waited for, and then the reader looked again. If its key lies beyond
+  what was asked for but before the next boundary, nobody waits: it is taken for a boundary already, since when
+  it becomes one, a lock of the next would no longer cover what lies before it.
 - An own insert is no boundary while its transaction runs, so nothing has to be handed on from the next key to the
   new one (D55's lock state replication; its three scenarios are tests).
 - A boundary goes when vacuum, flush or merge drop an entry (D61, D62). If its range is locked it stays as a boundary
@@ -122,7 +124,8 @@ def traverse(
     if stop is None or reverse:
         boundaries.append(_beyond(locks, generation, index_id, wanted, bounds))
     elif not boundaries or boundaries[-1] != stop:
-        boundaries.append(ceiling(locks, generation, index_id, stop, make.values(stop)))
+        last = ceiling(locks, generation, index_id, stop, make.values(stop), locked_keys=True)
+        boundaries.append(last)
     return Traversal(rows, boundaries, span)
 
 
@@ -199,7 +202,7 @@ def _beyond(
     wanted: KeyRange,
     bounds: Bounds,
 ) -> IndexKey:
-    """Return the first boundary beyond a range, TOP if there is none."""
+    """Return the first boundary beyond a range, TOP if there is none; a locked key, too, may become one."""
     index = generation.indexes[index_id]
     after = [index.key_after(bounds)]
     for part in generation.parts:
@@ -207,14 +210,23 @@ def _beyond(
         after.append(None if key is None else index.make.of_key(key))
     ranges = locks.ranges.get((generation.shard, index_id))
     if ranges is not None:
-        after.append(bounds.after(ranges.bounds))
+        after += bounds.after(ranges.bounds), bounds.after(ranges.keys)
     return min((key for key in after if key is not None), default=TOP)
 
 
 def ceiling(
-    locks: LockTable, generation: Generation, index_id: IndexId, ikey: IndexKey, key: Key
+    locks: LockTable,
+    generation: Generation,
+    index_id: IndexId,
+    ikey: IndexKey,
+    key: Key,
+    *,
+    locked_keys: bool = False,
 ) -> IndexKey:
-    """Return the first boundary at or above a key, TOP if there is none: the range that the key lies in."""
+    """Return the first boundary at or above a key, TOP if there is none: the range that the key lies in.
+
+    ``locked_keys``: they count as well (for readers, see the module's text).
+    """
     index = generation.indexes[index_id]
     above = [index.key_ceiling(ikey)]
     for part in generation.parts:
@@ -223,6 +235,8 @@ def ceiling(
     ranges = locks.ranges.get((generation.shard, index_id))
     if ranges is not None:
         above.append(next(ranges.bounds.irange(ikey), None))
+        if locked_keys:
+            above.append(next(ranges.keys.irange(ikey), None))
     return min((found for found in above if found is not None), default=TOP)
 
 
@@ -249,8 +263,11 @@ def lock_range(
         if met is None:
             return None
         waited = False
+        listed = shard_index in locks.ranges
         for key in met.boundaries:
             locks.register_range(owner, shard, index_id, key)
+        if not listed and met.boundaries and locks.ranges[shard_index].keys:
+            continue  # locked keys are listed from now on: look again, with those beyond the range
         if patient and shard_index not in owner.spans:
             # Once, wait with empty hands for inserts under way: they may go on within the range.
             patient = False

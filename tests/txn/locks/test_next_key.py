@@ -546,3 +546,39 @@ def test_no_phantoms_against_brute_force(seed: int) -> None:
     run(go)
     assert counts["commit"] >= 5, counts
     assert counts["again"] >= 5, counts
+
+
+@with_keys(1, 2)
+async def test_an_insert_under_way_beyond_a_range_does_not_split_its_lock(store: ShardStore) -> None:
+    """Its key becomes a boundary when it commits; what lies before it stays locked."""
+    inserter = await writer(store)
+    await now(inserter.insert(SHARD, [(34, 34, "x")]))
+    reader = await writer(store)
+    assert at_once(reader.range(SHARD, BY_K, between(18, 24))) == []
+    await now(inserter.commit())
+    other = await writer(store)
+    waits = must_wait(other.insert(SHARD, [(22, 22, "x")]))
+    await settle()
+    assert not waits.done()
+    await now(reader.commit())
+    await waits
+    await now(other.commit())
+
+
+@with_keys(1, 2)
+async def test_an_insert_under_way_beyond_a_limit_does_not_split_its_lock(store: ShardStore) -> None:
+    """The same where the range ends at an own row, which is no boundary."""
+    inserter = await writer(store)
+    await now(inserter.insert(SHARD, [(34, 34, "x")]))
+    reader = await writer(store)
+    await now(reader.insert(SHARD, [(20, 20, "own")]))
+    reader.next_statement()
+    assert [r.values[0] for r in at_once(reader.range(SHARD, BY_K, between(18, 40), limit=1))] == [20]
+    await now(inserter.commit())
+    other = await writer(store)
+    waits = must_wait(other.insert(SHARD, [(19, 19, "x")]))
+    await settle()
+    assert not waits.done()
+    await now(reader.commit())
+    await waits
+    await now(other.commit())
