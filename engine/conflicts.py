@@ -31,8 +31,10 @@ _TABLE_MODES: Final = {
     "IS": "AccessShareLock", "IX": "RowExclusiveLock", "S": "ShareLock", "SIX": "ShareRowExclusiveLock",
     "X": "AccessExclusiveLock",
 }  # fmt: skip
-# the table-level names that PostgreSQL uses for its row locks
-_ROW_MODES: Final = {"S": "RowShareLock", "X": "AccessExclusiveLock"}
+# the table-level names that PostgreSQL uses for its row locks: key share, share, no key update, update
+_ROW_MODES: Final = {
+    "IS": "AccessShareLock", "S": "RowShareLock", "SIX": "ExclusiveLock", "X": "AccessExclusiveLock",
+}  # fmt: skip
 _KEY_MODES: Final = {"IX": "RowExclusiveLock", "S": "ShareLock", "X": "ExclusiveLock"}
 
 

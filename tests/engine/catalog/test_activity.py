@@ -81,7 +81,7 @@ def test_a_wait_is_seen_from_outside(pair: Pair) -> None:
         f"SELECT locktype, mode FROM pg_locks WHERE granted AND pid = {pair.holder_pid}"
     ).rows
     assert ("relation", "RowExclusiveLock") in held
-    assert ("tuple", "AccessExclusiveLock") in held
+    assert ("tuple", "ExclusiveLock") in held  # no key is changed
 
 
 def test_activity_tells_who_waits_and_who_idles(pair: Pair) -> None:
