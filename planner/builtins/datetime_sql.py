@@ -71,14 +71,18 @@ def _plus_interval(subtract: bool) -> SqlForm:
         if isinstance(interval.constant, tuple) and subtract:
             months, days, us = interval.constant
             interval = Val(interval.node, interval.type, None, (-months, -days, -us))
-            return d.as_kind(
-                b.op("+", d.as_kind(moment.node, kind_of(result.oid)), d.interval_value(interval)),
-                kind_of(result.oid),
-            )
-        made = b.op(
-            "-" if subtract else "+", d.as_kind(moment.node, kind_of(result.oid)), d.interval_value(interval)
-        )
-        return d.as_kind(made, kind_of(result.oid))
+        minus = subtract and not isinstance(interval.constant, tuple)
+        kind = kind_of(result.oid)
+        sum_ = b.op("-" if minus else "+", d.as_kind(moment.node, kind), d.interval_value(interval))
+        made = d.as_kind(sum_, kind)
+        if moment.is_constant:  # stays a constant, which skips row groups
+            return made
+
+        def body(x: Node) -> Node:
+            early = b.and_(b.op("<", x, d.literal(MIN_TIMESTAMP_US, kind)), b.fn("isfinite", x))
+            return b.case([(early, d.error("22008", "timestamp out of range", x))], x)
+
+        return d.let([made], body)
 
     return form
 
@@ -171,7 +175,13 @@ def _timestamp_difference(d: Dialect, args: Sequence[Val], result: SqlType) -> N
 
     if d.name == "spark":
         return d.let([_spark_difference(d, args, "timestamps", difference)], body)
-    return d.let([difference(args[0].node, args[1].node)], body)
+
+    def outer(x: Node, y: Node) -> Node:
+        infinite = b.or_(b.fn("isinf", x), b.fn("isinf", y))
+        failure = d.error("22008", "cannot subtract infinite timestamps", x)
+        return b.case([(infinite, failure)], difference(x, y))
+
+    return d.let([d.let([a.node for a in args], outer)], body)
 
 
 def _interval_arithmetic(symbol: str) -> SqlForm:

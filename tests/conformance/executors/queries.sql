@@ -291,3 +291,17 @@ select id, u from w order by u, id
 select id from w where u = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'
 select max(by), count(distinct u) from w
 select 'nope'::uuid
+-- what engines have in another way: minus zero as a key, infinities, ends of ranges, capitals, the total of no rows
+select distinct f from t where f = 0
+select f from t where f = 0 union select f from t where f = 0
+select da + 1, da - 1, ts + interval '1 day', da + interval '1 day' from w where id = 4
+select da - date '2000-01-01' from w where id = 4
+select ts - timestamp '2000-01-01' from w where id = 4
+select date_part('month', ts), date_part('hour', ts), date_trunc('year', ts), ts::date, da::timestamp from w where id = 4
+select da + 2147483647 from w where id = 1
+select ts - interval '10000 years' from w where id = 1
+select a, count(*), grouping(a) from x where a > 100 group by grouping sets ((), (a), ())
+select upper(s || 'ßŉᾳ'), lower(s || ' ΑΣ İ') from t where id = 1
+select ceil(f * 0.1), floor(-f), trunc(f) from t where id = 2
+select count(*), sum(g) from generate_series(1, 20001) g
+select count(*), min(g), max(g) from generate_series(100000, -7, -3) g

@@ -133,6 +133,25 @@ def test_a_pattern_that_is_a_parameter_is_known_when_the_query_runs(world: World
     assert "LIKE 'a%'" in plan.text(("a%",)).lowered.text
 
 
+@pytest.mark.parametrize(
+    ("args", "made"),
+    [
+        ("1, 20000", "range("),
+        ("20000, 1, -1", "range("),
+        ("1, 10", "sequence("),
+        (
+            "1, 9223372036854775807",
+            "sequence(",
+        ),  # the end of range() is left out, and there is none after this
+        ("1, 20000, 0", "raise_error("),
+    ],
+)
+def test_long_series_of_known_numbers_hold_no_array(world: World, args: str, made: str) -> None:
+    text = compile_text(world.bind(f"SELECT g FROM generate_series({args}) g"), None).lowered.text
+    assert made in text
+    assert ("range(" in text) == (made == "range(")
+
+
 def test_placeholders_inside_texts_stay(world: World) -> None:
     text = compile_text(world.bind("SELECT a FROM t WHERE e = 'hf_rel_1 \\ '' hf_rel_1'"), None)
     made = text.with_tables({"hf_rel_1": "(TABLE)"})
