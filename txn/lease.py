@@ -181,6 +181,10 @@ class Lease:
                         "could not renew the lease, %.1f s of it are left: %s", self.remaining_s(), error
                     )
                 trouble = True
+            except Exception:
+                # A bug, but without renewals every client would wait for ever: try again, and say so.
+                _log.exception("could not renew the lease")
+                trouble = True
 
     async def release(self) -> None:
         """End it: nothing is answered under it any more, and a successor need not wait. Idempotent."""

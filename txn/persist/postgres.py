@@ -53,6 +53,9 @@ _READ_ENTRIES = 5000
 _SESSION_ATTEMPTS = 3
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 
+# How a lost connection shows; uvloop raises RuntimeError for writing to a transport that is closing.
+_BROKEN = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, EOFError, RuntimeError)
+
 _log = logging.getLogger(__name__)
 
 _CREATE = """
@@ -151,7 +154,7 @@ class _Lane:
                 raise Indeterminate(
                     f"the consensus database did not answer within {self._timeout_s:g} s"
                 ) from error
-            except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, EOFError) as error:
+            except _BROKEN as error:
                 self.drop()
                 raise Indeterminate(f"the connection to the consensus database was lost: {error}") from error
             except asyncio.CancelledError:
