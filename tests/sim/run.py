@@ -14,7 +14,7 @@ import os
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -265,11 +265,11 @@ class Run:
                 txn.rollback()
                 return "fail"
             record.committing = session.wrote
-            ts = await now(txn.commit())
-            if session.wrote:
-                self.recent.append(ts)
+            answer = txn.commit()
+            if isinstance(answer, Awaitable):
+                self.recent.append(await answer)
             else:
-                await server.confirm()
+                await server.confirm()  # nothing was written durably, so nothing has told that it still leads
             return "ok"
         except REFUSED as refused:
             txn.rollback()
