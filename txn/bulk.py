@@ -200,7 +200,7 @@ async def _check_part(
     met = await txn.core.offload(meet)
     positions = met.column("position").to_pylist()
     for at, position in enumerate(positions):
-        if position not in part.ends and part.file.row_id(position) not in overwritten:
+        if not part.end_of(position) and part.file.row_id(position) not in overwritten:
             found = met.slice(at, 1).to_pylist()[0]
             found.pop("position")
             raise DuplicateKey(view.shard, definition.index, _values(view, definition, found))

@@ -17,14 +17,16 @@ from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from txn.compaction import Written
 from txn.errors import LockTarget, TxnError, WriteConflict
 from txn.holds import HoldRegistry
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
-from txn.mvcc.generation import Garbage, Generation
+from txn.mvcc.generation import VERSION_BYTES, Garbage, Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
+from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
@@ -38,6 +40,8 @@ VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
 VACUUM_ROWS: Final = 500  # about a millisecond
+GARBAGE_FACTOR: Final = 4
+GARBAGE_BYTES: Final = 120  # of an entry in the garbage queue
 RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflicts
 
 
@@ -45,10 +49,12 @@ RECENT_COMMITS: Final = 1024  # remembered to name the other session in conflict
 class TxnOptions:
     """Settings of a store's transactions.
 
-    ``retention_ms``: how far back reads stay possible without a hold, as long as not more than
-    ``history_versions`` superseded versions are kept for it. ``hot_rows``: hot rows per shard at which a
-    flush starts. ``hot_rows_total``: hot rows of all shards at which the largest are flushed. ``log_bytes``: log
-    size at which those are flushed that keep it from being trimmed. ``table_locks``: a transaction with more
+    ``retention_ms``: how far back reads stay possible without a hold. ``history_versions``: superseded versions kept
+    in memory for that and for holds; more go to history parts. ``hot_rows``: hot rows per shard at which a
+    flush starts. ``hot_rows_total``, ``hot_bytes``: of all shards together, superseded versions included, at
+    which the largest are flushed; at twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log
+    size at which those are flushed that keep it from being trimmed. ``part_bytes``: the Arrow data of one part
+    that a load or a merge makes. ``table_locks``: a transaction with more
     locks in one table tries to lock the table instead.
     """
 
@@ -56,18 +62,29 @@ class TxnOptions:
     lock_timeout_ms: int = 0
     table_locks: int = 5000
     retention_ms: int = 0
-    history_versions: int = 200_000
+    history_versions: int = 100_000
     hot_rows: int = 50_000
     hot_rows_total: int = 400_000
+    hot_bytes: int = 512 << 20
     log_bytes: int = 24 << 20
+    part_bytes: int = 256 << 20
 
 
 @dataclass(slots=True)
 class SwapJob:
-    """A flush or compaction on its way through the committer. ``left``: the parts that left, once applied."""
+    """A flush or compaction on its way through the committer.
+
+    ``hot``: the part of ``added`` that the flush wrote, with ``carried`` ends carried over; ``history``: the parts of
+    superseded versions, None where they stay hot. ``finish`` carries the last ends of merged parts over, in the tick
+    of the swap. ``left``: the parts that left, once applied.
+    """
 
     generation: Generation
     added: list[PartState]
+    hot: PartState | None = None
+    carried: int = 0
+    history: list[PartState] | None = None
+    finish: Callable[[], None] = lambda: None
     left: list[PartState] | None = None
 
 
@@ -100,10 +117,15 @@ class Coordinator:
         self.failure: TxnError | None = None
         self.doomed_parts: dict[str, int] = {}
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
+        self.on_grown: Callable[[int], None] = lambda _bytes: None
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
+        self.purging = False
+        self.written = Written()
+        self.crowded: asyncio.Future[None] | None = None
+        """Set while hot versions take twice what they may; done once they do not."""
         self.staging: asyncio.Future[None] | None = None
         """Set while a durable batch is half applied; done once it is readable."""
         self._staged: set[Timestamp] = set()
@@ -120,11 +142,24 @@ class Coordinator:
 
     def apply(self, batch: Batch, seq: int) -> None:
         """Apply a durable batch to memory (committer's ``applier``; also recovery). Idempotent."""
+        if batch.bytes:
+            self._weigh(batch)
         for writes in batch.writes:
             self.apply_writes(writes)
         for swap in batch.swaps:
             self._apply_swap(swap)
         self._staged.clear()
+
+    def _weigh(self, batch: Batch) -> None:
+        """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations."""
+        counts = [(w.shard, len(w.ops)) for writes in batch.writes for w in writes.shards if w.ops]
+        total = sum(count for _shard, count in counts)
+        for shard, count in counts:
+            history = self.shards.get(shard)
+            live = None if history is None else history.latest.generation
+            if live is not None:
+                live.log.bytes += batch.bytes * count / total
+        self.on_grown(batch.bytes + total * VERSION_BYTES)
 
     def stage(self, batch: Batch) -> Iterator[None]:
         """Apply a large durable batch ahead of its tick, a slice of rows between two yields (``Committer.stager``).
@@ -227,7 +262,8 @@ class Coordinator:
     def _apply_swap(self, swap: PartSwap) -> None:
         job = self.swap_jobs.pop(swap_key(swap), None)
         if job is not None:
-            job.left = job.generation.swap(swap.removed, job.added)
+            job.finish()
+            job.left = job.generation.swap(swap.removed, job.added, job.hot, job.carried, job.history)
 
     def settle(self, batch: Batch) -> None:
         """The batch is readable now: run callbacks, release locks, wake who waits (committer's after_apply)."""
@@ -245,7 +281,7 @@ class Coordinator:
             self.staging = None
         while len(self._recent) > RECENT_COMMITS:
             self._recent.popitem(last=False)
-        if self.garbage and self._vacuum is None:
+        if self.garbage and self._vacuum is None and not self.purging:
             self._vacuum = asyncio.get_running_loop().call_later(VACUUM_DELAY_S, self.vacuum)
 
     def session_of(self, ts: int) -> int:
@@ -309,24 +345,47 @@ class Coordinator:
             self._vacuum.cancel()
             self._vacuum = None
         garbage = self.garbage
-        excess = len(garbage) - self.options.history_versions
+        # Should history not get to disk (no space), retention gives way rather than memory.
+        excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
         watermark = self.holds.low_watermark(garbage[excess][0] if excess > 0 else 0)
         for _ in range(VACUUM_ROWS):
             if not garbage or garbage[0][0] > watermark:
                 break
-            _ts, generation, row_id = garbage.popleft()
-            generation.vacuum_row(row_id, watermark)
-        if garbage and self.failure is None:
+            _ts, generation, row_id, newer = garbage.popleft()
+            generation.vacuum(row_id, newer, watermark)
+        if garbage and self.failure is None and not self.purging:
             delay = 0.0 if garbage[0][0] <= watermark else VACUUM_IDLE_S
             self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
+
+    async def purge(self, left: Generation, cut: int) -> None:
+        """Take entries of a generation up to ``cut`` out of the garbage queue: those versions left memory otherwise."""
+        self.purging = True
+        garbage = self.garbage
+        try:
+            if self._vacuum is not None:
+                self._vacuum.cancel()
+                self._vacuum = None
+            kept: list[tuple[int, Generation, RowId, Version]] = []
+            while garbage and garbage[0][0] <= cut:
+                for _ in range(min(len(garbage), STAGE_ROWS)):
+                    entry = garbage.popleft()
+                    if entry[0] > cut or entry[1] is not left:
+                        kept.append(entry)
+                await asyncio.sleep(0)
+            garbage.extendleft(reversed(kept))
+        finally:
+            self.purging = False
+        if garbage:
+            self.vacuum()
 
     def forget_history(self) -> None:
         """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""
         watermark = self.holds.low_watermark()
         for shard, history in list(self.shards.items()):
             for generation in history.prune(watermark):
-                for part in generation.parts:
+                for part in generation.parts + generation.history:
                     self.discard_later(part.ref.name)
+                self._take_apart(generation.dismantle())
             entry = history.latest
             if len(history.entries) == 1 and entry.generation is not None and not entry.generation.pinned:
                 entry.generation.forget_indexes()
@@ -334,6 +393,19 @@ class Coordinator:
                 manifest = self.log.manifests.get(shard)
                 if manifest is None or manifest.forgotten:
                     del self.shards[shard]
+
+    def _take_apart(self, steps: Iterator[None]) -> None:
+        """Run a generation's ``dismantle`` to its end, a slice per turn of the loop."""
+        for _ in steps:
+            asyncio.get_running_loop().call_soon(self._take_apart, steps)
+            return
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def hot_bytes(self) -> int:
+        """Return about what hot versions take in memory, superseded ones and indexes included."""
+        total = sum(g.hot_bytes() for h in self.shards.values() for g in h.generations())
+        return total + len(self.garbage) * GARBAGE_BYTES
 
     def discard_later(self, part: str) -> None:
         """Delete a part's files once nobody can have captured it: when all holds of now are gone."""
@@ -345,6 +417,10 @@ class Coordinator:
             self._vacuum.cancel()
             self._vacuum = None
         self.garbage.clear()
+        for history in self.shards.values():
+            for generation in history.generations():
+                for _ in generation.dismantle():
+                    pass
 
     # -- checking ----------------------------------------------------------------------------------
 

@@ -179,5 +179,17 @@ class LeaderAlive(TxnError):
         self.holder = holder
 
 
+class DamagedFile(TxnError):
+    """A file does not hold what was written to it (XX001). ``file`` names it, ``what`` says how that shows.
+
+    What does not need the file goes on; nothing that would replace it is done.
+    """
+
+    def __init__(self, file: str, what: str) -> None:
+        """``file``: a path, or a register or log entry with the path of what holds it."""
+        super().__init__(f"{file} is damaged: {what}")
+        self.file, self.what = file, what
+
+
 class UnknownFormat(TxnError):
     """A file carries a format version this server does not know."""

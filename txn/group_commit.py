@@ -228,8 +228,9 @@ class Committer:
                 encoded.append((member.ts, member.data))
             elif member.swap is not None:
                 swaps.append(member.swap)
-        batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps))
-        payload = encode_entry(batch.epoch, encoded, batch.swaps)
+        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps))
+        size = len(payload) + sum([m.spilled for m in members])
+        batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
             seq = await self._txns.append(payload)  # <-- the durable point
         except (Fenced, CommitUnknown) as error:

@@ -65,7 +65,7 @@ def one_row(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | Non
 
 def _one_cold(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | None:
     """The same for a unique key that no hot version has."""
-    for part in view.generation.parts:
+    for part in view.generation.parts_at(ts):
         for position in part.lookup(index_id, key):
             if part.visible(position, ts):
                 file = part.file
@@ -170,7 +170,7 @@ def read_keys(
     statement = txn.statement
     padding = view.padding
     width = padding.width
-    parts = generation.parts if own is None else view.parts(statement)
+    parts = generation.parts_at(ts) if own is None else view.parts(statement, ts)
     out: list[StoredRow | None] = []
     missing: list[tuple[int, RowId, Cold]] = []
     if len(keys) > 1:
@@ -304,7 +304,7 @@ def read_range(
     if own is not None and own.rows:
         hidden = own.hidden_ids(statement)
     ts = txn.ts if at is None else at
-    parts = view.parts(statement)
+    parts = view.parts(statement, ts)
     found = generation.find_hot_range(index, wanted, ts, reverse, limit, hidden)
     # From here on other transactions may run; parts, and what a reader at ``ts`` sees of them, do not change.
     cold: dict[RowId, Cold] = {}

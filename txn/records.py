@@ -84,3 +84,5 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     epoch: int
     writes: tuple[WriteSet, ...] = ()
     swaps: tuple[PartSwap, ...] = ()
+    bytes: int = 0
+    """What its row operations take encoded, in the entry and in blobs; not stored."""

@@ -52,8 +52,8 @@ async def recover(core: Coordinator) -> None:
     watermark = core.holds.restart()
     while core.garbage:
         for _ in range(min(len(core.garbage), _YIELD_EVERY)):
-            _ts, generation, row_id = core.garbage.popleft()
-            generation.vacuum_row(row_id, watermark)
+            _ts, generation, row_id, newer = core.garbage.popleft()
+            generation.vacuum(row_id, newer, watermark)
         await asyncio.sleep(0)
     for history in core.shards.values():
         history.prune(watermark)

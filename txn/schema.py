@@ -197,7 +197,7 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
         for part in parts:
             for position in part.lookup(definition.index, make.raw(values)):
                 other = part.file.row_id(position)
-                if position not in part.ends and other != row_id and other not in own_rows:
+                if not part.end_of(position) and other != row_id and other not in own_rows:
                     raise DuplicateKey(view.shard, definition.index, make.raw(values))
     if parts:
         skip = frozenset(own_rows)
@@ -216,9 +216,9 @@ Entries: TypeAlias = Iterator[tuple[bytes, RowId, PartState, int]]
 
 
 def _entries(part: PartState, definition: ShardIndex, skip: frozenset[RowId]) -> Entries:
-    ends = part.ends
+    end_of = part.end_of
     for key, position in part.file.range(definition.index, KeyRange()):
-        if position not in ends:
+        if not end_of(position):
             row_id = part.file.row_id(position)
             if row_id not in skip:
                 yield key, row_id, part, position

@@ -38,6 +38,7 @@ class _Capture(NamedTuple):
     parts: tuple[PartState, ...]
     segments: tuple[tuple[Segment, int], ...]
     resident: int
+    resident_history: bool
     hidden: frozenset[RowId]
     own_rows: list[tuple[RowId, Row]]
 
@@ -52,7 +53,13 @@ def _capture(txn: StoreTransaction, view: View) -> _Capture:
         hidden = own.hidden_ids(txn.statement)
         own_rows = list(own.visible_rows(txn.statement))
     return _Capture(
-        ts, view.parts(txn.statement), generation.log.capture(), generation.resident, hidden, own_rows
+        ts,
+        view.parts(txn.statement, ts),
+        generation.log.capture(),
+        generation.resident,
+        generation.resident_history,
+        hidden,
+        own_rows,
     )
 
 
@@ -63,7 +70,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
     tables: list[Any] = []
     converted = 0
     for segment, length in at.segments:
-        mask = _mask(segment, length, at.ts, at.resident)
+        mask = _mask(segment, length, at.ts, at.resident, at.resident_history)
         if mask is False:
             continue
         if segment.arrow is None or segment.arrow_spec is not spec or segment.arrow.num_rows < length:
@@ -105,7 +112,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
     return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot)
 
 
-def _mask(segment: Segment, length: int, ts: int, resident: int) -> Any:
+def _mask(segment: Segment, length: int, ts: int, resident: int, with_history: bool) -> Any:
     """Return which of a segment's first entries a reader at ``ts`` sees: True (all), False (none) or an array."""
     ends = int64_array(segment.ends[:length])
     limit = pa.scalar(ts, pa.int64())
@@ -115,11 +122,14 @@ def _mask(segment: Segment, length: int, ts: int, resident: int) -> Any:
         begins = int64_array(segment.begins[:length])
         mask = pc.and_(mask, pc.less_equal(begins, limit))
     if resident:
-        # What was current at the flush is in a part.
+        # What was current at the flush is in a part; ``with_history``: so is what was superseded.
         if begins is None:
             begins = int64_array(segment.begins[:length])
         cut = pa.scalar(resident, pa.int64())
-        mask = pc.and_(mask, pc.or_(pc.greater(begins, cut), pc.less_equal(ends, cut)))
+        only_here = pc.greater(begins, cut)
+        if not with_history:
+            only_here = pc.or_(only_here, pc.less_equal(ends, cut))
+        mask = pc.and_(mask, only_here)
     seen = mask.true_count
     return True if seen == length else mask if seen else False
 
@@ -144,14 +154,14 @@ async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRo
     spec = view.spec
     padding = view.padding
     width = padding.width
-    ts, resident, hidden = at.ts, at.resident, at.hidden
+    ts, resident, with_history, hidden = at.ts, at.resident, at.resident_history, at.hidden
     chunk: list[StoredRow] = []
     for segment, length in at.segments:
         begins, ends, row_ids = segment.begins, segment.ends, segment.row_ids
         for offset in range(length):
             begin = begins[offset]
             end = ends[offset]
-            if begin > ts or end <= ts or (begin <= resident and end > resident):
+            if begin > ts or end <= ts or (begin <= resident and (with_history or end > resident)):
                 continue
             row_id = RowId(row_ids[offset])
             if row_id in hidden:
@@ -177,7 +187,7 @@ async def scan_part(
     part: PartState, spec: ShardSpec, ts: int, hidden: frozenset[RowId] = frozenset()
 ) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows of one part that a reader at ``ts`` sees, in the part's order."""
-    plain = not part.ends and not hidden and not part.needs_begins(ts)
+    plain = not part.ended and not hidden and not part.needs_begins(ts)
     file = part.file
     async for first, rows in file.scan(spec):
         for start in range(0, len(rows), CHUNK_ROWS):

@@ -137,9 +137,12 @@ class ShardStore:
         """See ``txn.api``."""
         self.core.locks.cancel(session)
 
-    async def flush(self, shard: ShardId | None = None) -> None:
-        """See ``txn.api``. Also merges parts and trims the log; returns when all of it is durable."""
-        await self._flusher.flush(shard)
+    async def flush(self, shard: ShardId | None = None, *, history: bool = False) -> None:
+        """See ``txn.api``. Also merges parts and trims the log; returns when all of it is durable.
+
+        ``history``: superseded versions that somebody may still read leave memory, too.
+        """
+        await self._flusher.flush(shard, history=history)
 
     async def idle(self) -> None:
         """Wait until no upkeep is running or wanted (tests, orderly measurements)."""

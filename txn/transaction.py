@@ -425,6 +425,8 @@ class StoreTransaction:
                 if wait is not None:
                     yield wait
             return
+        while self.core.crowded is not None and not self.owner.held:
+            yield asyncio.wait([self.core.crowded])
         if self._reads is None:
             wants: Iterable[tuple[Granule, int]] = sorted(modes.items())
         else:

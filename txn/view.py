@@ -9,6 +9,7 @@ from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey, KeyMaker
 from txn.mvcc.parts import PartState
+from txn.mvcc.version import INFINITY
 from txn.types import IndexId, Row, ShardId, ShardSpec
 
 T = TypeVar("T")
@@ -63,9 +64,9 @@ class View:
             self.generation.index_views = (self.spec, self.indexes)
         return self.indexes
 
-    def parts(self, statement: int) -> tuple[PartState, ...]:
-        """Return the committed parts and the own ones a read in ``statement`` sees."""
-        parts = self.generation.parts
+    def parts(self, statement: int, ts: int = INFINITY) -> tuple[PartState, ...]:
+        """Return the committed parts and the own ones a read in ``statement`` at ``ts`` (the latest state) sees."""
+        parts = self.generation.parts_at(ts)
         if self.own is not None and self.own.parts:
             parts += tuple(self.own.visible_parts(statement))
         return parts

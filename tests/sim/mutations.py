@@ -178,7 +178,7 @@ def _ends_once() -> AbstractContextManager[Any]:
     def strict(self: Generation, row_id: Any, begin: int, ts: int) -> bool:
         for part in self.parts:
             for position in part.file.positions(row_id):
-                if part.begin(position) == begin and position in part.ends:
+                if part.begin(position) == begin and part.end_of(position):
                     return False
         return end(self, row_id, begin, ts)
 

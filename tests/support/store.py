@@ -10,7 +10,7 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 
-import txn.flush
+import txn.compaction
 import txn.mvcc.hotlog
 import txn.snapshot
 from txn.coordinator import TxnOptions
@@ -146,7 +146,7 @@ def tiny_limits() -> Iterator[None]:
     """Segments of 8 rows, merges of 2 parts, chunks of 3 rows: every boundary is met in small tests."""
     with (
         mock.patch.object(txn.mvcc.hotlog, "SEGMENT_ROWS", 8),
-        mock.patch.object(txn.flush, "SMALL_PARTS", 3),
+        mock.patch.object(txn.compaction, "FANOUT", 3),
         mock.patch.object(txn.snapshot, "CHUNK_ROWS", 3),
     ):
         yield

@@ -56,21 +56,22 @@ async def change(store: ShardStore, state: State, k: int, row: tuple[int, int, s
     return state
 
 
+@pytest.mark.parametrize("history", [False, True])
 @pytest.mark.parametrize("again", [False, True])
-def test_a_flush_is_invisible_at_every_turn(again: bool) -> None:
+def test_a_flush_is_invisible_at_every_turn(again: bool, history: bool) -> None:
     async def attempt(turns: int) -> bool:
         disk = MemoryDisk()
         store = await open_memory_store(disk)
         state: State = {k: (k, k % 3, f"first {k}") for k in range(64)}
         await make_table(store, list(state.values()))
         if again:
-            await store.flush()
+            await store.flush(history=history)
             state = await change(store, state, 7, (7, 1, "between"))
         oldest, oldest_state = store.begin(read_only=True), state
         state = await change(store, state, 5, (5, 1, "second"))
         state = await change(store, state, 11, None)
         old, old_state = store.begin(read_only=True), state
-        flushing = asyncio.ensure_future(store.flush())
+        flushing = asyncio.ensure_future(store.flush(history=history))
         for _ in range(turns):
             await asyncio.sleep(0)
         over = flushing.done()
@@ -89,13 +90,22 @@ def test_a_flush_is_invisible_at_every_turn(again: bool) -> None:
             assert seen == sorted(expected.values())
         await flushing
         store.validate()
+        if history and not again:
+            generation = store.core.shards[SHARD].latest.generation
+            assert generation is not None
+            assert generation.history
+            assert not any(v.begin <= old.read_ts for _r, v in generation.versions()), (
+                "all of then left memory"
+            )
         for txn, expected in (*readers, (store.begin(read_only=True), state)):
             await look(txn, expected)
         for txn in list(store.core.active.values()):
             txn.rollback()
         store.core.vacuum()
+        await store.flush(history=history)
         await store.flush()
         store.validate()
+        assert not any(h.latest.generation.history for h in store.core.shards.values() if h.latest.generation)
         await look(store.begin(read_only=True), state)
         await store.close()
         store = await open_memory_store(disk)

@@ -6,6 +6,9 @@ Each committed version is in one of two places, and found there alone:
             of its chain with begin <= ts
     part    a row of a part; found by sidecar; visible at ts if begin <= ts < end (``PartState``)
 
+Superseded versions that memory has no room for are rows of *history parts*, which only readers below
+``history_until`` look at: writers and readers of the present never meet them.
+
 A version that replaces a part's row starts a chain and ends the part's row in the same tick. Between a flush and
 the eviction of what it wrote, a version is in both places; results are keyed by row id, so it counts once.
 
@@ -17,8 +20,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from txn.errors import DamagedFile
 from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
 from txn.mvcc.index import HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
@@ -28,7 +32,19 @@ from txn.records import RowOp
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
 Cold: TypeAlias = tuple[PartState, int]
-Garbage: TypeAlias = "deque[tuple[int, Generation, RowId]]"
+Garbage: TypeAlias = "deque[tuple[int, Generation, RowId, Version]]"
+"""(timestamp, generation, row, the version that superseded another then), in order of the timestamps (L34)."""
+
+
+VERSION_BYTES: Final = 400  # of a hot version beside its encoded values: objects, index and log entries
+DISMANTLE_ROWS: Final = 5000  # about a millisecond
+
+
+def _unlink(version: Version) -> Version | None:
+    """Detach a version from the older ones and return the next: freeing a long chain in one go would recurse."""
+    older = version.older
+    version.older = None
+    return older
 
 
 class StoreCorrupted(AssertionError):
@@ -56,12 +72,14 @@ class Generation:
     """Hot rows, hot indexes and parts of a shard between two TRUNCATEs.
 
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
-    ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are).
+    ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the superseded versions of then.
+    ``history``: parts of superseded versions, the newest of which ended at ``history_until``.
     """
 
     __slots__ = (
-        "flush_cut", "flush_ended", "flushing", "garbage", "index_views", "indexes", "key_makers", "last_change", "log",
-        "next_row_id", "number", "padding", "parts", "pinned", "reader_padding", "resident", "rows", "shard", "spec",
+        "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
+        "last_change", "log", "next_row_id", "number", "padding", "parts", "pinned", "reader_padding", "resident",
+        "resident_history", "rows", "shard", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -75,7 +93,12 @@ class Generation:
         self.log = HotLog()
         self.next_row_id = next_row_id
         self.last_change = 0
+        self.damage: DamagedFile | None = None
+        """A file that must be read before anything of this generation can be: reads and writes raise it."""
+        self.history: tuple[PartState, ...] = ()
+        self.history_until = 0
         self.resident = 0
+        self.resident_history = False
         self.flushing = False
         self.pinned = 0
         self.flush_cut = 0
@@ -88,6 +111,10 @@ class Generation:
 
     # -- reading -----------------------------------------------------------------------------------
 
+    def parts_at(self, ts: int) -> tuple[PartState, ...]:
+        """Return the parts in which a reader at ``ts`` may find something."""
+        return self.parts if ts >= self.history_until else self.parts + self.history
+
     def find(
         self,
         index_id: IndexId,
@@ -99,7 +126,7 @@ class Generation:
     ) -> None:
         """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full; NULL equals NULL).
 
-        ``parts``: those to look at, by default this generation's.
+        ``parts``: those to look at, by default this generation's at ``ts``.
         """
         index = self.indexes[index_id]
         ikey = index.make.of_key(key)
@@ -122,7 +149,7 @@ class Generation:
                     found[row_id] = version  # type: ignore[index]
                     hit = True
         if parts is None:
-            parts = self.parts
+            parts = self.parts_at(ts)
         if parts and not (hit and index.definition.unique):
             for part in parts:
                 for position in part.lookup(index_id, key):
@@ -183,7 +210,7 @@ class Generation:
             version = at(version, ts)
             if version is not None:
                 return None if version.values is None else version
-        for part in self.parts if parts is None else parts:
+        for part in self.parts_at(ts) if parts is None else parts:
             position = part.find(row_id, ts)
             if position is not None:
                 return part, position
@@ -195,6 +222,10 @@ class Generation:
         in_both = self.resident > 0
         hot = len(self.rows)
         return live + (0 if in_both else hot), hot, sum(p.ref.bytes for p in self.parts) + hot * 100
+
+    def hot_bytes(self) -> int:
+        """Return about what the hot versions take in memory, superseded ones and indexes included."""
+        return int(self.log.bytes) + max(self.log.entries, len(self.rows)) * VERSION_BYTES
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -231,7 +262,7 @@ class Generation:
                 version = Version(ts, values, None)
                 rows[row_id] = version
                 if values is None:
-                    self.garbage.append((ts, self, row_id))
+                    self.garbage.append((ts, self, row_id, version))
                     continue
                 for index in indexes:
                     index.add(index.make.of_row(values), row_id)
@@ -251,7 +282,7 @@ class Generation:
                 self._end_part_row(row_id, begin, ts)
             if begin <= self.flush_cut:
                 self.flush_ended.append((row_id, ts))
-            self.garbage.append((ts, self, row_id))
+            self.garbage.append((ts, self, row_id, version))
             if values is None:
                 continue
             log.append(version, row_id)
@@ -285,6 +316,26 @@ class Generation:
         self.last_change = max(self.last_change, ts)
 
     # -- garbage (L34, D62, D71) -------------------------------------------------------------------
+
+    def vacuum(self, row_id: RowId, newer: Version, watermark: int) -> None:
+        """Drop what ``newer`` superseded: its garbage entry's time has come (O(1) however long the chain is)."""
+        if newer.values is None or newer.segment == IN_PART:
+            self.vacuum_row(row_id, watermark)
+            return
+        older = newer.older
+        if older is None:
+            return
+        newer.older = None
+        head = self.rows.get(row_id)
+        if older.older is None and older.values is not None and self._same_keys(newer, older):
+            self.log.drop(older)
+        else:
+            self._drop_versions(row_id, head, older)
+
+    def _same_keys(self, newer: Version, older: Version) -> bool:
+        """Tell whether two versions have equal keys in every index: then dropping one frees no index entry."""
+        a, b = self._padded(newer.values or ()), self._padded(older.values or ())
+        return all(i.make.of_row(a) == i.make.of_row(b) for i in self.indexes.values())
 
     def vacuum_row(self, row_id: RowId, watermark: int) -> None:
         """Drop the versions of a row that nobody at or above ``watermark`` can see, with their index entries."""
@@ -333,7 +384,7 @@ class Generation:
                 version = version.older
         while dropped is not None:
             self.log.drop(dropped)
-            dropped = dropped.older
+            dropped = _unlink(dropped)
 
     # -- flush -------------------------------------------------------------------------------------
 
@@ -352,31 +403,48 @@ class Generation:
         self.flush_ended = []
         self.finish_eviction()
 
-    def swap(self, removed: Sequence[str], added: Sequence[PartState]) -> list[PartState]:
-        """Replace parts after a flush (``removed`` empty) or a compaction; returns those that left.
+    def carry_flush_ends(self, hot: PartState, start: int, limit: int) -> int:
+        """End rows of a flushed part that ended since the cut: at most ``limit`` from the ``start``-th on.
 
-        Ends that arrived since the new parts' contents were fixed are carried over: for a flush, from its
-        journal; for a compaction, from the parts that leave. Versions of a flush stay hot until evicted.
+        Returns how many have been carried over in all. The part is nobody's yet.
+        """
+        ended = self.flush_ended
+        stop = min(start + limit, len(ended))
+        for i in range(start, stop):
+            row_id, ts = ended[i]
+            for position in hot.file.positions(row_id):
+                hot.end(position, ts)
+        return stop
+
+    def swap(
+        self,
+        removed: Sequence[str],
+        added: Sequence[PartState],
+        hot: PartState | None = None,
+        carried: int = 0,
+        history: Sequence[PartState] | None = None,
+    ) -> list[PartState]:
+        """Replace parts after a flush (``hot`` is among ``added``) or a compaction; returns those that left.
+
+        Ends of rows of ``hot`` that arrived since the cut are carried over here as far as they have not been
+        (``carry_flush_ends``); those of merged parts the caller has carried. ``history``: parts of what was superseded at
+        the cut, None if that stays hot. Versions of a flush stay hot until evicted.
         """
         leaving = [p for p in self.parts if p.ref.name in removed]
         self.parts = tuple(p for p in self.parts if p.ref.name not in removed) + tuple(added)
-        late: list[tuple[int, RowId, int]] = []
+        left = [p for p in self.history if p.ref.name in removed]
+        self.history = tuple(p for p in self.history if p.ref.name not in removed)
         if self.flush_cut:
-            for row_id, ts in self.flush_ended:
-                late.append((ts, row_id, -1))
-            self.resident = self.flush_cut
+            if hot is not None:
+                self.carry_flush_ends(hot, carried, len(self.flush_ended))
+            if hot is not None or history is not None:
+                self.resident = self.flush_cut
+                self.resident_history = history is not None
             self.flush_cut = 0
             self.flush_ended = []
-        for part in leaving:
-            for position, ts in part.ends.items():
-                late.append((ts, part.file.row_id(position), part.begin(position)))
-        late.sort(key=lambda e: e[0])
-        for ts, row_id, begin in late:
-            for part in added:
-                for position in part.file.positions(row_id):
-                    if begin < 0 or part.begin(position) == begin:
-                        part.end(position, ts)
-        return leaving
+        self.history += tuple(history or ())
+        self.history_until = max((p.last_end for p in self.history), default=0)
+        return leaving + left
 
     def evict_segment(self, segment: Segment, watermark: int) -> None:
         """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot.
@@ -410,11 +478,70 @@ class Generation:
                 self._drop_versions(row_id, head, version)
         self.log.rewrite(segment, [o for o in keep if segment.versions[o].segment >= 0])
 
+    def evict_all(self, segments: Sequence[tuple[Segment, int]], slice_rows: int) -> Iterator[None]:
+        """Drop all versions that began by ``resident`` from memory, in slices of about ``slice_rows``.
+
+        All of them are in parts: current ones in the flushed part, superseded ones in a history part unless nobody
+        can read them. Chains are cut once, where the cut of the flush went through them.
+        """
+        resident = self.resident
+        done = 0
+        for segment, length in segments:
+            for offset in range(length):
+                version = segment.versions[offset]
+                if version.segment != segment.number or version.offset != offset:
+                    continue
+                done += 1
+                if done % slice_rows == 0:
+                    yield
+                row_id = RowId(segment.row_ids[offset])
+                newer: Version | None = None
+                found = self.rows.get(row_id)
+                while found is not None and found.begin > resident:
+                    newer, found = found, found.older
+                if found is None:
+                    self.log.drop(version)
+                    continue
+                if newer is not None:
+                    newer.older = None
+                else:
+                    del self.rows[row_id]
+                while found is not None:
+                    self._forget(row_id, found)
+                    found = _unlink(found)
+                    done += 1
+                    if done % slice_rows == 0:
+                        yield
+            self.log.segments.pop(segment.number, None)
+
+    def _forget(self, row_id: RowId, version: Version) -> None:
+        """Drop one version that has left its chain, with its index entries unless the chain still has the key."""
+        self.log.drop(version)
+        if version.values is None:
+            return
+        values = self._padded(version.values)
+        kept = [self._padded(v.values) for v in self._chain(row_id) if v.values is not None]
+        for index in self.indexes.values():
+            of_row = index.make.of_row
+            key = of_row(values)
+            if all(of_row(other) != key for other in kept):
+                index.discard(key, row_id)
+
     def finish_eviction(self) -> None:
         """All segments of the last flush are evicted: nothing is in both places any more."""
         self.resident = 0
+        self.resident_history = False
         self.log.frozen = False
         self.flushing = False
+
+    def dismantle(self) -> Iterator[None]:
+        """Take all chains apart, once nobody can read this generation any more; a slice of rows between two yields."""
+        for count, head in enumerate(self.rows.values(), 1):
+            version: Version | None = head
+            while version is not None:
+                version = _unlink(version)
+            if count % DISMANTLE_ROWS == 0:
+                yield
 
     # -- schema ------------------------------------------------------------------------------------
 

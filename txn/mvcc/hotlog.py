@@ -72,16 +72,17 @@ class Segment:
 class HotLog:
     """All entries of one generation of a shard.
 
-    ``entries``: how many there are. ``current``: how many of them have not ended, which is what a flush would
+    ``entries``: how many there are. ``bytes``: about what their values take in memory. ``current``: how many of them have not ended, which is what a flush would
     write. ``frozen``: entries stay in their segments, because a flush works through them (``tidy`` catches up later).
     """
 
-    __slots__ = ("_numbers", "current", "entries", "frozen", "segments", "tail")
+    __slots__ = ("_numbers", "bytes", "current", "entries", "frozen", "segments", "tail")
 
     def __init__(self) -> None:
         self.segments: dict[int, Segment] = {}
         self._numbers = 0
         self.entries = 0
+        self.bytes = 0.0
         self.current = 0
         self.frozen = False
         self.tail = self._open()
@@ -119,14 +120,26 @@ class HotLog:
             self.segments[number].ends[version.offset] = ts
             self.current -= 1
 
+    @property
+    def superseded(self) -> int:
+        """How many entries have ended."""
+        return self.entries - self.current
+
+    def _count_out(self) -> None:
+        """One entry less; what its values took is taken to be the average."""
+        self.bytes -= self.bytes / self.entries
+        self.entries -= 1
+
     def drop(self, version: Version) -> None:
-        """Forget a version that nobody can read any more; sparse segments are emptied into the tail."""
+        """Forget a version that nobody can read any more, or not here; sparse segments are emptied into the tail."""
         number = version.segment
         if number < 0:
             return
-        version.segment = GONE
-        self.entries -= 1
+        self._count_out()
         segment = self.segments[number]
+        if segment.ends[version.offset] == INFINITY:
+            self.current -= 1
+        version.segment = GONE
         segment.dead += 1
         if segment is not self.tail and segment.dead * 2 >= len(segment) and not self.frozen:
             self.rewrite(segment, list(segment.live()))
@@ -143,7 +156,7 @@ class HotLog:
     def leave(self, segment: Segment, offset: int) -> None:
         """Note that an entry's version is in a part from now on."""
         segment.versions[offset].segment = IN_PART
-        self.entries -= 1
+        self._count_out()
         if segment.ends[offset] == INFINITY:
             self.current -= 1
 

@@ -3,15 +3,19 @@
 A part's row is a version like any other: it begins at its ``s_begin`` and ends when its end is noted here
 (memory, manifest, log); unlike a hot version it is found by sidecar and never moves.
 
-``ends`` grows with updates and deletes until a compaction writes the part anew (``hidden_fraction``).
+Ends grow in number with updates and deletes until a compaction writes the part anew. Few are kept in a dict; once
+a sixteenth of the rows has ended, 8 bytes a row in an array are less than that, and stay so.
+
+A *history part* holds only versions that have ended: what a flush found superseded, but still readable by somebody.
+It lives as long as that, is named by no manifest (no reader survives a restart), and never changes.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +25,9 @@ from txn.types import IndexId, Key, KeyRange, PartRef, RowId
 if TYPE_CHECKING:
     from txn.durable import PartLike
 
+_ARRAY_SHARE: Final = 16
+_ARRAY_ROWS: Final = 1024  # smaller parts keep a dict
+
 
 class PartState:
     """An open part of one generation, with the ends known so far.
@@ -29,13 +36,17 @@ class PartState:
     does not see is a prefix. ``committed`` False: a bulk load's part before its commit.
     """
 
-    __slots__ = ("_positions", "_sorted", "_sorted_count", "_timestamps", "ends", "file", "ref")
+    __slots__ = ("_end_of", "_ends", "_positions", "_sorted", "_sorted_count", "_timestamps", "file", "ref")
+
+    _end_of: Callable[[int], int | None]
+    _ends: dict[int, int] | array[int]
 
     def __init__(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> None:
         """``ends``: (position, end timestamp) pairs in any order."""
         self.file = file
         self.ref = ref
-        self.ends: dict[int, int] = {}
+        self._ends = {}
+        self._end_of = self._ends.get
         self._positions: array[int] = array("q")
         self._timestamps: array[int] = array("q")
         self._sorted: Any = None
@@ -66,22 +77,45 @@ class PartState:
 
     def end(self, position: int, ts: int) -> None:
         """Note a row's end. Idempotent; the first end counts (C27)."""
-        if position not in self.ends:
-            self.ends[position] = ts
-            self._positions.append(position)
-            self._timestamps.append(ts)
+        if self._end_of(position):
+            return
+        ends = self._ends
+        ends[position] = ts
+        self._positions.append(position)
+        self._timestamps.append(ts)
+        if type(ends) is dict and len(ends) * _ARRAY_SHARE > self.ref.rows and self.ref.rows > _ARRAY_ROWS:
+            dense = array("q", bytes(8 * self.ref.rows))
+            for at, end in ends.items():
+                dense[at] = end
+            self._ends = dense
+            self._end_of = dense.__getitem__
+
+    def end_of(self, position: int) -> int:
+        """Return when a row ended, 0 if it has not."""
+        return self._end_of(position) or 0
+
+    def ends_between(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield the ``start``-th to the ``stop``-th (position, end) pair, in order of their timestamps."""
+        positions, timestamps = self._positions, self._timestamps
+        for i in range(start, stop):
+            yield positions[i], timestamps[i]
+
+    def capture_ends(self, ts: int) -> tuple[array[int], array[int]]:
+        """Return the positions that ended at or before ``ts`` and their ends: arrays of their own, parallel."""
+        count = bisect_right(self._timestamps, ts)
+        return self._positions[:count], self._timestamps[:count]
 
     def visible(self, position: int, ts: int) -> bool:
         """Tell whether a reader at ``ts`` sees the row."""
-        end = self.ends.get(position)
-        if end is not None and end <= ts:
+        end = self._end_of(position)
+        if end and end <= ts:
             return False
         return ts >= self.ref.max_begin or self.begin(position) <= ts
 
     def position_of(self, row_id: RowId) -> int | None:
         """Return the position of the row's version that has not ended, or None."""
         for position in self.file.positions(row_id):
-            if position not in self.ends:
+            if not self._end_of(position):
                 return position
         return None
 
@@ -104,7 +138,16 @@ class PartState:
     @property
     def ended(self) -> int:
         """How many rows have ended."""
-        return len(self.ends)
+        return len(self._positions)
+
+    def count_ended(self, ts: int) -> int:
+        """Return how many rows ended at or before ``ts``: what a compaction may leave out."""
+        return bisect_right(self._timestamps, ts)
+
+    @property
+    def last_end(self) -> int:
+        """The newest end, 0 if there is none."""
+        return self._timestamps[-1] if self._timestamps else 0
 
     def hidden(self, ts: int, extra: Sequence[int] = (), begins: Any = None) -> Any:
         """Return the sorted Arrow int64 array of positions a reader at ``ts`` does not see, or None.

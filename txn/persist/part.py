@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
 from txn.encode import decode_spec, encode_spec
-from txn.errors import UnknownFormat
+from txn.errors import DamagedFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.persist.location import Blob, Offload
 from txn.persist.sidecar import (
@@ -166,7 +166,10 @@ async def write_part(
     ordered = await offload(lambda: sort_table(table, spec)) if sort else table
 
     def write_parquet(file: BinaryIO) -> None:
-        metadata = {b"holdfast.format": _FORMAT, b"holdfast.spec": encode_spec(spec)}
+        row_bytes = str(ordered.nbytes // ordered.num_rows).encode("ascii")
+        metadata = {
+            b"holdfast.format": _FORMAT, b"holdfast.spec": encode_spec(spec), b"holdfast.row_bytes": row_bytes,
+        }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
         # Not closed: that would close the file, which is still to be synced.
         python_file: Any = file
@@ -327,6 +330,10 @@ class Part:
         self.ref = ref
         self.spec: ShardSpec = decode_spec(footer.metadata[b"holdfast.spec"])
         """The schema that the part was written under."""
+        self.row_bytes = int(footer.metadata.get(b"holdfast.row_bytes", 0))
+        """What a row takes as Arrow data, on average."""
+        self.damage: DamagedFile | None = None
+        """What a read of a file of this part has found; merges leave the part alone from then on."""
         self._blob = blob
         self._offload = offload
         self._cache = cache

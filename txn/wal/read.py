@@ -46,7 +46,7 @@ async def read_entries(
         for seq, payload in entries:
             try:
                 entry = decode_entry(payload)
-                batch, names, size = await _resolve(entry, blob)
+                batch, names, size = await _resolve(entry, blob, len(payload))
             except UnknownFormat as error:
                 raise UnknownFormat(f"log entry {seq}: {error}") from error
             log_map.note(seq, len(payload) + size, shards_of(batch))
@@ -54,7 +54,7 @@ async def read_entries(
         at = entries[-1][0] + 1
 
 
-async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str], int]:
+async def _resolve(entry: LogEntry, blob: Blob, inline_bytes: int) -> tuple[Batch, list[str], int]:
     """Return the entry with the write sets that lie in blobs, the blobs' names and their bytes."""
     size = 0
     writes: list[WriteSet] = []
@@ -69,7 +69,8 @@ async def _resolve(entry: LogEntry, blob: Blob) -> tuple[Batch, list[str], int]:
             size += len(data)
             write_set = decode_write_set(data, ts)
         writes.append(write_set)
-    return Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps), names, size
+    batch = Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps, bytes=inline_bytes + size)
+    return batch, names, size
 
 
 class Uncovered:
@@ -101,7 +102,7 @@ class Uncovered:
                     writes.append(msgspec.structs.replace(write_set, shards=shards, schema=schema))
         if not writes:
             return None
-        return Batch(epoch=batch.epoch, writes=tuple(writes))
+        return Batch(epoch=batch.epoch, writes=tuple(writes), bytes=batch.bytes)
 
     def _located(self, writes: ShardWrites) -> ShardWrites:
         parts = tuple(locate_part(p, self._locate) for p in writes.parts)

@@ -214,14 +214,20 @@ class StoreModel(RuleBasedStateMachine):
     def flush(self) -> None:
         self.run(self.store.flush())
 
+    @rule()
+    def flush_history(self) -> None:
+        self.run(self.store.flush(history=True))
+        self.store.validate()
+
     @rule(
         data=st.data(),
         value=values,
         pauses=st.lists(st.integers(0, 15), min_size=1, max_size=4),
         commit_at=st.integers(0, 3),
+        history=st.booleans(),
     )
     def flush_in_steps(
-        self, data: st.DataObject, value: int | None, pauses: list[int], commit_at: int
+        self, data: st.DataObject, value: int | None, pauses: list[int], commit_at: int, history: bool
     ) -> None:
         """Reads and a commit arrive at any moment of a flush."""
         if self.writer is None:
@@ -235,7 +241,7 @@ class StoreModel(RuleBasedStateMachine):
                 self.delete(data)
 
         async def go() -> None:
-            flushing = asyncio.ensure_future(self.store.flush())
+            flushing = asyncio.ensure_future(self.store.flush(history=history))
             for step, turns in enumerate(pauses):
                 for _ in range(turns):
                     await asyncio.sleep(0)

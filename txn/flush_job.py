@@ -1,0 +1,419 @@
+"""One job of upkeep on one generation: what is hot becomes a part, parts are merged, the manifest is stored.
+
+    tick     cut = read_ts; capture segments and parts; applied_seq; watermark          (plan)
+    threads  convert, sort and write  - what is current at the cut       -> a part
+                                      - what is superseded, on demand    -> a history part
+                                      - the live rows of parts to merge  -> a part; all synced
+    slices   ends that arrived meanwhile are carried over to the new parts (Carry)
+    queue    PartSwap through the committer: in one tick the last ends, and the new parts take over
+    slices   those rows leave the hot store
+    then     checkpoint the manifest (exact state at the cut), trim the log
+
+A history part is in no manifest and in no log entry: readers do not survive a restart, and it serves nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn.columns import column_arrays, rows_to_table, table_schema
+from txn.compaction import Size, choose, worth_a_job
+from txn.coordinator import Coordinator, SwapJob, swap_key
+from txn.mvcc.generation import Generation
+from txn.mvcc.history import ShardHistory
+from txn.mvcc.hotlog import Segment
+from txn.mvcc.parts import PartState
+from txn.persist.manifest import Ends, Manifest, ManifestPart
+from txn.records import PartSwap
+from txn.types import PartRef, ShardId, ShardSpec
+
+SLICE_ROWS: Final = 500  # rows or ends looked at between two turns of the loop: about two milliseconds
+ROW_BYTES: Final = 64  # the least that a row is taken to need, as Arrow
+
+Captured = tuple[tuple[Segment, int], ...]
+
+
+async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
+    """Flush a shard, merge its parts, store its manifest. Raises OutOfSpace and whatever else storage answers.
+
+    ``history``: superseded versions leave memory, too. A shard that was dropped gets its tombstone.
+    """
+    await core.readable()  # the cut below must not go through a commit that is half applied
+    found = core.shards.get(shard)
+    if found is None:
+        return
+    core.forget_history()
+    entry = found.latest
+    if entry.generation is None or entry.spec is None:
+        await _checkpoint_dropped(core, shard)
+        return
+    generation, spec = entry.generation, entry.spec
+    if generation.pinned or generation.flushing or len(generation.indexes) != len(spec.indexes):
+        return  # a schema change is under way, or an older reader still needs a dropped index
+    if generation.damage is not None:
+        return  # nothing of it may be replaced
+    await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
+
+
+def _stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
+    """Return the schema to write parts under: with the columns that were dropped but that somebody may still read."""
+    before = {
+        c.attnum: c
+        for entry in history.entries[:-1]
+        if entry.spec is not None and entry.generation is history.latest.generation
+        for c in entry.spec.columns
+        if not c.dropped
+    }
+    if not any(c.dropped and c.attnum in before for c in spec.columns):
+        return spec
+    columns = tuple(before.get(c.attnum, c) if c.dropped else c for c in spec.columns)
+    return dataclasses.replace(spec, columns=columns)
+
+
+async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
+    manifest = core.log.manifests.get(shard)
+    if manifest is None or manifest.forgotten:
+        return
+    seq = core.log.committer.applied_seq
+    await core.log.checkpoint(
+        Manifest(
+            shard=shard,
+            spec=manifest.spec,
+            generation=manifest.generation,
+            flushed_through=seq,
+            next_row_id=manifest.next_row_id,
+            since=core.read_ts(),
+            forgotten=True,
+        )
+    )
+
+
+def sizes(parts: Iterable[PartState], watermark: int) -> list[Size]:
+    """Return parts as the merge policy sees them."""
+    return [Size(p.ref.rows, p.count_ended(watermark)) for p in parts]
+
+
+def mergeable(generation: Generation) -> list[PartState]:
+    """Return the parts that may be merged: damaged ones stay where they are."""
+    return [p for p in generation.parts if p.file.damage is None]
+
+
+def max_rows(core: Coordinator, parts: Sequence[PartState]) -> int:
+    """Return how many rows one merge may write, by what they need in memory."""
+    widest = max((p.file.row_bytes for p in parts), default=ROW_BYTES)
+    return max(1, core.options.part_bytes // max(widest, ROW_BYTES))
+
+
+def wants_merge(core: Coordinator, generation: Generation) -> bool:
+    """Tell whether a generation's parts deserve a job of their own, or a history part has outlived its readers."""
+    watermark = core.holds.low_watermark()
+    parts = mergeable(generation)
+    return worth_a_job(sizes(parts, watermark), max_rows(core, parts)) or any(
+        p.last_end <= watermark for p in generation.history
+    )
+
+
+class Carry:
+    """Takes the ends of parts that leave over to the part that replaces them, in the order of their timestamps.
+
+    The bulk of them in slices, before the new part is anybody's; the last few in the tick of the swap.
+    """
+
+    def __init__(self, leaving: Sequence[PartState], merged: PartState, watermark: int) -> None:
+        """``watermark``: rows that ended by then are not in ``merged``."""
+        self._leaving = leaving
+        self._merged = merged
+        self._done = [part.count_ended(watermark) for part in leaving]
+
+    @property
+    def waiting(self) -> int:
+        """How many ends have not been carried over."""
+        return sum(p.ended - done for p, done in zip(self._leaving, self._done, strict=True))
+
+    def steps(self) -> Iterator[None]:
+        """Carry over what is there now; a slice between two yields."""
+        streams = []
+        for i, part in enumerate(self._leaving):
+            stop = part.ended
+            streams.append(self._stream(part, self._done[i], stop))
+            self._done[i] = stop
+        merged = self._merged
+        for count, (ts, row_id, begin) in enumerate(heapq.merge(*streams), 1):
+            for position in merged.file.positions(row_id):
+                if merged.begin(position) == begin:
+                    merged.end(position, ts)
+            if count % SLICE_ROWS == 0:
+                yield
+
+    def _stream(self, part: PartState, start: int, stop: int) -> Iterator[tuple[int, Any, int]]:
+        for position, ts in part.ends_between(start, stop):
+            yield ts, part.file.row_id(position), part.begin(position)
+
+    def finish(self) -> None:
+        """Carry over the rest (in the tick of the swap)."""
+        for _ in self.steps():
+            pass
+
+
+class Job:
+    """See the module. Made and run in one turn of the loop up to the first ``await``: that is the cut."""
+
+    def __init__(self, core: Coordinator, generation: Generation, spec: ShardSpec, stored: ShardSpec) -> None:
+        """``stored``: the schema of parts, which may have more columns than ``spec``."""
+        self._core = core
+        self._generation = generation
+        self._spec = spec
+        self._stored = stored
+        self._seq = core.log.committer.applied_seq
+        self._cut = core.read_ts()
+        self._next_row_id = generation.next_row_id
+        self._at_cut = generation.parts
+        self._watermark = core.holds.low_watermark()
+
+    async def run(self, *, history: bool) -> None:
+        """Do the job; whatever fails leaves the generation as it was."""
+        core, generation = self._core, self._generation
+        candidates = mergeable(generation)
+        merge = [
+            candidates[i] for i in choose(sizes(candidates, self._watermark), max_rows(core, candidates))
+        ]
+        outlived = [p for p in generation.history if p.last_end <= self._watermark]
+        manifest = core.log.manifests.get(generation.shard)
+        history = history and generation.log.superseded > 0
+        if (
+            manifest is not None
+            and manifest.flushed_through >= self._seq
+            and not (merge or outlived or history)
+        ):
+            return
+        segments = generation.begin_flush(self._cut)
+        made: list[PartState] = []
+        try:
+            hot = await self._write(await self._current(segments), made)
+            if hot is not None:
+                core.written.flushed += hot.ref.rows
+            past = await self._write_history(segments, made) if history else None
+            merged = await self._merge(merge, made)
+            await self._swap(merge, outlived, hot, merged, past)
+        except BaseException:
+            generation.abandon_flush()
+            for part in made:
+                core.discard_later(part.ref.name)
+            raise
+        if hot is not None or past is not None:
+            await self._evict(segments, everything=past is not None)
+        else:
+            generation.abandon_flush()
+        await self._checkpoint(merge, [p for p in (hot, merged) if p is not None])
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    async def _current(self, segments: Captured) -> Any:
+        """Return what is visible at the cut among hot entries as one Arrow table, or None."""
+        cut = self._cut
+        tables: list[Any] = []
+        for segment, length in segments:
+            ends = segment.ends
+            table = self._table(segment, [i for i in range(length) if ends[i] > cut])
+            if table is not None:
+                tables.append(table)
+            await asyncio.sleep(0)
+        return pa.concat_tables(tables).combine_chunks() if tables else None
+
+    def _table(self, segment: Segment, offsets: Sequence[int]) -> Any:
+        if not offsets:
+            return None
+        versions, row_ids, begins = segment.versions, segment.row_ids, segment.begins
+        return rows_to_table(
+            self._stored,
+            [versions[i].values or () for i in offsets],
+            [row_ids[i] for i in offsets],
+            [begins[i] for i in offsets],
+        )
+
+    async def _write(self, table: Any, made: list[PartState]) -> PartState | None:
+        """Write a part, note it in ``made`` and return it open; None for no rows."""
+        if table is None or not table.num_rows:
+            return None
+        core = self._core
+        ref: PartRef = await core.log.write_part(self._spec.shard, self._stored, table)
+        core.written.bytes += ref.bytes
+        part = PartState(await core.log.open_part(ref), ref)
+        made.append(part)
+        return part
+
+    async def _write_history(self, segments: Captured, made: list[PartState]) -> list[PartState]:
+        """Write what is superseded at the cut and still readable by somebody; returns its parts, complete with ends."""
+        cut, watermark = self._cut, self._watermark
+        tables: list[Any] = []
+        ends_of: dict[tuple[int, int], int] = {}
+        for segment, length in segments:
+            ends = segment.ends
+            number = segment.number
+            offsets = [
+                i for i in range(length)
+                if watermark < ends[i] <= cut and segment.versions[i].segment == number
+            ]  # fmt: skip
+            table = self._table(segment, offsets)
+            if table is not None:
+                tables.append(table)
+                row_ids, begins = segment.row_ids, segment.begins
+                ends_of.update({(row_ids[i], begins[i]): ends[i] for i in offsets})
+            await asyncio.sleep(0)
+        part = await self._write(pa.concat_tables(tables).combine_chunks(), made) if tables else None
+        if part is None:
+            return []
+        self._core.written.history += part.ref.rows
+        file = part.file
+        ended: list[tuple[int, int]] = []
+        for position in range(part.ref.rows):
+            ended.append((ends_of[file.row_id(position), part.begin(position)], position))
+            if position % SLICE_ROWS == 0:
+                await asyncio.sleep(0)
+        await self._core.offload(ended.sort)
+        for count, (ts, position) in enumerate(ended, 1):
+            part.end(position, ts)
+            if count % SLICE_ROWS == 0:
+                await asyncio.sleep(0)
+        return [part]
+
+    async def _merge(self, merge: Sequence[PartState], made: list[PartState]) -> PartState | None:
+        """Write the rows of parts that somebody at or above the watermark may see as one part."""
+        if not merge:
+            return None
+        core = self._core
+        tables: list[Any] = []
+        before = 0
+        for part in merge:
+            table = await part.file.read_arrow()
+            before += table.num_rows
+            hidden = await core.offload(partial(part.ended_before, self._watermark))
+            tables.append(await core.offload(partial(_live_rows, table, hidden, self._stored)))
+        whole = await core.offload(lambda: pa.concat_tables(tables).combine_chunks())
+        tables.clear()
+        core.written.merges += 1
+        core.written.merged += whole.num_rows
+        core.written.lost += before - whole.num_rows
+        return await self._write(whole, made)
+
+    # -- changing over -----------------------------------------------------------------------------
+
+    async def _swap(
+        self,
+        merge: Sequence[PartState],
+        outlived: Sequence[PartState],
+        hot: PartState | None,
+        merged: PartState | None,
+        history: list[PartState] | None,
+    ) -> None:
+        core, generation = self._core, self._generation
+        added = [p for p in (hot, merged) if p is not None]
+        leaving = [*merge, *outlived]
+        if not added and not leaving and history is None:
+            return
+        job = SwapJob(generation, added, hot=hot, history=history)
+        carry = None if merged is None else Carry(merge, merged, self._watermark)
+        while True:
+            late = 0
+            if carry is not None:
+                late = carry.waiting
+                for _ in carry.steps():
+                    await asyncio.sleep(0)
+            if hot is not None:
+                late += len(generation.flush_ended) - job.carried
+                job.carried = generation.carry_flush_ends(hot, job.carried, SLICE_ROWS)
+                if job.carried < len(generation.flush_ended):
+                    await asyncio.sleep(0)
+                    continue
+            if late <= SLICE_ROWS:
+                break
+            await asyncio.sleep(0)
+        if carry is not None:
+            job.finish = carry.finish
+        swap = PartSwap(
+            shard=generation.shard,
+            removed=tuple(p.ref.name for p in leaving),
+            added=tuple(p.ref for p in added),
+        )
+        core.swap_jobs[swap_key(swap)] = job
+        try:
+            await core.log.committer.submit_swap(swap)
+        except BaseException:
+            core.swap_jobs.pop(swap_key(swap), None)
+            raise
+        for part in leaving:
+            core.discard_later(part.ref.name)
+
+    async def _evict(self, segments: Captured, *, everything: bool) -> None:
+        core, generation = self._core, self._generation
+        if everything:
+            for _ in generation.evict_all(segments, SLICE_ROWS):
+                await asyncio.sleep(0)
+        else:
+            for segment, _length in segments:
+                generation.evict_segment(segment, core.holds.low_watermark())
+                await asyncio.sleep(0)
+        generation.finish_eviction()
+        for segment in generation.log.sparse():
+            if segment.number in generation.log.segments:
+                generation.log.rewrite(segment, list(segment.live()))
+                await asyncio.sleep(0)
+        if everything:
+            await core.purge(generation, self._cut)
+        gc.freeze()
+
+    async def _checkpoint(self, merge: Sequence[PartState], added: Sequence[PartState]) -> None:
+        core, generation = self._core, self._generation
+        leaving = {p.ref.name for p in merge}
+        parts = []
+        for part in [*(p for p in self._at_cut if p.ref.name not in leaving), *added]:
+            # Ends later than the cut may be in it, too: whoever replays the log meets them again (C27).
+            ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(core.read_ts())))
+            parts.append(ManifestPart(ref=part.ref, ends=ends))
+        await core.log.checkpoint(
+            Manifest(
+                shard=generation.shard,
+                spec=self._spec,
+                generation=generation.number,
+                flushed_through=self._seq,
+                next_row_id=self._next_row_id,
+                since=self._cut,
+                parts=tuple(parts),
+            )
+        )
+
+
+def _live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:
+    """Drop rows at the positions ``hidden`` and bring the table into the form of ``spec``. Runs in a thread."""
+    if hidden is not None:
+        ones = pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)
+        positions = pc.cumulative_sum(ones, start=pa.scalar(-1, pa.int64()))
+        table = table.filter(pc.invert(pc.is_in(positions, value_set=hidden)))
+    schema = table_schema(spec.columns)
+    have = set(table.column_names)
+    columns: dict[str, Any] = {}
+    for column in spec.columns:
+        if column.dropped:
+            continue
+        name = f"c{column.attnum}"
+        if name in have:
+            columns[name] = table.column(name)
+            if f"{name}_dims" in have:
+                columns[f"{name}_dims"] = table.column(f"{name}_dims")
+        else:
+            arrays = column_arrays([column.missing_value] * table.num_rows, column)
+            columns[name] = arrays[0]
+            if len(arrays) > 1:
+                columns[f"{name}_dims"] = arrays[1]
+    columns["s_row_id"] = table.column("s_row_id")
+    columns["s_begin"] = table.column("s_begin")
+    return pa.table([columns[name] for name in schema.names], schema=schema)
