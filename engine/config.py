@@ -48,7 +48,7 @@ OPTIONS: tuple[Option, ...] = (
            "waits", 200, 600_000),
     Option("standby", "bool", False, "wait until the leader has ended or stalls, then lead; needs consensus"),
     Option("max_connections", "int", 200, "connections served at once", 1, 100_000),
-    Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together; 0 = half of the machine"),
+    Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together (engine/memory.py); 0 = half of the machine"),
     Option("auth", "choice", "trust", "how clients authenticate: trust (loopback only) or scram-sha-256",
            choices=("trust", "scram-sha-256")),
     Option("tls_cert", "str", "", "PEM certificate chain; with tls_key enables TLS"),
@@ -119,7 +119,8 @@ _BOOLEANS = {
 _CONSENSUS_SCHEMES = ("postgresql://", "postgres://")
 
 
-def _bytes(text: str) -> int:
+def parse_bytes(text: str) -> int:
+    """Read a number of bytes with an optional unit (B, KB, MB, GB, TB: powers of 1024). ValueError, KeyError."""
     units = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
     stripped = text.strip().upper()
     digits = stripped.rstrip("BKMGT")
@@ -134,7 +135,7 @@ def _convert(option: Option, value: Any, source: str) -> Any:
         elif option.kind == "bool":
             converted = value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
         elif option.kind == "bytes":
-            converted = value if isinstance(value, int) else _bytes(str(value))
+            converted = value if isinstance(value, int) else parse_bytes(str(value))
         else:
             converted = str(value)
     except (ValueError, KeyError):

@@ -29,6 +29,7 @@ from engine.config import Config
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
+from engine.memory import MemoryPlan
 from engine.oids import OidSource
 from engine.plans import PlanCache
 from engine.rows import RowTuple
@@ -117,13 +118,16 @@ class Database:
 
         Raises txn's DataDirectoryInUse, LeaderAlive, UnknownFormat, Indeterminate (a store that does not answer).
         """
+        memory = MemoryPlan.of(config.memory)
         store = await open_store(
             StorageConfig(
-                path=Path(config.data_dir), cache_bytes=config.memory // 8, shared=_shared(config, waiting)
+                path=Path(config.data_dir), cache_bytes=memory.cache, shared=_shared(config, waiting)
             ),
             TxnOptions(
                 policy=config.deadlock_policy,
                 hot_rows=config.flush_rows,
+                hot_bytes=memory.hot,
+                part_bytes=memory.part,
                 retention_ms=config.retention_s * 1000,
             ),
         )
@@ -136,7 +140,7 @@ class Database:
             "local": LocalExecutor(
                 blob_dir=config.blob_dir,
                 spill=Path(config.data_dir) / "duckdb-spill",
-                memory_bytes=config.memory // 3,
+                memory_bytes=memory.duckdb,
                 threads=config.local_threads,
                 queries=config.local_queries,
             ),
@@ -144,7 +148,7 @@ class Database:
                 master=config.spark_master,
                 mode=config.spark_start,
                 data_dir=Path(config.data_dir),
-                heap_bytes=config.memory // 3,
+                heap_bytes=memory.jvm,
             ),
         }
         return database

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
 
 PART_ROWS: Final = 1 << 20
-PART_BYTES: Final = 256 << 20
 CHUNK_ROWS: Final = 1000
 
 _ARROW_KEYS: Final = frozenset(
@@ -102,7 +101,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
             rows += count
             total += count
             size += table.nbytes
-            if rows >= PART_ROWS or size >= PART_BYTES:
+            if rows >= PART_ROWS or size >= txn.core.options.part_bytes:
                 await write()
         if gathered:
             await write()

@@ -1,0 +1,46 @@
+"""How the ``memory`` setting is divided: what is counted, by whom it is kept, what happens at the bound.
+
+    memory ─┬─ fixed      192 MB   interpreter, libraries, connections, sidecars that are mapped
+            └─ the rest:
+               hot        1/8      versions not in parts, with their indexes: past it they are flushed, at twice that
+                                   writers wait
+               cache      1/8      decoded row groups: the least recently used go
+               parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
+               duckdb     1/4      DuckDB's memory_limit: queries spill to disk
+               jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own
+
+What one statement gathers is not in here: results that are sorted or sent row by row, and the rows that a transaction
+has written row by row and not yet committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+FIXED_BYTES: Final = 192 << 20
+MIN_PART_BYTES: Final = 16 << 20
+MAX_PART_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """Bounds in bytes."""
+
+    hot: int
+    cache: int
+    part: int
+    duckdb: int
+    jvm: int
+
+    @classmethod
+    def of(cls, memory: int) -> MemoryPlan:
+        """Divide ``memory`` bytes. Below 256 MB a quarter is divided, and the fixed part exceeds the setting."""
+        rest = max(memory - FIXED_BYTES, memory // 4)
+        return cls(
+            hot=rest // 8,
+            cache=rest // 8,
+            part=min(max(rest // 32, MIN_PART_BYTES), MAX_PART_BYTES),
+            duckdb=rest // 4,
+            jvm=rest // 4,
+        )
