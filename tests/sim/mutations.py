@@ -256,6 +256,7 @@ LOST = (
     "G-single read skew",
     "non-repeatable read",
     "duplicate unique key",
+    "broken invariant",
 )
 SKEW = (
     "write skew (G2-item)",

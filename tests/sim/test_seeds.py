@@ -28,6 +28,7 @@ def test_a_seed_repeats_itself_exactly() -> None:
     assert here == [there, there]
 
 
+@pytest.mark.timeout(1200)
 def test_seeds_are_strictly_serializable(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
