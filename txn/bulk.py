@@ -58,7 +58,6 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
     """
     own = txn.own_writes(view)
     mark = txn.savepoint()
-    old_parts = view.parts(INFINITY)
     new_parts: list[PartState] = []
     keys = {i.index: list[Any]() for i in view.spec.indexes if i.unique and _in_arrow(view.spec, i)}
     schema = table_schema(view.spec.columns)
@@ -107,7 +106,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
             await write()
         for definition in view.spec.indexes:
             if definition.unique and new_parts:
-                await _check(txn, view, definition, keys.get(definition.index), old_parts, tuple(new_parts))
+                await _check(txn, view, definition, keys.get(definition.index), tuple(new_parts))
     except BaseException:
         txn.undo_to(mark)
         raise
@@ -131,10 +130,12 @@ async def _check(
     view: View,
     definition: ShardIndex,
     keys: list[Any] | None,
-    old_parts: tuple[PartState, ...],
     new_parts: tuple[PartState, ...],
 ) -> None:
     """Raise DuplicateKey if a unique index would hold a key twice."""
+    # Parts and hot rows of one tick: a flush beside the load moves rows from these to those.
+    old_parts = tuple(part for part in view.parts(INFINITY) if part not in new_parts)
+    hot = _hot_rows(view)
     overwritten = frozenset(view.own.rows) if view.own is not None else frozenset[RowId]()
     if keys is None:
         await _check_by_merge(txn, view, definition, overwritten, old_parts, new_parts)
@@ -146,7 +147,7 @@ async def _check(
         for part in old_parts:
             if any(_overlap(definition, part, new) for new in new_parts):
                 await _check_part(txn, view, definition, overwritten, part, table)
-    await _check_hot(view, definition, new_parts)
+    await _check_hot(view, definition, hot, new_parts)
 
 
 def _duplicate_within(table: Any) -> dict[str, Any] | None:
@@ -225,14 +226,21 @@ async def _check_by_merge(
         pair = await txn.core.offload(partial(next_duplicate, rest))
 
 
-async def _check_hot(view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]) -> None:
+def _hot_rows(view: View) -> list[Row]:
+    """Return the hot rows and own intents as they are now."""
+    own_rows = view.own.rows if view.own is not None else {}
+    hot = [h.values for r, h in view.generation.rows.items() if h.values is not None and r not in own_rows]
+    hot.extend(i.values for i in own_rows.values() if i.values is not None)
+    return hot
+
+
+async def _check_hot(
+    view: View, definition: ShardIndex, hot: list[Row], new_parts: tuple[PartState, ...]
+) -> None:
     """Raise DuplicateKey if a hot row or an own intent has a key of the new parts."""
-    generation = view.generation
-    make = generation.indexes[definition.index].make
+    make = view.generation.indexes[definition.index].make
     padding = view.padding
     own_rows = view.own.rows if view.own is not None else {}
-    hot = [h.values for r, h in generation.rows.items() if h.values is not None and r not in own_rows]
-    hot.extend(i.values for i in own_rows.values() if i.values is not None)
     for count, values in enumerate(hot, 1):
         if count % CHUNK_ROWS == 0:
             await asyncio.sleep(0)
