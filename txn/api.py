@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
 from txn.scan_watch import Predicate as Predicate
@@ -31,6 +31,9 @@ from txn.types import (
     Timestamp,
     TxnId,
 )
+
+if TYPE_CHECKING:
+    from txn.wal.subscribe import Changes, Progress
 
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
@@ -229,6 +232,13 @@ class Transaction(Protocol):
         Raises WriteConflict (a scan was overtaken), OutOfSpace (both: rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
         """
 
+    def commit_at(self, ts: Timestamp) -> MaybeAwaitable[Timestamp]:
+        """Commit at exactly ``ts``, which makes it and everything below readable (C9); else as ``commit``.
+
+        Raises TimestampPassed if that is no longer possible: rolled back, to be tried again at a higher one (C31).
+        ValueError: it lies further ahead than timestamps are reserved (seconds); rolled back, too.
+        """
+
     def rollback(self) -> None:
         """Drop intents, locks and holds. Idempotent."""
 
@@ -260,6 +270,26 @@ class Store(Protocol):
         None says nothing about the key. The answer is that of a read-only transaction which begins and ends in this
         turn of the event loop.
         """
+
+    def subscribe(
+        self,
+        shards: Sequence[ShardId],
+        as_of: Timestamp | None = None,
+        until: Timestamp | None = None,
+        *,
+        snapshot: bool = True,
+        rows: bool = True,
+    ) -> AsyncIterator[Changes | Progress]:
+        """Yield the rows of shards at ``as_of`` (default: now), then every change above it and below ``until`` (C8).
+
+        ``snapshot`` False: only the changes. See ``txn.wal.subscribe`` for what is promised, and ``Subscription`` for
+        ``position``, ``poll`` and ``close``.
+
+        Raises ReadBelowSince; ValueError if ``as_of`` is in the future; KeyError if a shard does not exist then.
+        """
+
+    def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> AsyncIterator[Changes | Progress]:
+        """Yield the changes of a shard above ``as_of`` (default: now), without its rows at that time (C36)."""
 
     def cancel_waits(self, session: int) -> None:
         """Make the session's pending lock waits raise WaitCancelled."""

@@ -31,6 +31,7 @@ from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
 from txn.types import PartRef, RowId, ShardId, Timestamp, TxnId
+from txn.wal.feed import Feed
 
 if TYPE_CHECKING:
     from txn.durable import DurableLog, PartLike
@@ -55,7 +56,8 @@ class TxnOptions:
     which the largest are flushed; at twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log
     size at which those are flushed that keep it from being trimmed. ``part_bytes``: the Arrow data of one part
     that a load or a merge makes. ``table_locks``: a transaction with more
-    locks in one table tries to lock the table instead.
+    locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
+    and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
     """
 
     policy: str | Policy = "detect"
@@ -63,6 +65,7 @@ class TxnOptions:
     table_locks: int = 5000
     retention_ms: int = 0
     history_versions: int = 100_000
+    subscription_versions: int = 5_000_000
     hot_rows: int = 50_000
     hot_rows_total: int = 400_000
     hot_bytes: int = 512 << 20
@@ -121,6 +124,7 @@ class Coordinator:
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}
+        self.feed = Feed()
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
         self.purging = False
         self.written = Written()
@@ -276,6 +280,8 @@ class Coordinator:
                 history = self.shards.get(shard.shard)
                 if history is not None and history.latest.generation is not None:
                     self.on_changed(history.latest.generation)
+        if self.feed.subscribers:
+            self.feed.publish(batch.writes)
         if self.staging is not None:
             self.staging.set_result(None)
             self.staging = None
@@ -345,6 +351,8 @@ class Coordinator:
             self._vacuum.cancel()
             self._vacuum = None
         garbage = self.garbage
+        if self.feed.subscribers:
+            self._bound_subscriptions()
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
         watermark = self.holds.low_watermark(garbage[excess][0] if excess > 0 else 0)
@@ -377,6 +385,30 @@ class Coordinator:
             self.purging = False
         if garbage:
             self.vacuum()
+
+    def _bound_subscriptions(self) -> None:
+        """End the subscriptions that alone keep more superseded versions than they may."""
+        most = self.options.subscription_versions
+        kept = len(self.garbage) + sum(
+            part.ref.rows
+            for history in self.shards.values()
+            for generation in history.generations()
+            for part in generation.history
+        )
+        if kept <= most:
+            return
+        oldest = min((hold.ts for hold in self.holds.all()), default=self.read_ts())
+        for subscription in list(self.feed.subscribers):
+            if subscription.position == oldest < self.holds.retained:
+                subscription.lapse(most)
+
+    async def advance_upper(self) -> Timestamp:
+        """Commit nothing: every shard's logical upper moves above the returned timestamp (C16, L13, L15).
+
+        Raises what a commit raises.
+        """
+        empty = WriteSet(txn=self.new_txn_id(), ts=Timestamp(0), shards=())
+        return await self.log.committer.submit(empty)
 
     def forget_history(self) -> None:
         """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""

@@ -86,6 +86,8 @@ class LogPressure:
     bytes: int
     entries: int
     laggards: tuple[ShardId, ...]
+    critical_since: int
+    """The lowest entry that a shard may still need (C40); the next one to come if none does."""
 
 
 class DurableLog:
@@ -429,7 +431,10 @@ class DurableLog:
         """Return what the flush policy needs to know. Cheap."""
         log_map = self._txns.map
         return LogPressure(
-            bytes=log_map.bytes, entries=log_map.next - log_map.first, laggards=log_map.laggards()
+            bytes=log_map.bytes,
+            entries=log_map.next - log_map.first,
+            laggards=log_map.laggards(),
+            critical_since=log_map.trim_point(),
         )
 
     # -- sweeping and closing ----------------------------------------------------------------------

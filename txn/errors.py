@@ -128,6 +128,33 @@ class ReadBelowSince(TxnError):
         self.ts, self.since = ts, since
 
 
+class TimestampPassed(TxnError):
+    """A commit was to happen at a timestamp at which that is no longer possible (C31)."""
+
+    def __init__(self, ts: Timestamp, nearest: Timestamp) -> None:
+        """``nearest``: a commit at or above it was possible when this was found."""
+        super().__init__(f"timestamp {ts} has passed; the next is {nearest}")
+        self.ts, self.nearest = ts, nearest
+
+
+class SubscriptionLapsed(TxnError):
+    """A subscription read so slowly that the history it needs grew past its bound, and was given up."""
+
+    def __init__(self, position: Timestamp, versions: int) -> None:
+        """``position``: what it had read up to. ``versions``: the bound, in superseded row versions."""
+        super().__init__(f"the subscription at {position} kept more than {versions} superseded row versions")
+        self.position, self.versions = position, versions
+
+
+class SubscriptionEnded(TxnError):
+    """A subscribed shard was dropped, or its columns changed: its rows are no longer of the same kind."""
+
+    def __init__(self, shard: ShardId, ts: Timestamp, *, dropped: bool) -> None:
+        """``ts``: when; everything before it has been delivered."""
+        super().__init__(f"shard {shard} {'was dropped' if dropped else 'changed its columns'} at {ts}")
+        self.shard, self.ts, self.dropped = shard, ts, dropped
+
+
 class SchemaChanged(TxnError):
     """A shard's schema is not the one this transaction used (40001)."""
 

@@ -34,7 +34,7 @@ from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Ends, Manifest, ManifestPart
 from txn.records import PartSwap
-from txn.types import PartRef, ShardId, ShardSpec
+from txn.types import PartRef, ShardId, ShardSpec, Timestamp
 
 SLICE_ROWS: Final = 500  # rows or ends looked at between two turns of the loop: about two milliseconds
 ROW_BYTES: Final = 64  # the least that a row is taken to need, as Arrow
@@ -93,6 +93,7 @@ async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
             next_row_id=manifest.next_row_id,
             since=core.read_ts(),
             forgotten=True,
+            registered=manifest.registered,
         )
     )
 
@@ -156,7 +157,9 @@ class Carry:
 
     def _stream(self, part: PartState, start: int, stop: int) -> Iterator[tuple[int, Any, int]]:
         for position, ts in part.ends_between(start, stop):
-            yield ts, part.file.row_id(position), part.begin(position)
+            begin = part.begin(position)
+            if ts > begin:  # else it is not in ``merged``, and what replaced it has its row id and its begin
+                yield ts, part.file.row_id(position), begin
 
     def finish(self) -> None:
         """Carry over the rest (in the tick of the swap)."""
@@ -296,7 +299,10 @@ class Job:
         for part in merge:
             table = await part.file.read_arrow()
             before += table.num_rows
-            hidden = await core.offload(partial(part.ended_before, self._watermark))
+            # Rows that their own transaction replaced end where they begin; they never were visible.
+            uniform = part.ref.min_begin == part.ref.max_begin
+            gone = max(self._watermark, part.ref.min_begin) if uniform else self._watermark
+            hidden = await core.offload(partial(part.ended_before, gone))
             tables.append(await core.offload(partial(_live_rows, table, hidden, self._stored)))
         whole = await core.offload(lambda: pa.concat_tables(tables).combine_chunks())
         tables.clear()
@@ -388,6 +394,7 @@ class Job:
                 next_row_id=self._next_row_id,
                 since=self._cut,
                 parts=tuple(parts),
+                registered=Timestamp(core.shards[generation.shard].registered),
             )
         )
 

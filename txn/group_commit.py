@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import msgspec
 
 from txn.encode import CHUNK_OPS, encode_entry, encode_write_set, encode_write_set_slowly, stamp_parts
-from txn.errors import CommitUnknown, Fenced, TxnError
+from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import Timestamp
@@ -59,6 +59,7 @@ class _Member:
     swap: PartSwap | None = None
     swapped: asyncio.Future[int] | None = None
     ts: Timestamp = _NO_TS
+    at: Timestamp | None = None  # the timestamp it wants
     spilled: int = 0  # bytes in a blob
 
     def fail(self, error: BaseException) -> None:
@@ -115,21 +116,25 @@ class Committer:
         writes: WriteSet,
         validate: Validate | None = None,
         refused: Callable[[], None] | None = None,
+        *,
+        at: Timestamp | None = None,
     ) -> asyncio.Future[Timestamp]:
         """Queue a transaction; the future gives its commit timestamp once it is durable, applied and readable.
 
         ``validate`` runs on the loop when the batch is formed, in queue order; an exception that it returns
         comes out of the future, and the other members go on. Bulk parts whose ``max_begin`` is 0 get the
         commit timestamp. Cancelling the future does not take the transaction back. ``refused`` is called just before
-        the future gets an exception: nothing was applied, and nothing will be.
+        the future gets an exception: nothing was applied, and nothing will be. ``at``: commit at exactly that timestamp
+        or not at all (C9, C31).
 
         Raises (at once): TypeError for values outside the value domain; what made the committer stop.
-        Raises (from the future): OutOfSpace, StorageError, CommitUnknown, Fenced, or what ``validate`` returned.
+        Raises (from the future): OutOfSpace, StorageError, CommitUnknown, Fenced, or what ``validate`` returned;
+        with ``at`` TimestampPassed, or ValueError if that lies beyond the oracle's reservation.
         For large write sets TypeError too comes from the future.
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        member = _Member(validate, writes, b"", future, refused)
+        member = _Member(validate, writes, b"", future, refused, at=at)
         if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
@@ -273,7 +278,13 @@ class Committer:
             member = queue[0]
             if members and size + len(member.data) > MAX_BATCH_BYTES:
                 break
-            if member.writes is not None:
+            if member.at is not None:
+                error = self._claim(member)
+                if error is not None:
+                    queue.popleft()
+                    self._refuse(member, error)
+                    continue
+            elif member.writes is not None:
                 ts = self._oracle.try_write_ts()
                 if ts is None:
                     return members or None
@@ -288,6 +299,17 @@ class Committer:
             size += len(member.data)
             members.append(member)
         return members
+
+    def _claim(self, member: _Member) -> Exception | None:
+        """Give a member the timestamp it wants, or return why it cannot have it."""
+        assert member.at is not None
+        try:
+            if not self._oracle.claim(member.at):
+                return TimestampPassed(member.at, self._oracle.peek_write_ts())
+        except ValueError as error:
+            return error
+        member.ts = member.at
+        return None
 
     def forming(self) -> Iterator[WriteSet]:
         """Yield the transactions that precede a member in its batch; for use by its ``validate``."""

@@ -60,10 +60,16 @@ class HoldRegistry:
         """Number of holds."""
         return len(self._holds)
 
-    def restart(self) -> Timestamp:
-        """After recovery: nothing below the present is readable. Returns ``since``."""
-        self.since = max(self.since, self._read_ts())
+    def restart(self, floor: Timestamp) -> Timestamp:
+        """After recovery: nothing below ``floor`` is readable, nor beyond retention. Returns ``since``."""
+        now = self._read_ts()
+        self.since = Timestamp(max(min(floor, now), now - self._retention, 1))
         return self.since
+
+    @property
+    def retained(self) -> Timestamp:
+        """From where on retention keeps history by itself."""
+        return Timestamp(self._read_ts() - self._retention)
 
     @property
     def latest_serial(self) -> int:

@@ -23,12 +23,14 @@ from txn.types import ShardId, Timestamp, TxnId
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardFacts:
     """One shard. It is readable in ``[since, logical_upper)``; ``physical_upper`` is just above its last change (C26).
+    ``registered`` is when it was made (C23).
 
     ``generation`` counts TRUNCATEs and rewrites; ``versions`` are the hot ones, superseded ones included.
     """
 
     shard: ShardId
     timeline: str
+    registered: Timestamp
     since: Timestamp
     physical_upper: Timestamp
     logical_upper: Timestamp
@@ -82,6 +84,24 @@ class TimelineFacts:
     holds: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFacts:
+    """The txns shard. Entries ``first .. applied`` are in the log; all of them are applied (C24, C27).
+
+    ``critical_since``: entries below it are needed by nobody, and may be trimmed (C40). ``upper``: every shard is
+    readable below it (C16). ``subscriptions``: how many read changes; ``recent``: up from here they find them in memory.
+    """
+
+    first: int
+    applied: int
+    critical_since: int
+    entries: int
+    bytes: int
+    upper: Timestamp
+    subscriptions: int
+    recent: Timestamp
+
+
 def shards(core: Coordinator) -> Iterator[ShardFacts]:
     """Yield the shards that exist now, by id."""
     upper = Timestamp(core.read_ts() + 1)
@@ -94,6 +114,7 @@ def shards(core: Coordinator) -> Iterator[ShardFacts]:
         yield ShardFacts(
             shard=shard,
             timeline=DEFAULT_TIMELINE,
+            registered=Timestamp(history.registered),
             since=core.holds.since,
             physical_upper=Timestamp(generation.last_change + 1),
             logical_upper=upper,
@@ -103,6 +124,22 @@ def shards(core: Coordinator) -> Iterator[ShardFacts]:
             parts=len(generation.parts),
             bytes=size,
         )
+
+
+def log(core: Coordinator) -> LogFacts:
+    """Return what there is to know of the log."""
+    pressure = core.log.pressure()
+    applied = core.log.committer.applied_seq
+    return LogFacts(
+        first=applied + 1 - pressure.entries,
+        applied=applied,
+        critical_since=pressure.critical_since,
+        entries=pressure.entries,
+        bytes=pressure.bytes,
+        upper=Timestamp(core.read_ts() + 1),
+        subscriptions=len(core.feed.subscribers),
+        recent=core.feed.floor,
+    )
 
 
 def holds(core: Coordinator) -> Iterator[HoldFacts]:

@@ -59,6 +59,12 @@ class TimestampOracle(Protocol):
     def try_write_ts(self) -> Timestamp | None:
         """Return a timestamp above all handed out before, or None: ``await wait_ready()``, then again."""
 
+    def claim(self, ts: Timestamp) -> bool:
+        """Hand out exactly ``ts``; False if it is not above all handed out before (C31).
+
+        Raises ValueError where that cannot be promised yet: at or above the durable bound.
+        """
+
     async def wait_ready(self) -> None:
         """Wait until ``try_write_ts`` can answer. Raises Fenced, OutOfSpace."""
 
@@ -190,6 +196,19 @@ class DurableOracle:
             self._read = ts
         if ts > self._last:
             self._last = ts
+
+    def present(self) -> Timestamp:
+        """Return a timestamp at or below the next write's and never behind the clock. No side effect."""
+        return Timestamp(max(self._last + 1, self._clock.now_ms() << COUNTER_BITS))
+
+    def claim(self, ts: Timestamp) -> bool:
+        """See TimestampOracle."""
+        if ts <= self._last:
+            return False
+        if ts >= self._bound:
+            raise ValueError(f"timestamp {ts} is beyond the reservation, which ends at {self._bound}")
+        self._last = ts
+        return True
 
     # -- waits -------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
     for each manifest: open its parts, note their ends         -- time grows with the number of parts
     for each log entry not covered: apply it                   -- time grows with the unflushed log
 
-No reader survives a restart, so only the newest version of each row is needed afterwards.
+What was readable before a restart stays readable, as far back as retention goes and the newest manifest: a
+manifest is the state at one moment, without what went before. So a subscription may go on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest
+from txn.types import Timestamp
 
 _OPEN_AT_ONCE: Final = 16
 _YIELD_EVERY: Final = 500
@@ -36,7 +38,7 @@ async def recover(core: Coordinator) -> None:
             states.append(PartState(file, part.ref, ends))
         generation = Generation(manifest.spec, manifest.generation, core.garbage, manifest.next_row_id)
         generation.parts = tuple(states)
-        core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec)
+        core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec, manifest.registered)
 
     await asyncio.gather(*(restore(m) for m in log.manifests.values() if not m.forgotten))
     count = 0
@@ -49,9 +51,11 @@ async def recover(core: Coordinator) -> None:
         count += 1
         if count % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    watermark = core.holds.restart()
-    while core.garbage:
-        for _ in range(min(len(core.garbage), _YIELD_EVERY)):
+    watermark = core.holds.restart(max((m.since for m in log.manifests.values()), default=Timestamp(0)))
+    while core.garbage and core.garbage[0][0] <= watermark:
+        for _ in range(_YIELD_EVERY):
+            if not core.garbage or core.garbage[0][0] > watermark:
+                break
             _ts, generation, row_id, newer = core.garbage.popleft()
             generation.vacuum(row_id, newer, watermark)
         await asyncio.sleep(0)

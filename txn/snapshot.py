@@ -31,7 +31,7 @@ CHUNK_ROWS: Final = 2000
 """Rows converted or scanned between two turns of the event loop: two to five milliseconds."""
 
 
-class _Capture(NamedTuple):
+class Capture(NamedTuple):
     """A shard at one moment."""
 
     ts: int
@@ -43,7 +43,21 @@ class _Capture(NamedTuple):
     own_rows: list[tuple[RowId, Row]]
 
 
-def _capture(txn: StoreTransaction, view: View) -> _Capture:
+def capture_at(view: View, ts: Timestamp) -> Capture:
+    """Capture the committed rows of a shard at ``ts``, which the caller holds."""
+    generation = view.generation
+    return Capture(
+        ts,
+        generation.parts_at(ts),
+        generation.log.capture(),
+        generation.resident,
+        generation.resident_history,
+        frozenset(),
+        [],
+    )
+
+
+def _capture(txn: StoreTransaction, view: View) -> Capture:
     generation = view.generation
     own = view.own
     ts = txn.core.read_ts() if txn.writing else txn.read_ts
@@ -52,7 +66,7 @@ def _capture(txn: StoreTransaction, view: View) -> _Capture:
     if own is not None and own.rows:
         hidden = own.hidden_ids(txn.statement)
         own_rows = list(own.visible_rows(txn.statement))
-    return _Capture(
+    return Capture(
         ts,
         view.parts(txn.statement, ts),
         generation.log.capture(),
@@ -134,7 +148,7 @@ def _mask(segment: Segment, length: int, ts: int, resident: int, with_history: b
     return True if seen == length else mask if seen else False
 
 
-def _own_positions(at: _Capture) -> Steps[dict[str, list[int]]]:
+def _own_positions(at: Capture) -> Steps[dict[str, list[int]]]:
     """Return per part the positions that the reader's own intents replace."""
     extra: dict[str, list[int]] = {}
     if not at.hidden or not at.parts:
@@ -150,7 +164,12 @@ def _own_positions(at: _Capture) -> Steps[dict[str, list[int]]]:
 
 async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows of a shard in chunks: hot ones, own ones, then those of parts."""
-    at = _capture(txn, view)
+    async for rows in scan_captured(view, _capture(txn, view)):
+        yield rows
+
+
+async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow]]:
+    """Yield the rows of a shard as captured; see ``scan``."""
     spec = view.spec
     padding = view.padding
     width = padding.width

@@ -9,13 +9,16 @@ await store.close()
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TypeVar
 
+from txn import inspect
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import DurableLog, StorageConfig
 from txn.errors import TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
+from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
 from txn.locks.table import LockRow
 from txn.persist.location import Offload, in_thread
@@ -25,6 +28,14 @@ from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.transaction import StoreTransaction
 from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp
 from txn.view import View
+from txn.wal.subscribe import Subscription
+
+T = TypeVar("T")
+
+
+async def settled(value: T | Awaitable[T]) -> T:
+    """Return what an operation returns at once or later."""
+    return await value if isinstance(value, Awaitable) else value
 
 
 class ShardStore:
@@ -107,6 +118,57 @@ class ShardStore:
         """Release a hold. Idempotent."""
         self.core.holds.release(hold)
 
+    def subscribe(
+        self,
+        shards: Sequence[ShardId],
+        as_of: Timestamp | None = None,
+        until: Timestamp | None = None,
+        *,
+        snapshot: bool = True,
+        rows: bool = True,
+    ) -> Subscription:
+        """See ``txn.api``. ``rows`` False: changes of a commit tell only that there were some (one, without a row)."""
+        return Subscription(self.core, shards, as_of, until, snapshot=snapshot, rows=rows)
+
+    def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> Subscription:
+        """See ``txn.api``."""
+        return self.subscribe([shard], as_of, snapshot=False)
+
+    async def register(self, spec: ShardSpec) -> Timestamp:
+        """Make a shard in a transaction of its own and return its registration timestamp (C23).
+
+        Idempotent: a shard that exists is left as it is, whatever ``spec`` says, and nothing is written. ValueError for
+        one that was forgotten: its id is not used again.
+        """
+        history = self.core.shards.get(spec.shard)
+        if history is None or history.latest.generation is None:
+            txn = self.begin()
+            try:
+                txn.create_shard(spec)
+                await settled(txn.begin_write([spec.shard]))
+                return await settled(txn.commit())
+            except BaseException:
+                txn.rollback()
+                raise
+        return Timestamp(history.registered)
+
+    async def forget(self, shard: ShardId) -> bool:
+        """Drop a shard in a transaction of its own, once all writes to it are applied; False: there is none (C28, C42).
+
+        Idempotent. Commits, registration and forgetting share one queue, so a write is before or refused (L9).
+        """
+        history = self.core.shards.get(shard)
+        if history is None or history.latest.generation is None:
+            return False
+        txn = self.begin()
+        try:
+            await settled(txn.drop_shard(shard))
+            await settled(txn.commit())
+        except BaseException:
+            txn.rollback()
+            raise
+        return True
+
     def shards(self) -> Iterator[tuple[ShardId, ShardSpec]]:
         """Yield the shards that exist now with their schemas."""
         for shard, history in self.core.shards.items():
@@ -137,6 +199,14 @@ class ShardStore:
         """See ``txn.api``."""
         self.core.locks.cancel(session)
 
+    def inspect_shards(self) -> Iterator[ShardFacts]:
+        """Yield what there is to know of every shard."""
+        return inspect.shards(self.core)
+
+    def inspect_log(self) -> LogFacts:
+        """Return what there is to know of the log."""
+        return inspect.log(self.core)
+
     async def flush(self, shard: ShardId | None = None, *, history: bool = False) -> None:
         """See ``txn.api``. Also merges parts and trims the log; returns when all of it is durable.
 
@@ -159,6 +229,8 @@ class ShardStore:
         self._closed = True
         for txn in list(self.core.active.values()):
             txn.rollback()
+        for subscription in list(self.core.feed.subscribers):
+            subscription.close()
         await self._flusher.stop()
         self.core.stop_vacuum()
         await self.core.log.close()

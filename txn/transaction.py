@@ -77,7 +77,7 @@ class StoreTransaction:
     """Implements ``txn.api.Transaction``."""
 
     __slots__ = (
-        "_busy", "_callbacks", "_deadline", "_ended_by", "_expected", "_glimpsed", "_reads", "_state", "_views", "at_end", "core",
+        "_busy", "_callbacks", "_commit_ts", "_deadline", "_ended_by", "_expected", "_glimpsed", "_reads", "_state", "_views", "at_end", "core",
         "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session",
         "statement",
         "watches", "writing",
@@ -110,6 +110,7 @@ class StoreTransaction:
         self._state = _ACTIVE
         self._busy = 0
         self._ended_by: TxnError | None = None
+        self._commit_ts: Timestamp | None = None
         self._views: dict[ShardId, View] = {}
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
@@ -619,6 +620,11 @@ class StoreTransaction:
             else:
                 entry()
 
+    def commit_at(self, ts: Timestamp) -> Timestamp | Awaitable[Timestamp]:
+        """See ``txn.api``."""
+        self._commit_ts = ts
+        return self.commit()
+
     def commit(self) -> Timestamp | Awaitable[Timestamp]:
         """See ``txn.api``."""
         self._only_when_active()
@@ -681,7 +687,7 @@ class StoreTransaction:
             return self._end_reading()
         try:
             validate = partial(core.check_watches, self.watches.values()) if self.watches else None
-            future = core.log.committer.submit(changes, validate, self._refused)
+            future = core.log.committer.submit(changes, validate, self._refused, at=self._commit_ts)
         except BaseException:
             self.rollback()
             raise

@@ -402,3 +402,38 @@ def test_bulk_load_into_a_deleted_range_is_no_duplicate() -> None:
         await store.close()
 
     run(go)
+
+
+def test_a_loaded_row_that_the_same_transaction_changes_survives_merges_and_later_changes() -> None:
+    """Its first form, which nobody saw, has the same row id and the same begin as its second."""
+
+    async def body() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store)
+        kept = store.hold()  # so that a merge keeps what nobody saw, too
+        load = store.begin()
+        await now(load.begin_write([SHARD]))
+        await load.bulk_insert(SHARD, batches([(k, 1, "b") for k in range(4)]))
+        load.next_statement()
+        (row,) = await now(load.lookup(SHARD, BY_K, [(0,)], for_update=True))
+        await now(load.update(SHARD, [(row.row_id, (0, 2, "c"))]))
+        await now(load.commit())
+        for value in range(2, 12):
+            await store.flush()
+            reader = store.begin(read_only=True)
+            found = [r.values for r in await now(reader.range(SHARD, BY_K, KeyRange()))]
+            assert found == [(0, value, "c"), (1, 1, "b"), (2, 1, "b"), (3, 1, "b")]
+            assert sorted(v for _r, _b, v in snapshot_rows(await now(reader.snapshot(SHARD)))) == found
+            reader.rollback()
+            change = store.begin()
+            await now(change.begin_write([SHARD]))
+            await now(change.update(SHARD, [(row.row_id, (0, value + 1, "c"))]))
+            await now(change.commit())
+        assert store.core.written.merges
+        store.release(kept)
+        store.core.validate()
+        await store.close()
+
+    with tiny_limits():
+        run(body)

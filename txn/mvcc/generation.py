@@ -303,7 +303,7 @@ class Generation:
     def _end_part_row(self, row_id: RowId, begin: int, ts: int) -> bool:
         for part in self.parts:
             for position in part.file.positions(row_id):
-                if part.begin(position) == begin:
+                if part.begin(position) == begin and not 0 < part.end_of(position) <= begin:
                     part.end(position, ts)
                     return True
         return False

@@ -24,12 +24,19 @@ class Entry(NamedTuple):
 
 
 class ShardHistory:
-    """The entries of one shard, oldest first; there is at least one."""
+    """The entries of one shard, oldest first; there is at least one.
 
-    __slots__ = ("entries",)
+    ``registered``: timestamp of the commit that made the shard, a lower bound on all that touch it (C23).
+    """
 
-    def __init__(self, begin: int, generation: Generation, spec: ShardSpec) -> None:
+    __slots__ = ("entries", "registered")
+
+    def __init__(
+        self, begin: int, generation: Generation, spec: ShardSpec, registered: int | None = None
+    ) -> None:
+        """``registered`` None: it is made at ``begin``."""
         self.entries: list[Entry] = [Entry(begin, generation, spec)]
+        self.registered = begin if registered is None else registered
 
     def at(self, ts: int) -> Entry | None:
         """Return the entry a reader at ``ts`` uses; None when the shard did not exist yet or any more."""

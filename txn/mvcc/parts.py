@@ -135,6 +135,10 @@ class PartState:
         count = bisect_right(self._timestamps, ts)
         return _int64(self._positions[:count]) if count else None
 
+    def ended_between(self, lo: int, hi: int) -> Sequence[int]:
+        """Return the positions that ended above ``lo`` and at or before ``hi``, in that order."""
+        return self._positions[bisect_right(self._timestamps, lo) : bisect_right(self._timestamps, hi)]
+
     @property
     def ended(self) -> int:
         """How many rows have ended."""

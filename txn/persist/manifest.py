@@ -40,6 +40,7 @@ _FORMAT_BYTE = b"\x01"
 _PREFIX = "manifest/"
 _INLINE_ENDS = 256  # so many ends of a part fit into the register
 _ATTEMPTS = 5
+_UNKNOWN = Timestamp(0)
 _log = logging.getLogger(__name__)
 
 
@@ -121,6 +122,8 @@ class Manifest:
     since: Timestamp
     parts: tuple[ManifestPart, ...] = ()
     forgotten: bool = False
+    registered: Timestamp = _UNKNOWN
+    """When the shard was made (C23); 0 in manifests of servers that did not note it."""
 
 
 class _StoredPart(msgspec.Struct, frozen=True, array_like=True):
@@ -140,6 +143,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     since: Timestamp
     forgotten: bool
     parts: tuple[_StoredPart, ...]
+    registered: Timestamp = _UNKNOWN
 
 
 _decoder = msgspec.msgpack.Decoder(_Stored)
@@ -207,6 +211,7 @@ class ManifestStore:
             since=stored.since,
             parts=tuple(parts),
             forgotten=stored.forgotten,
+            registered=stored.registered,
         )
         return manifest, blobs
 
@@ -229,6 +234,7 @@ class ManifestStore:
         stored = _Stored(
             manifest.shard, encode_spec(manifest.spec), manifest.generation, manifest.flushed_through,
             manifest.next_row_id, manifest.since, manifest.forgotten, tuple(parts),
+            manifest.registered,
         )  # fmt: skip
         data = _FORMAT_BYTE + msgspec.msgpack.encode(stored)
         seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)
