@@ -22,6 +22,7 @@ from engine.dml import make_env, run_insert
 from engine.eager import eager, settle
 from engine.errors import report_of
 from engine.executor import RowsChanged
+from engine.index_ahead import refuse_in_block
 from engine.output import encoder_of, expand_formats, field_descriptions, param_decoder, send_rows
 from engine.planning import IN_FAILED_BLOCK, CachedText, Planning
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
@@ -478,6 +479,7 @@ class Connection:
         """
         session = self.session
         alone = session.txn is None and session.state is BlockState.IDLE
+        refuse_in_block(session, plan)
         again_from_start = alone or session.block_is_untouched
         retries = replans = reruns = 0
         while True:

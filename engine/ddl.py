@@ -18,6 +18,7 @@ from engine.constraints import define
 from engine.dml import BULK_ROWS
 from engine.drop import replace_table, table_of
 from engine.eager import settle
+from engine.index_ahead import index_of, lock_between_writers
 from engine.insert_bulk import BulkSource
 from engine.keys import add_checks, add_keys, unused_name
 from engine.plans import Plan
@@ -30,7 +31,7 @@ from engine.temporary import CommitActions
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
-from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 from txn.types import Row, ShardId
 
@@ -253,7 +254,7 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
 
 
 async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:
-    """CREATE [UNIQUE] INDEX, built under a table lock."""
+    """CREATE [UNIQUE] INDEX: built ahead (``engine.index_ahead``), made known under a table lock."""
     session = conn.session
     table = table_of(session, statement.table)
     name = statement.name
@@ -264,17 +265,10 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         )
     elif _exists(session, table.schema, name, statement.if_not_exists):
         return Command("CREATE INDEX")
-    index = IndexDef(
-        oid=session.db.allocate_oids(1),
-        name=name,
-        attnums=statement.attnums,
-        unique=statement.unique,
-        method=statement.method,
-        nulls_not_distinct=statement.nulls_not_distinct,
-        descending=statement.descending,
-        nulls_first=statement.nulls_first,
-        include=statement.include,
-    )
+    index = index_of(statement, name)
+    index = replace(index, oid=session.ahead.oid_of(table, index))
+    if statement.concurrently:
+        await lock_between_writers(session, ShardId(table.oid))
     await replace_table(
         session,
         replace(

@@ -65,24 +65,25 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         name = unused_name(session, relation.schema, relation.name, columns, label, [*taken, relation.name])
     elif name in taken or session.catalog.relation(relation.schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
-    oid = session.db.allocate_oids(2)
+    oid = session.db.allocate_oids(1)
     index = IndexDef(
-        oid=oid,
+        oid=0,
         name=name,
         attnums=attnums,
         unique=True,
         primary=key.primary,
         nulls_not_distinct=key.nulls_not_distinct,
         include=include,
-        constraint_oid=oid + 1,
+        constraint_oid=oid,
         deferrable=key.deferrable,
     )
+    index = replace(index, oid=session.ahead.oid_of(relation, index))
     constraint = ConstraintDef(
-        oid=oid + 1,
+        oid=oid,
         name=name,
         kind="p" if key.primary else "u",
         attnums=attnums,
-        index_oid=oid,
+        index_oid=index.oid,
         deferrable=key.deferrable,
         deferred=key.deferred,
     )

@@ -80,9 +80,12 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:
+        await session.ahead.prepare(plan)
         await session.start_ddl(plan)
         check_privileges(session, plan)
-        return await handler(conn, plan, statement, params)
+        outcome = await handler(conn, plan, statement, params)
+        session.ahead.close()
+        return outcome
     return await _UTILITY[kind](conn, plan, statement, params, out)
 
 

@@ -20,6 +20,7 @@ from engine.catalog.store import write_changes
 from engine.conflicts import Surroundings
 from engine.constraints.timing import Mark, Timing
 from engine.eager import settle, uninterrupted
+from engine.index_ahead import BuiltAhead
 from engine.plans import Plan
 from engine.settings import Settings
 from engine.system import SystemView
@@ -159,6 +160,7 @@ class Session:
         self.timing = Timing()
         self._used: dict[int, int] = {}
         self._ddl_staged = False
+        self.ahead = BuiltAhead(self)
         self._after_commit: list[Callable[[], None]] = []
         self.transaction_time_us = 0
         self.statement_time_us = 0
@@ -572,6 +574,8 @@ class Session:
         self._leave(committed=False)
 
     def _leave(self, *, committed: bool) -> None:
+        if self.ahead.builds:
+            self.ahead.close()
         if committed:
             self.db.counters.commits += 1
             self.settings.commit()
@@ -598,6 +602,8 @@ class Session:
         if self.state in (BlockState.IDLE, BlockState.IMPLICIT):
             self.rollback()
             return
+        if self.ahead.builds:
+            self.ahead.close()
         if not self.savepoints and self.txn is not None:
             self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
         self.state = next_state(self.state, BlockEvent.ERROR)

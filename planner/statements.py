@@ -340,6 +340,7 @@ class Drop:
     names: tuple[tuple[str, str], ...]
     if_exists: bool
     cascade: bool
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ from txn.types import (
 )
 
 if TYPE_CHECKING:
+    from txn.index_build import IndexBuild
     from txn.wal.subscribe import Changes, Progress
 
 T = TypeVar("T")
@@ -200,11 +201,14 @@ class Transaction(Protocol):
 
     # -- schema ----------------------------------------------------------------------------------
 
+    def has_changed(self, shard: ShardId) -> bool:
+        """Tell whether this transaction has rows or a schema of its own in a shard."""
+
     def create_shard(self, spec: ShardSpec) -> None:
         """Register a shard when this transaction commits; usable inside it at once."""
 
     def alter_shard(self, spec: ShardSpec) -> MaybeAwaitable[None]:
-        """Change a shard's schema; takes X. New unique indexes are built and checked (DuplicateKey)."""
+        """Change a shard's schema; takes X. New indexes are built or, if built ahead, completed; unique ones checked (DuplicateKey)."""
 
     def rewrite(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[None]:
         """Replace all rows (ALTER that must touch rows); takes X."""
@@ -290,6 +294,12 @@ class Store(Protocol):
 
     def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> AsyncIterator[Changes | Progress]:
         """Yield the changes of a shard above ``as_of`` (default: now), without its rows at that time (C36)."""
+
+    def build_index(self, spec: ShardSpec, index: IndexId) -> IndexBuild:
+        """Return the build, not begun, of an index of ``spec``, which a later ``alter_shard`` to ``spec`` completes.
+
+        Meanwhile the shard goes on being changed (``txn.index_build``). ``close`` it in any case.
+        """
 
     def cancel_waits(self, session: int) -> None:
         """Make the session's pending lock waits raise WaitCancelled."""

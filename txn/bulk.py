@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -20,9 +19,9 @@ import pyarrow.compute as pc
 
 from txn.columns import RowPlan, table_rows, table_schema
 from txn.errors import DuplicateKey
+from txn.index_build import merge_parts
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
-from txn.schema import find_duplicate, next_duplicate
 from txn.types import KeyRange, Row, RowId, ShardIndex, ShardSpec
 from txn.view import View
 
@@ -215,15 +214,14 @@ async def _check_by_merge(
     new_parts: tuple[PartState, ...],
 ) -> None:
     """As above, through the sidecars' order alone: for kinds whose equality Arrow does not know."""
-    pair = await txn.core.offload(lambda: find_duplicate(old_parts + new_parts, definition, overwritten))
-    while pair is not None:
-        (part, position), rest = pair
+    merged = merge_parts(old_parts + new_parts, definition, overwritten)
+    while (pair := await txn.core.offload(merged.next)) is not None:
+        part, position = pair
         row = part.file.row(position, view.spec)
         values: Row = row if isinstance(row, tuple) else await row
         key = tuple(values[a - 1] for a in definition.attnums)
         if not (definition.nulls_distinct and None in key):
             raise DuplicateKey(view.shard, definition.index, key)
-        pair = await txn.core.offload(partial(next_duplicate, rest))
 
 
 def _hot_rows(view: View) -> list[Row]:

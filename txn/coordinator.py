@@ -30,11 +30,12 @@ from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
-from txn.types import PartRef, RowId, ShardId, Timestamp, TxnId
+from txn.types import IndexId, PartRef, RowId, ShardId, Timestamp, TxnId
 from txn.wal.feed import Feed
 
 if TYPE_CHECKING:
     from txn.durable import DurableLog, PartLike
+    from txn.index_build import IndexBuild
     from txn.transaction import StoreTransaction
 
 VACUUM_DELAY_S: Final = 0.02
@@ -121,6 +122,7 @@ class Coordinator:
         self.doomed_parts: dict[str, int] = {}
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
         self.on_grown: Callable[[int], None] = lambda _bytes: None
+        self.builds: dict[IndexId, IndexBuild] = {}
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}

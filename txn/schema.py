@@ -4,25 +4,24 @@ A change is first a ``SchemaState`` of the transaction alone, undone like any in
 entry of the shard's history when the commit is applied. The shard is locked X meanwhile, and readers at older
 timestamps go on with the older schema and generation.
 
-A new index is entered in the generation at once, which is harmless to others: their schema does not name it.
+A new index is entered in the generation at once, which is harmless to others: their schema does not name it. Large ones
+are built ahead, while others go on writing (``txn.index_build``); here they are only completed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from txn.errors import DuplicateKey
+from txn.index_build import merge_parts
 from txn.mvcc.generation import Generation, Padding
-from txn.mvcc.index import HotIndex
+from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import KeyMaker
-from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
-from txn.types import KeyRange, RowId, ShardId, ShardIndex, ShardSpec
+from txn.types import RowId, ShardId, ShardIndex, ShardSpec
 from txn.view import Steps, View
 
 if TYPE_CHECKING:
@@ -101,22 +100,35 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
         yield asyncio.sleep(FLUSH_POLL_S)  # upkeep writes parts without the new indexes
     generation.pinned += 1
     txn.at_end.append(lambda: _unpin(generation))
-    added = [i for i in spec.indexes if i.index not in generation.indexes]
+    builds = txn.core.builds
+    built = [
+        (build, i) for i in spec.indexes
+        if (build := builds.get(i.index)) is not None and build.fits(generation, i) and view.own is None
+    ]  # fmt: skip
+    ready = {definition.index for _build, definition in built}
+    added = [
+        i for i in spec.indexes
+        if i.index not in ready
+        and (i.index not in generation.indexes or isinstance(generation.indexes[i.index], BuildingIndex))
+    ]  # fmt: skip
+    sure = {replace(i, primary=False) for i in view.spec.indexes}
     checked = [
         i for i in spec.indexes
-        if i.unique and i not in view.spec.indexes
+        if i.unique and replace(i, primary=False) not in sure and i.index not in ready
     ]  # fmt: skip
     old_padding = generation.padding
 
     def undo() -> None:
         generation.padding = old_padding
-        for definition in added:
-            generation.indexes.pop(definition.index, None)
+        for index_id in [*(i.index for i in added), *ready]:
+            generation.indexes.pop(index_id, None)
         _rebuild_own(txn, view)
 
     generation.padding = Padding(spec.columns)
     txn.journal.append(undo)
     _widen_own(txn, view, generation.padding)
+    for build, definition in built:
+        yield from build.adopt(generation, definition)
     for definition in added:
         index = generation.indexes[definition.index] = HotIndex(
             KeyMaker(spec.columns, definition), definition
@@ -201,45 +213,13 @@ def _check_no_duplicates(txn: StoreTransaction, view: View, definition: ShardInd
                     raise DuplicateKey(view.shard, definition.index, make.raw(values))
     if parts:
         skip = frozenset(own_rows)
-        pair = yield txn.core.offload(lambda: find_duplicate(parts, definition, skip))
+        merged = merge_parts(parts, definition, skip)
+        pair = yield txn.core.offload(merged.next)
         while pair is not None:
-            (part, position), rest = pair
+            part, position = pair
             row = part.file.row(position, view.spec)
             if not isinstance(row, tuple):
                 row = yield row
             if not (definition.nulls_distinct and None in make.raw(row)):
                 raise DuplicateKey(view.shard, definition.index, make.raw(row))
-            pair = yield txn.core.offload(partial(next_duplicate, rest))
-
-
-Entries: TypeAlias = Iterator[tuple[bytes, RowId, PartState, int]]
-
-
-def _entries(part: PartState, definition: ShardIndex, skip: frozenset[RowId]) -> Entries:
-    end_of = part.end_of
-    for key, position in part.file.range(definition.index, KeyRange()):
-        if not end_of(position):
-            row_id = part.file.row_id(position)
-            if row_id not in skip:
-                yield key, row_id, part, position
-
-
-def find_duplicate(
-    parts: tuple[PartState, ...], definition: ShardIndex, skip: frozenset[RowId]
-) -> tuple[tuple[PartState, int], Any] | None:
-    """Merge the parts' sidecars and return the first key met twice: its place, and how to go on.
-
-    Runs in a thread: parts do not change while the table is locked X.
-    """
-    merged = heapq.merge(*(_entries(p, definition, skip) for p in parts), key=lambda e: e[0])
-    return next_duplicate([None, merged])
-
-
-def next_duplicate(state: list[Any]) -> tuple[tuple[PartState, int], Any] | None:
-    """Go on with a merge."""
-    before, merged = state
-    for entry in merged:
-        if before is not None and entry[0] == before[0] and entry[1] != before[1]:
-            return (entry[2], entry[3]), [entry, merged]
-        before = entry
-    return None
+            pair = yield txn.core.offload(merged.next)

@@ -18,6 +18,7 @@ from txn.durable import DurableLog, StorageConfig
 from txn.errors import TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
+from txn.index_build import IndexBuild
 from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
 from txn.locks.table import LockRow
@@ -194,6 +195,10 @@ class ShardStore:
         generation = None if history is None else history.latest.generation
         version = None if generation is None else generation.rows.get(row_id)
         return None if version is None else version.values
+
+    def build_index(self, spec: ShardSpec, index: IndexId) -> IndexBuild:
+        """See ``txn.api``."""
+        return IndexBuild(self.core, spec, index)
 
     def cancel_waits(self, session: int) -> None:
         """See ``txn.api``."""

@@ -533,6 +533,10 @@ class StoreTransaction:
 
     # -- schema ------------------------------------------------------------------------------------
 
+    def has_changed(self, shard: ShardId) -> bool:
+        """See ``txn.api``."""
+        return shard in self.own or shard in self.schema_states
+
     def create_shard(self, spec: ShardSpec) -> None:
         """See ``txn.api``."""
         self._only_when_active()

@@ -1,6 +1,7 @@
 """pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
 
-    pg_stat_activity, pg_stat_database, pg_stat_progress_copy     engine.session
+    pg_stat_activity, pg_stat_database                            engine.session
+    pg_stat_progress_create_index                                 engine.index_ahead
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
 
@@ -126,6 +127,26 @@ def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
     """Yield pg_stat_gssapi: no connection uses it."""
     for pid in session.db.sessions:
         yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
+
+
+@relation("pg_stat_progress_create_index", "session")
+def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_progress_create_index: indexes that are being built ahead (``engine.index_ahead``)."""
+    for pid, connection in session.db.sessions.items():
+        other = connection.session
+        for ahead in other.ahead.builds:
+            row: dict[str, Any] = {"pid": pid, "datid": DATABASE_OID, "datname": other.database}
+            if session.may_watch(other.session_user):
+                phase, rows, of_rows = ahead.build.progress
+                lockers = session.db.store.blocked_by(pid)
+                row |= {
+                    "relid": ahead.table.oid, "index_relid": ahead.index.oid, "command": ahead.command,
+                    "phase": phase, "lockers_total": len(lockers), "lockers_done": 0,
+                    "current_locker_pid": lockers[0] if lockers else 0, "blocks_total": 0, "blocks_done": 0,
+                    "tuples_total": of_rows, "tuples_done": rows, "partitions_total": 0,
+                    "partitions_done": 0,
+                }  # fmt: skip
+            yield row
 
 
 # --- Holdfast's own -------------------------------------------------------------------------------

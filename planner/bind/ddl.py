@@ -570,7 +570,12 @@ def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
         names.append((name[-2] if len(name) > 1 else "", name[-1]))
     if node.concurrently and len(names) > 1:
         raise SqlError("0A000", "DROP INDEX CONCURRENTLY does not support dropping multiple objects")
-    return st.Drop(what=what, names=tuple(names), if_exists=node.if_exists, cascade=node.cascade)
+    if node.concurrently and node.cascade:
+        raise SqlError("0A000", "DROP INDEX CONCURRENTLY does not support CASCADE")
+    return st.Drop(
+        what=what, names=tuple(names), if_exists=node.if_exists, cascade=node.cascade,
+        concurrently=node.concurrently,
+    )  # fmt: skip
 
 
 def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:

@@ -11,6 +11,7 @@ nothing for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sortedcontainers import SortedList
 
@@ -87,6 +88,34 @@ class HotIndex:
     def key_ceiling(self, key: IndexKey) -> IndexKey | None:
         """Return the first key at or above ``key``, None if there is none."""
         return next(self._in_order().irange(key), None) if self.entries else None
+
+
+class BuildingIndex(HotIndex):
+    """A hot index that is being built (``txn.index_build``): it notes the keys that commits enter.
+
+    As long as it is not finished, duplicates are not ruled out: lookups look everywhere.
+    """
+
+    __slots__ = ("noted",)
+
+    def __init__(self, make: KeyMaker, definition: ShardIndex) -> None:
+        super().__init__(make, replace(definition, unique=False))
+        self.noted: set[IndexKey] = set()
+
+    def add(self, key: IndexKey, row_id: int) -> None:
+        """Enter a row under a key, and note the key."""
+        super().add(key, row_id)
+        self.noted.add(key)
+
+    def fill(self, key: IndexKey, row_id: int) -> None:
+        """Enter a row that was there before."""
+        super().add(key, row_id)
+
+    def finished(self, definition: ShardIndex) -> HotIndex:
+        """Return the index that takes over the entries."""
+        index = HotIndex(self.make, definition)
+        index.entries, index._order = self.entries, self._order
+        return index
 
 
 class _Top:
