@@ -91,6 +91,7 @@ class Connection:
         self.planning = Planning(database, session)
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._goes_on = False  # what runs is not meant to end: statement_timeout does not count
         self._idle_timer: asyncio.TimerHandle | None = None
         session.on_block_end.append(self._block_ended)
 
@@ -119,7 +120,7 @@ class Connection:
         task = loop.create_task(body())
         self._task = task
         timeout_ms = self.session.derived.statement_timeout_ms
-        if timeout_ms:
+        if timeout_ms and not self._goes_on:
             self._timer = loop.call_later(
                 timeout_ms / 1000, self._interrupt, "canceling statement due to statement timeout"
             )
@@ -136,6 +137,13 @@ class Connection:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
+
+    def goes_on(self) -> None:
+        """Say that the running statement is not meant to end (SUBSCRIBE): statement_timeout no longer counts."""
+        self._goes_on = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _cancelled(self) -> SqlError | BackendError:
         reason = self.session.cancel_requested
@@ -451,9 +459,11 @@ class Connection:
                 return
         if portal.reader is None:
             portal.reader = RowReader(result)
+        if portal.reader.live:
+            self.goes_on()
         sent = await send_rows(portal.reader, encode, out, max_rows)
         portal.sent += sent
-        if max_rows and sent == max_rows:
+        if max_rows and (sent == max_rows or (portal.reader.live and not portal.reader.ended)):
             out.portal_suspended()
             return
         portal.done = True
@@ -685,6 +695,8 @@ class Connection:
         else:
             reader = RowReader(result)
             try:
+                if reader.live:
+                    await out.drain()  # it may be long before the first row comes
                 count = await send_rows(reader, encode, out, 0)
             finally:
                 reader.close()
@@ -723,6 +735,7 @@ class Connection:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
+        self._goes_on = False
         session.query_text = text
         session.activity = "active"
         session.statement_time_us = session.state_change_us = self.db.clock_us()

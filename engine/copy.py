@@ -26,7 +26,8 @@ from engine.output import encoded
 from engine.plans import Plan
 from engine.portal import Command, Outcome, RowReader
 from engine.query import collect, context, run_query
-from engine.rows import ReadyRows, RowBatch
+from engine.rows import ReadyRows, RowBatch, RowStream
+from engine.subscribe import only_outside_transaction, open_source, stream
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_in import copy_decoder
@@ -56,6 +57,11 @@ async def run_copy(
             "permission denied to COPY " + ("from" if statement.is_from else "to") + " a file",
             hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
         )
+    if statement.subscribe is not None:
+        only_outside_transaction(conn.session)
+        conn.goes_on()
+        source = await open_source(conn.session, plan, statement.subscribe, params)
+        return await _send(conn.session, statement, stream(source, statement.subscribe), out)
     conn.session.ensure_txn().next_statement()
     if statement.is_from:
         return await _copy_from(conn.session, plan, statement, params, out)
@@ -151,8 +157,6 @@ def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
 async def _copy_to(
     session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    options = statement.options["codec"]
-    assert isinstance(options, CopyOptions)
     query = statement.query
     if query is None:
         relation = session.catalog.relation_by_oid(statement.table)
@@ -164,7 +168,14 @@ async def _copy_to(
     if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
         result = ReadyRows(query.columns, await collect(session, result))
     session.use(plan)
-    columns = query.columns
+    return await _send(session, statement, result, out)
+
+
+async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
+    """Send a result to the client or to a file."""
+    options = statement.options["codec"]
+    assert isinstance(options, CopyOptions)
+    columns = result.columns
     oids = tuple(c.type.oid for c in columns)
     to_client = statement.filename is None
     settings = session.codec_settings
@@ -191,6 +202,8 @@ async def _copy_to(
         if header and not binary:
             out.copy_data(header)
             header = b""
+        if reader.live:
+            await out.drain()  # it may be long before the first row comes
         async for data, rows in pieces():
             out.copy_rows(_with_header(header, data) if header else data)
             header = b""

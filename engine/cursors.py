@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from engine.portal import Cursor, RowReader, Rows
 from engine.rows import RowTuple
 from planner.errors import SqlError
-from planner.statements import DeclareCursor, Fetch
+from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
 
 if TYPE_CHECKING:
     from engine.session import Session
+    from engine.subscribe import Source
 
 MAX_CURSORS = 1000
+MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
 
 
 class Cursors:
@@ -45,10 +47,7 @@ class Cursors:
 
     def declare(self, statement: DeclareCursor, rows: Rows) -> None:
         """Open a cursor over a started result."""
-        if statement.name in self._open:
-            raise SqlError("42P03", f'cursor "{statement.name}" already exists')
-        if len(self._open) >= MAX_CURSORS:
-            raise SqlError("53400", f"more than {MAX_CURSORS} open cursors")
+        self.check_new(statement.name)
         # PostgreSQL lets a cursor scroll back without SCROLL where its plan can; ours keeps rows, so
         # every cursor can unless NO SCROLL was said.
         self._open[statement.name] = Cursor(
@@ -62,6 +61,52 @@ class Cursors:
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.savepoints),
         )
+
+    def check_new(self, name: str) -> None:
+        """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
+        if name in self._open:
+            raise SqlError("42P03", f'cursor "{name}" already exists')
+        if len(self._open) >= MAX_CURSORS:
+            raise SqlError("53400", f"more than {MAX_CURSORS} open cursors")
+
+    def declare_live(self, statement: DeclareSubscribe, source: Source, rows: Rows) -> None:
+        """Open a cursor over a subscription."""
+        self._open[statement.name] = Cursor(
+            name=statement.name,
+            text=statement.text,
+            columns=rows.columns,
+            reader=RowReader(rows.result),
+            scroll=False,
+            hold=False,
+            binary=statement.binary,
+            created_us=self._session.statement_time_us,
+            savepoint_depth=len(self._session.savepoints),
+            live=source,
+        )
+
+    async def _fetch_live(self, cursor: Cursor, source: Source, statement: Fetch) -> list[RowTuple]:
+        """Return what is there, up to the count; if nothing is, wait for it up to the statement's timeout.
+
+        Rows are kept before they are counted as fetched, so a cancel loses none (L40, Q10).
+        """
+        count = statement.count
+        if statement.direction != "forward" or (count is not None and count < 0):
+            self._need_scroll(cursor)
+        most = MAX_LIVE_ROWS if count is None else count
+        timeout_s = None if statement.timeout_us is None else statement.timeout_us / 1_000_000
+        while len(cursor.kept) < most and not cursor.exhausted:
+            try:
+                rows = await source.poll(0 if cursor.kept else timeout_s)
+            except StopAsyncIteration:
+                cursor.exhausted = True
+                break
+            if rows is None:
+                break
+            cursor.kept.extend(rows)
+        taken = cursor.kept[:most]
+        del cursor.kept[:most]
+        cursor.position += len(taken)
+        return taken
 
     def close(self, name: str | None) -> None:
         """Close one cursor, or all."""
@@ -116,6 +161,10 @@ class Cursors:
     async def fetch(self, statement: Fetch) -> list[RowTuple]:
         """Move the cursor and return the rows it passed (for MOVE the caller only counts them)."""
         cursor = self.get(statement.cursor)
+        if cursor.live is not None:
+            return await self._fetch_live(cursor, cursor.live, statement)
+        if statement.timeout_us is not None:
+            raise SqlError("0A000", "only a cursor for SUBSCRIBE can be fetched from with a timeout")
         start = cursor.position
         direction, count = statement.direction, statement.count
         if direction == "absolute":

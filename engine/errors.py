@@ -145,6 +145,25 @@ _TXN: dict[type[Exception], Make] = {
         f"timestamp {e.ts} is no longer readable",
         hint=f"The oldest readable timestamp is {e.since}.",
     ),
+    txn_errors.TimestampPassed: lambda e, _c, _k: _report(
+        "40001",
+        f"could not commit at timestamp {e.ts}, which has passed",
+        detail=f"The next one is {e.nearest}.",
+        hint=RETRY_HINT,
+    ),
+    txn_errors.SubscriptionEnded: lambda e, c, _k: _report(
+        "42P01" if e.dropped else "55000",
+        f"{relation_name(c, e.shard)} was dropped: the subscription ends"
+        if e.dropped
+        else f"the columns of {relation_name(c, e.shard)} changed: the subscription ends",
+        detail=f"Everything below timestamp {e.ts} has been sent.",
+    ),
+    txn_errors.SubscriptionLapsed: lambda e, _c, _k: _report(
+        "53400",
+        "the subscription read too slowly and was given up",
+        detail=f"At timestamp {e.position} it kept more than {e.versions} superseded row versions.",
+        hint="Subscribe again, with a snapshot.",
+    ),
     txn_errors.SchemaChanged: _schema_changed,
     txn_errors.DeadlineExceeded: lambda e, _c, _k: _report(
         "25P04", "terminating connection due to transaction timeout", severity="FATAL"

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.plans import Plan
 from engine.rows import ReadyRows, RowBatch, RowStream, RowTuple
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
+
+if TYPE_CHECKING:
+    from engine.subscribe import Source
 
 
 @dataclass(slots=True)
@@ -97,15 +100,18 @@ class Cursor:
     position: int = 0
     kept: list[RowTuple] = field(default_factory=list)
     exhausted: bool = False
+    live: Source | None = None
+    """Of a subscription; then ``kept`` are rows that were read but not fetched yet."""
 
 
 class RowReader:
     """Reads a result in pieces of any size.
 
-    ``take(n)`` returns up to n rows as batches; fewer only at the end. Arrow batches are sliced, never copied.
+    ``take(n)`` returns up to n rows as batches; fewer only at the end, or of a live result, of which it waits for one
+    row at most. Arrow batches are sliced, never copied.
     """
 
-    __slots__ = ("_iterator", "_pending", "_stream", "ended")
+    __slots__ = ("_iterator", "_pending", "_stream", "ended", "live")
 
     def __init__(self, result: ReadyRows | RowStream) -> None:
         """Read ``result`` from its beginning."""
@@ -113,6 +119,7 @@ class RowReader:
         self._stream: RowStream | None = None
         self._iterator: AsyncIterator[RowBatch] | None = None
         self.ended = False
+        self.live = not isinstance(result, ReadyRows) and result.live
         if isinstance(result, ReadyRows):
             self._pending = RowBatch(rows=result.rows)
         else:
@@ -138,7 +145,7 @@ class RowReader:
                 batch, self._pending = _split(batch, left)
             if len(batch):
                 if left is not None:
-                    left -= len(batch)
+                    left = 0 if self.live else left - len(batch)
                 yield batch
             elif self._iterator is None:
                 self.ended = True

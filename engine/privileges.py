@@ -59,11 +59,15 @@ class _Check:
     def statement(self, statement: Any) -> None:
         """Check a statement of any kind; what is not listed is allowed to everybody."""
         match statement:
-            case st.QueryStatement() | st.DeclareCursor():
+            case st.QueryStatement() | st.DeclareCursor() | st.Subscribe():
                 self.query(statement.query, self.role)
             case q.Insert() | q.Update() | q.Delete():
                 self._change(statement.table)
                 self.query(statement, self.role)
+            case st.DeclareSubscribe():
+                self.statement(statement.subscribe)
+            case st.Copy() if statement.subscribe is not None:
+                self.statement(statement.subscribe)
             case st.Explain():
                 self.statement(statement.body.statement)
             case st.Copy():

@@ -19,6 +19,7 @@ from planner.facts import INT4, INT8, facts
 from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange
 from planner.route import BY_KEY, Route, RouteFacts, choose
 from planner.walk import ranges_of
+from txn.api import Transaction
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -105,11 +106,17 @@ def prepare_source(session: Session, query: CompiledQuery) -> None:
             raise
 
 
-def choose_route(session: Session, query: CompiledQuery, params: tuple[Any, ...] = ()) -> tuple[Route, Any]:
-    """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query."""
+def choose_route(
+    session: Session, query: CompiledQuery, params: tuple[Any, ...] = (), txn: Transaction | None = None
+) -> tuple[Route, Any]:
+    """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query.
+
+    ``txn``: the transaction that tells how large tables are; default: the session's.
+    """
     series_rows = query.series_rows(params) if query.series else 0
     pinned = session.derived.executor
-    txn = session.ensure_txn()
+    if txn is None:
+        txn = session.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
         by_key = False
         if pinned == "auto" and "index" not in query.refused:
@@ -232,6 +239,12 @@ async def run_query(
         compiled.refused[route.executor] = error
         route, executable = choose_route(session, compiled, ctx.params)
         return await settle(session.db.executors[route.executor].run(executable, ctx))
+
+
+async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> Result:
+    """Start a query in the transaction of ``ctx``, which need not be the session's."""
+    route, executable = choose_route(session, query, ctx.params, ctx.txn)
+    return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 
 async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple[Any, ...]]:

@@ -36,11 +36,15 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class RowStream:
-    """A result being produced. Iterate ``batches`` once; ``close`` cancels what still runs (idempotent)."""
+    """A result being produced. Iterate ``batches`` once; ``close`` cancels what still runs (idempotent).
+
+    ``live``: it waits for what others do (SUBSCRIBE), so rows are handed on as they come.
+    """
 
     columns: tuple[OutputColumn, ...]
     batches: AsyncIterator[RowBatch]
     close: Callable[[], None] = field(default=_nothing)
+    live: bool = False
 
 
 @dataclass(slots=True)

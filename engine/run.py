@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import copy, ddl, drop, explain, roles
+from engine import copy, ddl, drop, explain, roles, subscribe
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
 from engine.lock_table import lock_table
@@ -461,6 +461,8 @@ _UTILITY: dict[type, Handler] = {
     st.ExecutePrepared: _execute_prepared,
     st.Deallocate: _deallocate,
     st.DeclareCursor: _declare,
+    st.Subscribe: subscribe.run_subscribe,
+    st.DeclareSubscribe: subscribe.declare,
     st.Fetch: _fetch,
     st.CloseCursor: _close_cursor,
     st.Maintenance: _maintenance,

@@ -462,11 +462,22 @@ class Deallocate(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe(Node):
+    """SUBSCRIBE (``planner.beyond``); a table is the query TABLE name."""
+
+    query: QueryNode
+    as_of: Expression | None
+    up_to: Expression | None
+    snapshot: bool
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareCursor(Node):
     """DECLARE CURSOR; ``scroll`` None where not written. ``text`` is the query's text."""
 
     name: str
-    query: QueryNode
+    query: QueryNode | Subscribe
     text: str
     scroll: bool | None = None
     hold: bool = False
@@ -483,6 +494,8 @@ class Fetch(Node):
     direction: Literal["forward", "backward", "absolute", "relative"]
     count: int | None
     move: bool = False
+    timeout: str | None = None
+    """WITH (timeout = '...'): an interval's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

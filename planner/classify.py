@@ -62,6 +62,8 @@ def classify(statement: st.Statement) -> StatementClass:
             return _insert_class(statement)
         case query.Update() | query.Delete():
             return StatementClass.READ_THEN_WRITE
+        case st.Copy() if statement.subscribe is not None:
+            return StatementClass.UTILITY
         case st.Copy():
             if not statement.is_from and _locks_rows(statement):
                 return StatementClass.READ_THEN_WRITE
@@ -118,6 +120,8 @@ def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
         case st.Explain():
             oid = 114 if statement.options.get("format") == "json" else TEXT
             return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)
+        case st.Subscribe():
+            return statement.columns
         case st.ShowVariable():
             return show_columns(statement.name)
         case _:
@@ -144,7 +148,7 @@ _TAGS: dict[type, str] = {
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
-    ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE", ast.SetConstraints: "SET CONSTRAINTS",
+    ast.Subscribe: "SUBSCRIBE", ast.Explain: "EXPLAIN", ast.LockTable: "LOCK TABLE", ast.SetConstraints: "SET CONSTRAINTS",
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
     parse("select 1; select 2")  ->  [Parsed(Select, "select 1", 0..8), Parsed(Select, "select 2", 10..18)]
 
 PostgreSQL's own grammar does the work (as a C library, of version 18; newer constructs than 15 are refused
-by the readers). Its tree comes as JSON with byte offsets, ``planner.raw_query`` and ``planner.raw_statement``
+by the readers); ``planner.beyond`` reads the few statements of our own. Its tree comes as JSON with byte offsets, ``planner.raw_query`` and ``planner.raw_statement``
 turn it into ``planner.ast``. All spans count characters of the whole text given, so the error position of the
 second statement of a string is right as it stands.
 
@@ -14,12 +14,13 @@ and position, 0A000 for refused constructs, 54001 for nesting that is too deep, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec.json
 from pglast import parser as _pg
 
 from planner import ast
+from planner.beyond import MAY_GO_BEYOND, SEMICOLON, Token, goes_beyond, read_statement
 from planner.errors import Span, SqlError
 from planner.raw_query import Raw
 from planner.raw_statement import StatementReader
@@ -51,6 +52,48 @@ def parse(text: str) -> list[Parsed]:
     Raises:
         SqlError: 42601, 0A000, 54000, 54001, 22021 (see the module).
     """
+    if MAY_GO_BEYOND.search(text) is not None:
+        pieces = _pieces(text)
+        if any(goes_beyond(text, tokens) for tokens in pieces):
+            return _parse_pieces(text, pieces)
+    return _parse_plain(text)
+
+
+def _pieces(text: str) -> list[list[Token]]:
+    """Return the tokens of each statement of a text, without semicolons; nothing where the scanner refuses it."""
+    try:
+        tokens = _pg.scan(text)
+    except _pg.ParseError:
+        return []  # the grammar says what is wrong
+    pieces: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.name in ("SQL_COMMENT", "C_COMMENT"):
+            continue
+        if token.name == SEMICOLON:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    return [piece for piece in pieces if piece]
+
+
+def _parse_pieces(text: str, pieces: list[list[Token]]) -> list[Parsed]:
+    """Parse a text some of whose statements are not PostgreSQL's, one by one."""
+    found: list[Parsed] = []
+    for tokens in pieces:
+        start, stop = tokens[0].start, tokens[-1].end + 1
+        if goes_beyond(text, tokens):
+            node = read_statement(
+                " " * start + text[start:stop], tokens, lambda piece: _parse_plain(piece)[0].statement
+            )
+            if isinstance(node, ast.DeclareCursor):
+                node = replace(node, text=_after(text[start:stop], "FOR"))
+            found.append(Parsed(statement=node, text=text[start:stop], span=Span(start, stop)))
+        else:
+            found += _parse_plain(" " * start + text[start:stop])
+    return found
+
+
+def _parse_plain(text: str) -> list[Parsed]:
     try:
         raw_statements: list[Raw] = _decode(_raw_json(text)).get("stmts", [])
         ascii_only = text.isascii()

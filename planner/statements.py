@@ -56,6 +56,33 @@ class Copy:
     options: Mapping[str, object]
     defaults: tuple[tuple[int, Expr], ...] = ()
     where: Expr | None = None
+    subscribe: Subscribe | None = None
+    """COPY (SUBSCRIBE ...) TO; then ``query`` is None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe:
+    """SUBSCRIBE. ``as_of``, ``up_to``: constant expressions of a type that names a moment; None: not given.
+
+    ``columns``: holdfast_timestamp, with ``progress`` holdfast_progressed, holdfast_diff, then those of ``query``.
+    """
+
+    query: QueryExpr
+    as_of: Expr | None
+    up_to: Expr | None
+    snapshot: bool
+    progress: bool
+    columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareSubscribe:
+    """DECLARE name CURSOR FOR SUBSCRIBE."""
+
+    name: str
+    subscribe: Subscribe
+    text: str
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,6 +491,8 @@ class Fetch:
     direction: Literal["forward", "backward", "absolute", "relative"]
     count: int | None
     move: bool = False
+    timeout_us: int | None = None
+    """Of a subscription's cursor: how long to wait for a first row, in microseconds; None: for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -537,6 +566,8 @@ Statement: TypeAlias = (
     | ExecutePrepared
     | Deallocate
     | DeclareCursor
+    | Subscribe
+    | DeclareSubscribe
     | Fetch
     | CloseCursor
     | Maintenance

@@ -119,6 +119,18 @@ class ShardStore:
         """Release a hold. Idempotent."""
         self.core.holds.release(hold)
 
+    async def reach(self, ts: Timestamp) -> bool:
+        """Make ``ts`` readable if it is not in the future: commits nothing where nobody has committed since (C16).
+
+        False: it is in the future. Raises what a commit raises.
+        """
+        core = self.core
+        while ts > core.read_ts():
+            if ts > core.log.oracle.present():
+                return False
+            await core.advance_upper()
+        return True
+
     def subscribe(
         self,
         shards: Sequence[ShardId],

@@ -101,7 +101,7 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, table, utility
+    from planner.bind import copy, ddl, dml, subscribe, table, utility
 
     _BINDERS.update(
         {
@@ -122,6 +122,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Truncate: ddl.bind_truncate,
             ast.Execute: utility.bind_execute,
             ast.DeclareCursor: utility.bind_declare,
+            ast.Subscribe: subscribe.bind_subscribe,
             ast.Transaction: utility.bind_transaction,
             ast.SetVariable: utility.bind_set,
             ast.Show: utility.bind_show,
@@ -205,8 +206,10 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         tree, stable = extract_stable(fold(statement.query), count)
         return replace(made, statement=replace(statement, query=tree), stable=stable)
     if isinstance(
-        statement, st.QueryStatement | qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy
-    ):
+        statement,
+        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy
+        | st.Subscribe | st.DeclareSubscribe,
+    ):  # fmt: skip
         changed, stable = extract_stable(fold(statement), count)
         if stable or changed is not statement:
             return replace(made, statement=changed, stable=stable)

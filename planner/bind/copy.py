@@ -79,6 +79,8 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
 def _query(context: BindContext, node: ast.Copy) -> st.Copy:
     from planner.bind.query import bind_query
 
+    if isinstance(node.query, ast.Subscribe):
+        return _subscribe(context, node, node.query)
     query: QueryExpr
     if isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
         query = bind_query(context, node.query)
@@ -98,6 +100,24 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
         filename=node.filename,
         program=False,
         options=_options(node, [column.name for column in query.columns]),
+    )
+
+
+def _subscribe(context: BindContext, node: ast.Copy, inner: ast.Subscribe) -> st.Copy:
+    from planner.bind.subscribe import bind_subscribe
+
+    if node.filename is not None:
+        raise not_supported("COPY of a subscription to a file", span=node.span)
+    bound = bind_subscribe(context, inner)
+    return st.Copy(
+        table=0,
+        attnums=(),
+        query=None,
+        is_from=False,
+        filename=None,
+        program=False,
+        options=_options(node, [column.name for column in bound.columns]),
+        subscribe=bound,
     )
 
 

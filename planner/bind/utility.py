@@ -157,7 +157,19 @@ def bind_deallocate(context: BindContext, node: ast.Deallocate) -> st.Deallocate
 
 def bind_fetch(context: BindContext, node: ast.Fetch) -> st.Fetch:
     """FETCH, MOVE."""
-    return st.Fetch(cursor=node.cursor, direction=node.direction, count=node.count, move=node.move)
+    timeout = None
+    if node.timeout is not None:
+        months, days, timeout = text_input(INTERVAL, node.timeout, -1, context.env.settings)
+        timeout += (months * 30 + days) * 86_400_000_000
+        if timeout < 0:
+            raise SqlError("22023", "timeout must not be negative")
+    return st.Fetch(
+        cursor=node.cursor,
+        direction=node.direction,
+        count=node.count,
+        move=node.move,
+        timeout_us=timeout,
+    )
 
 
 def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
@@ -165,10 +177,13 @@ def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
     return st.CloseCursor(name=node.name)
 
 
-def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor:
+def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor | st.DeclareSubscribe:
     """DECLARE CURSOR. Raises SqlError 42P11 for contradicting options."""
     from planner.bind.query import bind_query
+    from planner.bind.subscribe import bind_cursor
 
+    if isinstance(node.query, ast.Subscribe):
+        return bind_cursor(context, node, node.query)
     if node.insensitive and node.asensitive:
         raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
     query = bind_query(context, node.query)
@@ -187,7 +202,7 @@ def _check_locking_cursor(node: ast.DeclareCursor) -> None:
     """Raise 0A000 or 42P11 for options that a cursor whose query locks rows cannot have."""
     from planner.bind.locking import clause_name
 
-    if not node.query.locking:
+    if isinstance(node.query, ast.Subscribe) or not node.query.locking:
         return
     clause = clause_name(node.query.locking[0].strength)
     for given, sqlstate, words, verdict in (

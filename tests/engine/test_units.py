@@ -130,6 +130,9 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
     txn_errors.LockNotAvailable: txn_errors.LockNotAvailable(_ROW, (_WAIT,)),
     txn_errors.DuplicateKey: txn_errors.DuplicateKey(ShardId(1), 2, (3,)),  # type: ignore[arg-type]
+    txn_errors.TimestampPassed: txn_errors.TimestampPassed(Timestamp(1), Timestamp(2)),
+    txn_errors.SubscriptionLapsed: txn_errors.SubscriptionLapsed(Timestamp(1), 2),
+    txn_errors.SubscriptionEnded: txn_errors.SubscriptionEnded(ShardId(1), Timestamp(2), dropped=True),
     txn_errors.ReadBelowSince: txn_errors.ReadBelowSince(1, 2),  # type: ignore[arg-type]
 }
 _BASES = (txn_errors.TxnError, txn_errors.LockRefused)

@@ -37,6 +37,7 @@ from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.version import Version
 from txn.records import RowOp, ShardWrites, WriteSet
 from txn.snapshot import Capture, capture_at, scan_captured
+from txn.time import timestamp_ms
 from txn.types import RowId, ShardColumn, ShardId, ShardSpec, Timestamp
 from txn.view import View
 from txn.wal.changes import PIECE_ROWS, Change, Place, Window
@@ -266,12 +267,16 @@ class Subscription:
     async def _wait(self) -> None:
         """Wait for a commit that concerns it, ``TURN_S`` at most."""
         core = self._core
-        if self._until is not None and core.log.oracle.present() >= self._until > core.read_ts() + 1:
-            # The clock has passed ``until``, but no commit says so: an empty one does (C16, L13).
-            await core.advance_upper()
-            return
+        turn_s = TURN_S
+        if self._until is not None:
+            ahead_ms = timestamp_ms(self._until) - timestamp_ms(present := core.log.oracle.present())
+            if present >= self._until > core.read_ts() + 1:
+                # The clock has passed ``until``, but no commit says so: an empty one does (C16, L13).
+                await core.advance_upper()
+                return
+            turn_s = min(turn_s, max(ahead_ms, 1) / 1000)
         woken = self._woken = asyncio.get_running_loop().create_future()
-        await asyncio.wait([woken], timeout=TURN_S)
+        await asyncio.wait([woken], timeout=turn_s)
         self._woken = None
 
     def _move(self, ts: Timestamp) -> None:

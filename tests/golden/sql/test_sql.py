@@ -1,12 +1,13 @@
 """Transcripts with several clients: what the guarantees look like from outside.
 
 A command is ``name> SQL``; each name is a connection. Output lines are ``name: ...`` in the order in which answers
-came. A statement that waits for a lock (pg_locks says so) prints ``name: (waits)``, and its answer where it arrives.
+came, timestamps numbered in the order in which they appeared. A statement that waits for a lock (pg_locks says so) prints ``name: (waits)``, and its answer where it arrives.
 """
 
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.support.server import ServerProcess
 
 POLL_S = 0.02
 ANSWER_S = 60.0
+TIMESTAMP = re.compile(r"\b\d{18}\b")
 SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
 
 
@@ -83,6 +85,7 @@ class Stage:
         self._speaker = speaker
         self._control = server.connect()
         self._speakers: dict[str, Speaker] = {}
+        self._timestamps: dict[str, int] = {}
 
     def _answer(self, speaker: Speaker) -> list[str] | None:
         """Return a speaker's answer, or None as soon as it is seen to wait for a lock."""
@@ -116,7 +119,11 @@ class Stage:
                 late = speaker.take(ANSWER_S)
                 assert late is not None, f"{speaker.name} never got an answer"
                 output += late
-        return output
+        return [TIMESTAMP.sub(self._number, line) for line in output]
+
+    def _number(self, found: re.Match[str]) -> str:
+        """Name a timestamp by the order in which it was first seen: @1, @2 ..."""
+        return f"@{self._timestamps.setdefault(found[0], len(self._timestamps) + 1)}"
 
     def close(self) -> None:
         for speaker in self._speakers.values():

@@ -1,0 +1,438 @@
+"""SUBSCRIBE: a query's result, then how it changes, commit by commit, for as long as the client reads (N6).
+
+    store.subscribe ──> events ──┬─ one table, filtered and projected: row by row           TableSource
+                                 └─ any other query: asked again at each commit's timestamp  QuerySource
+                          │                 that touches its tables; the difference of both results
+                          ▼
+       rows (timestamp, [progressed], diff, columns) ──> Query, portal, FETCH, COPY
+
+Rows of one timestamp belong to one commit, follow each other, and are consolidated: what a commit takes away and
+gives back does not show, diff counts equal rows, what goes comes before what comes. (A commit of more than
+``txn.wal.changes.PIECE_ROWS`` rows is consolidated piece by piece.) A progress row says that everything at or below
+its timestamp has been sent: ``AS OF`` it ``WITH (snapshot = false)`` goes on from there.
+
+Whoever reads pulls: a slow client makes the subscription wait, not grow. Nothing is locked, and the session has no
+transaction for it. Reading is cut off nowhere by a cancel: what was found is there for the next FETCH (L40).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from engine.executor import ExecContext
+from engine.index.access import conjuncts_of, has_sublink
+from engine.moments import moment
+from engine.plans import Plan
+from engine.portal import Command, Outcome, Rows
+from engine.query import CompiledQuery, collect, execute
+from engine.rows import RowBatch, RowStream, RowTuple
+from engine.txn_block import BlockState
+from pgwire.backend import Responder
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
+from planner.facts import (
+    BOOL,
+    BPCHAR,
+    BYTEA,
+    DATE,
+    INT2,
+    INT4,
+    INT8,
+    OID,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    VARCHAR,
+)  # fmt: skip
+from planner.query import Expr, FuncExpr, QueryExpr, RangeRef, RelationRange, Select, Var
+from planner.statements import DeclareSubscribe, Subscribe
+from planner.walk import walk
+from txn.types import ShardId, Timestamp
+from txn.wal.subscribe import Changes, Progress, Subscription
+
+if TYPE_CHECKING:
+    from engine.backend import Connection
+    from engine.session import Session
+
+MAX_RESULT_ROWS: Final = 1_000_000
+"""Rows of a query that is asked again at each commit: its last result is kept in memory."""
+
+# Types whose Python values are equal exactly where they print alike.
+_PLAIN: Final = frozenset(
+    (BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, BPCHAR, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, UUID)
+)
+
+
+class Source(Protocol):
+    """Where the rows of a subscription come from."""
+
+    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
+        """Return the next rows (maybe none), or None if no commit brought any within ``timeout_s`` (None: no limit).
+
+        May be cancelled without losing rows. Raises StopAsyncIteration at the end.
+        """
+
+    def close(self) -> None:
+        """Give everything up; idempotent."""
+
+
+class Net:
+    """Adds up rows; equal ones are those that print alike."""
+
+    __slots__ = ("_columns", "counts")
+
+    def __init__(self, columns: Sequence[Any]) -> None:
+        """``columns``: of the query."""
+        self._columns = [i for i, c in enumerate(columns) if c.type.oid not in _PLAIN]
+        self.counts: dict[Any, list[Any]] = {}
+
+    def add(self, row: RowTuple, diff: int) -> None:
+        """Add ``diff`` rows like ``row``."""
+        key: Any = row
+        if self._columns:
+            cells: list[Any] = list(row)
+            for i in self._columns:
+                cells[i] = repr(cells[i])
+            key = tuple(cells)
+        entry = self.counts.get(key)
+        if entry is None:
+            self.counts[key] = [diff, row]
+        else:
+            entry[0] += diff
+
+    def minus(self, other: Net) -> list[tuple[int, RowTuple]]:
+        """Return how this differs from ``other``, what is gone first."""
+        found = [
+            (count - before[0] if (before := other.counts.get(key)) is not None else count, row)
+            for key, (count, row) in self.counts.items()
+        ]
+        found += [(-count, row) for key, (count, row) in other.counts.items() if key not in self.counts]
+        return sorted([f for f in found if f[0]], key=lambda f: f[0] > 0)
+
+    def result(self) -> list[tuple[int, RowTuple]]:
+        """Return what it came to, what is gone first."""
+        return sorted([(n, row) for n, row in self.counts.values() if n], key=lambda f: f[0] > 0)
+
+
+class _Framed:
+    """Puts timestamp and diff before rows, and writes progress rows where they are wanted."""
+
+    __slots__ = ("_nulls", "progress")
+
+    def __init__(self, statement: Subscribe) -> None:
+        self.progress = statement.progress
+        self._nulls = (None,) * (len(statement.query.columns) + 1)
+
+    def rows(self, ts: Timestamp, net: list[tuple[int, RowTuple]]) -> list[RowTuple]:
+        """Return the rows of a commit."""
+        if self.progress:
+            return [(ts, False, diff, *row) for diff, row in net]
+        return [(ts, diff, *row) for diff, row in net]
+
+    def mark(self, ts: Timestamp) -> list[RowTuple]:
+        """Return the row that says how far it is."""
+        return [(ts, True, *self._nulls)] if self.progress else []
+
+
+class TableSource:
+    """One table's changes, each row filtered and projected by itself."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        statement: Subscribe,
+        keep: Callable[[Any, Any], Any] | None,
+        project: Callable[[Any, Any], Any],
+        env: Env,
+    ) -> None:
+        """``keep``: the WHERE clause over stored rows, by list; ``project``: the targets, by row."""
+        self._subscription = subscription
+        self._columns = statement.query.columns
+        self._framed = _Framed(statement)
+        self._keep = keep
+        self._project = project
+        self._env = env
+
+    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
+        """See Source."""
+        event = await self._subscription.poll(timeout_s)
+        if event is None:
+            return None
+        if isinstance(event, Progress):
+            return self._framed.mark(event.ts)
+        net = Net(self._columns)
+        keep, project, env = self._keep, self._project, self._env
+        for change in event.rows:
+            if keep is None or keep((change.row,), env):
+                net.add(tuple(project(change.row, env)), change.diff)
+        return self._framed.rows(event.ts, net.result())
+
+    def close(self) -> None:
+        """See Source."""
+        self._subscription.close()
+
+
+class QuerySource:
+    """Any query: its whole result at each timestamp at which one of its tables changed, compared with the last."""
+
+    def __init__(
+        self, session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...], start: Timestamp
+    ) -> None:
+        """``start``: the timestamp of the first result. ``self.subscription`` comes afterwards, if there are tables."""
+        self.subscription: Subscription | None = None
+        self._session = session
+        self._plan = plan
+        self._statement = statement
+        self._params = params
+        self._start = start
+        self._framed = _Framed(statement)
+        self._compiled = CompiledQuery(statement.query)
+        self._version = session.db.catalog.version
+        self._last: Net | None = None
+        self._event: Changes | Progress | None = None
+        self._asking: asyncio.Task[Net] | None = None
+
+    async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
+        """See Source."""
+        if self._last is None:
+            first = await self._result(self._start)
+            self._last = first
+            return self._framed.rows(self._start, first.result()) if self._statement.snapshot else []
+        if self.subscription is None:
+            raise StopAsyncIteration
+        if self._event is None:
+            self._event = await self.subscription.poll(timeout_s)
+        event = self._event
+        if event is None:
+            return None
+        if isinstance(event, Progress):
+            self._event = None
+            return self._framed.mark(event.ts)
+        result = await self._result(event.ts)
+        net, self._last, self._event = result.minus(self._last), result, None
+        return self._framed.rows(event.ts, net)
+
+    async def _result(self, ts: Timestamp) -> Net:
+        """Return the query's result at ``ts``; a cancel does not stop it, the next call gets it."""
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask(ts))
+        try:
+            result = await asyncio.shield(self._asking)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._asking = None
+            raise
+        self._asking = None
+        return result
+
+    async def _ask(self, ts: Timestamp) -> Net:
+        session = self._session
+        catalog = session.db.catalog
+        if catalog.version != self._version:
+            self._version = catalog.version
+            if all(catalog.relation_by_oid(shard) is not None for shard in self._compiled.tables):
+                self._compiled = CompiledQuery(self._statement.query)  # indexes may have come or gone
+        txn = session.db.store.begin(read_only=True, at=ts, session=session.pid)
+        try:
+            ctx = ExecContext(
+                txn=txn, session=session, virtual=session.db.virtual, params=self._params, cancelled=_NEVER
+            )
+            net = Net(self._statement.query.columns)
+            rows = await collect(session, await execute(session, self._compiled, ctx))
+            if len(rows) > MAX_RESULT_ROWS:
+                raise SqlError(
+                    "54000",
+                    f"the result of a subscribed query has more than {MAX_RESULT_ROWS} rows",
+                    hint="Queries that only filter and project one table have no such limit.",
+                )
+            for row in rows:
+                net.add(tuple(row), 1)
+            return net
+        finally:
+            txn.rollback()
+
+    def close(self) -> None:
+        """See Source."""
+        if self.subscription is not None:
+            self.subscription.close()
+        if self._asking is not None:
+            self._asking.cancel()
+
+
+class _Never:
+    """Stands for the flag that long loops poll: a cancel stops who waits for the result, not the result."""
+
+    def is_set(self) -> bool:
+        return False
+
+
+_NEVER: Final = _Never()
+
+
+class SourceRows:
+    """A source as an asynchronous iterator of batches; ``anext`` may be cancelled without losing rows."""
+
+    def __init__(self, source: Source) -> None:
+        """Read ``source``."""
+        self._source = source
+
+    def __aiter__(self) -> SourceRows:
+        """Return itself."""
+        return self
+
+    async def __anext__(self) -> RowBatch:
+        """Return the next rows, at least one."""
+        while True:
+            rows = await self._source.poll(None)
+            if rows:
+                return RowBatch(rows=rows)
+
+
+# --- opening --------------------------------------------------------------------------------------
+
+
+async def open_source(session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]) -> Source:
+    """Start a subscription.
+
+    Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then; ReadBelowSince.
+    """
+    store = session.db.store
+    if session.txn is None:
+        session.transaction_time_us = session.statement_time_us
+    if plan.bound.stable:
+        params = params + plan.stable_values(session, params)
+    env = Env(params, session, shared=Shared())
+    as_of = await _as_of(session, statement.as_of, env)
+    up_to = _moment(session, statement.up_to, "UP TO", env)
+    start = store.read_ts() if as_of is None else as_of
+    if up_to is not None and up_to <= start:
+        raise SqlError(
+            "22023", f"UP TO {up_to} is not above AS OF {start}", hint="UP TO itself is not included."
+        )
+    simple = _one_table(statement.query)
+    source = QuerySource(session, plan, statement, params, start)
+    shards = [ShardId(r.oid) for r in walk(statement.query) if isinstance(r, RelationRange)]
+    if not shards:
+        return source
+    try:
+        subscription: Subscription = store.subscribe(
+            list(dict.fromkeys(shards)),
+            start,
+            up_to,
+            snapshot=statement.snapshot and simple is not None,
+            rows=simple is not None,
+        )
+    except KeyError as error:
+        relation = session.catalog.relation_by_oid(int(error.args[0]))
+        name = str(error.args[0]) if relation is None else relation.name
+        raise SqlError("42P01", f'relation "{name}" does not exist as of timestamp {start}') from None
+    if simple is None:
+        source.subscription = subscription
+        return source
+    select, item = simple
+    layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
+    keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
+    project = compile_row([t.expr for t in select.targets], layout)
+    return TableSource(subscription, statement, keep, project, env)
+
+
+def _moment(session: Session, expr: Expr | None, clause: str, env: Env) -> Timestamp | None:
+    if expr is None:
+        return None
+    return moment(
+        compile_expr(expr)((), env), expr.type.oid, clause, session.db.clock_us(), session.codec_settings
+    )
+
+
+async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | None:
+    ts = _moment(session, expr, "AS OF", env)
+    if ts is None:
+        return None
+    if not await session.db.store.reach(ts):
+        raise SqlError(
+            "22023",
+            f"AS OF {ts} is in the future",
+            hint=f"The latest readable timestamp is {session.db.store.read_ts()}.",
+        )
+    return ts
+
+
+def _range_of(select: Select) -> int:
+    item = select.from_[0]
+    assert isinstance(item, RangeRef)
+    return item.range
+
+
+def _one_table(query: QueryExpr) -> tuple[Select, RelationRange] | None:
+    """Return a query's parts if each of its rows comes of one row of one table, and of nothing else."""
+    if (
+        not isinstance(query, Select)
+        or len(query.from_) != 1
+        or not isinstance(query.from_[0], RangeRef)
+        or query.grouped
+        or query.distinct
+        or query.having is not None
+        or query.windows
+        or query.limit is not None
+        or query.offset is not None
+        or query.order
+        or query.ctes
+    ):
+        return None
+    item = query.ranges[query.from_[0].range]
+    if not isinstance(item, RelationRange) or len(query.ranges) != 1:
+        return None
+    exprs = [t.expr for t in query.targets] + ([] if query.where is None else [query.where])
+    for expr in exprs:
+        if has_sublink(expr):
+            return None
+        for node in walk(expr):
+            if isinstance(node, Var) and node.attnum <= 0:
+                return None
+            if isinstance(node, FuncExpr) and node.returns_set:
+                return None
+    return query, item
+
+
+def stream(source: Source, statement: Subscribe) -> RowStream:
+    """Return a source as a result that executors could have produced."""
+    return RowStream(columns=statement.columns, batches=SourceRows(source), close=source.close, live=True)
+
+
+def only_outside_transaction(session: Session) -> None:
+    """Raise 25001 in a transaction: what it reads is of one moment, which a subscription leaves behind."""
+    if session.txn is not None:
+        raise SqlError(
+            "25001",
+            "SUBSCRIBE cannot run in a transaction that has begun",
+            hint="DECLARE a cursor FOR it, or run it outside the transaction.",
+        )
+
+
+async def run_subscribe(
+    conn: Connection, plan: Plan, statement: Subscribe, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """SUBSCRIBE as a statement or a portal. statement_timeout does not count: it is meant to go on."""
+    only_outside_transaction(conn.session)
+    conn.goes_on()
+    source = await open_source(conn.session, plan, statement, params)
+    return Rows(statement.columns, stream(source, statement), tag="SUBSCRIBE")
+
+
+async def declare(
+    conn: Connection, plan: Plan, statement: DeclareSubscribe, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """DECLARE ... CURSOR FOR SUBSCRIBE, in a transaction block."""
+    session = conn.session
+    conn.cursors.check_new(statement.name)
+    if session.state is not BlockState.BLOCK:
+        raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
+    source = await open_source(session, plan, statement.subscribe, params)
+    conn.cursors.declare_live(
+        statement, source, Rows(statement.subscribe.columns, stream(source, statement.subscribe))
+    )
+    return Command("DECLARE CURSOR")

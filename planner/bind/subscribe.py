@@ -1,0 +1,83 @@
+"""SUBSCRIBE: the query, the two moments, and the columns of the result.
+
+    SUBSCRIBE t WITH (progress)   ->   holdfast_timestamp, holdfast_progressed, holdfast_diff, columns of t
+
+A subscription is about stored tables: catalog relations have no history of their own. Its query is asked again and
+again, so it must not be volatile; ``now()`` and settings are those of its start.
+"""
+
+from __future__ import annotations
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause
+from planner.bind.query import bind_query
+from planner.classify import is_volatile
+from planner.errors import SqlError, not_supported
+from planner.facts import BOOL, INT2, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, VARCHAR
+from planner.query import Expr, OutputColumn, RelationRange
+from planner.scope import Scope
+from planner.types import SqlType
+from planner.walk import ranges_of
+
+_UNKNOWN = 705
+MOMENT_TYPES = frozenset(
+    (INT2, INT4, INT8, NUMERIC, TEXT, VARCHAR, _UNKNOWN, TIMESTAMP, TIMESTAMPTZ, INTERVAL)
+)
+
+
+def bind_subscribe(context: BindContext, node: ast.Subscribe) -> st.Subscribe:
+    """Bind SUBSCRIBE.
+
+    Raises SqlError 0A000 for catalog relations, volatile functions and locking clauses; 42804 for a moment of another
+    type; whatever binding the query raises.
+    """
+    if node.query.locking:
+        raise not_supported("SUBSCRIBE to a query that locks rows", span=node.query.span)
+    query = bind_query(context, node.query)
+    for item in ranges_of(query):
+        if isinstance(item, RelationRange) and item.virtual:
+            raise not_supported(f'SUBSCRIBE to the catalog relation "{item.name}"', span=node.span)
+    if is_volatile(query):
+        raise not_supported("SUBSCRIBE to a query with a volatile function", span=node.query.span)
+    columns = [OutputColumn(name="holdfast_timestamp", type=SqlType(INT8))]
+    if node.progress:
+        columns.append(OutputColumn(name="holdfast_progressed", type=SqlType(BOOL)))
+    columns.append(OutputColumn(name="holdfast_diff", type=SqlType(INT8)))
+    return st.Subscribe(
+        query=query,
+        as_of=_moment(context, node.as_of, "AS OF"),
+        up_to=_moment(context, node.up_to, "UP TO"),
+        snapshot=node.snapshot,
+        progress=node.progress,
+        columns=(*columns, *query.columns),
+    )
+
+
+def bind_cursor(context: BindContext, node: ast.DeclareCursor, inner: ast.Subscribe) -> st.DeclareSubscribe:
+    """Bind DECLARE ... CURSOR FOR SUBSCRIBE. Raises 0A000 for WITH HOLD and SCROLL."""
+    if node.insensitive and node.asensitive:
+        raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
+    if node.hold:
+        raise not_supported("a cursor WITH HOLD for SUBSCRIBE", span=node.span)
+    if node.scroll or node.insensitive:
+        raise not_supported("a cursor for SUBSCRIBE that is SCROLL or INSENSITIVE", span=node.span)
+    return st.DeclareSubscribe(
+        name=node.name, subscribe=bind_subscribe(context, inner), text=node.text, binary=node.binary
+    )
+
+
+def _moment(context: BindContext, node: ast.Expression | None, clause: str) -> Expr | None:
+    if node is None:
+        return None
+    expr = bind_clause(Scope(context=context), node, clause)
+    if expr.type.oid not in MOMENT_TYPES:
+        raise SqlError(
+            "42804",
+            f"argument of {clause} must be a timestamp, an interval, an integer or a text that reads as one",
+            span=node.span,
+        )
+    if is_volatile(expr):
+        raise not_supported(f"a volatile function in {clause}", span=node.span)
+    return expr

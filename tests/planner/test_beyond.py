@@ -1,0 +1,103 @@
+"""Statements beyond PostgreSQL's grammar: what is recognised, where errors point, what stays PostgreSQL's."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import ast
+from planner.errors import SqlError
+from planner.parse import parse
+
+
+def one(text: str) -> ast.Node:
+    (parsed,) = parse(text)
+    return parsed.statement
+
+
+def test_all_clauses_in_any_order() -> None:
+    node = one(
+        "subscribe TO public.\"T\" UP TO 5 + (1) WITH (progress, snapshot = off) AS OF now() - interval '1 min'"
+    )
+    assert isinstance(node, ast.Subscribe)
+    assert isinstance(node.query, ast.Select)
+    assert node.as_of is not None
+    assert (node.snapshot, node.progress) == (False, True)
+    assert node.up_to is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SUBSCRIBE t",
+        "SUBSCRIBE TO t",
+        "SUBSCRIBE (SELECT ')' FROM t WHERE a = 'UP TO' -- subscribe )\n)",
+        "SUBSCRIBE (TABLE t UNION ALL (VALUES (1)))",
+        "SUBSCRIBE t AS OF SYSTEM TIME '-5s'",
+        "SUBSCRIBE t WITH (snapshot false)",
+    ],
+)
+def test_forms(text: str) -> None:
+    assert isinstance(one(text), ast.Subscribe)
+
+
+def test_inside_declare_and_copy() -> None:
+    declared = one("DECLARE c BINARY CURSOR FOR SUBSCRIBE t WITH (progress)")
+    assert isinstance(declared, ast.DeclareCursor)
+    assert isinstance(declared.query, ast.Subscribe)
+    assert declared.binary
+    assert declared.text == "SUBSCRIBE t WITH (progress)"
+    copied = one("COPY (SUBSCRIBE (SELECT 1) UP TO 7) TO STDOUT WITH (FORMAT csv)")
+    assert isinstance(copied, ast.Copy)
+    assert isinstance(copied.query, ast.Subscribe)
+    assert copied.options[0].name == "format"
+
+
+def test_fetch_with_a_timeout() -> None:
+    fetched = one("FETCH FORWARD ALL FROM c WITH (timeout = '1 s')")
+    assert isinstance(fetched, ast.Fetch)
+    assert (fetched.count, fetched.timeout) == (None, "1 s")
+
+
+def test_spans_and_texts_count_from_the_beginning_of_the_whole() -> None:
+    text = "SELECT 'é'; /* subscribe */ SUBSCRIBE (SELECT a FROM u) ; SELECT 2"
+    first, second, third = parse(text)
+    assert [text[p.span.start : p.span.end] for p in (first, second, third)] == [
+        "SELECT 'é'", "SUBSCRIBE (SELECT a FROM u)", "SELECT 2",
+    ]  # fmt: skip
+    assert isinstance(second.statement, ast.Subscribe)
+    query = second.statement.query
+    assert isinstance(query, ast.Select)
+    span = query.targets[0].expr.span
+    assert span is not None
+    assert text[span.start : span.end] == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "near"),
+    [
+        ("SUBSCRIBE", 9, ""),
+        ("SELECT 1; SUBSCRIBE (selct 1)", 21, "selct"),
+        ("SUBSCRIBE t foo", 12, "foo"),
+        ("SUBSCRIBE (SELECT 1", 19, ""),
+        ("SUBSCRIBE t AS OF", 17, ""),
+        ("SUBSCRIBE t AS OF 1 AS OF 2", 20, "as"),
+        ("SUBSCRIBE t AS OF 1, 2", 18, "1"),
+        ("SUBSCRIBE t WITH ()", 18, ")"),
+        ("COPY (SUBSCRIBE t", 17, ""),
+        ("FETCH c WITH (timeout = '1 s') x", 31, "x"),
+    ],
+)
+def test_syntax_errors_point_at_their_place(text: str, at: int, near: str) -> None:
+    with pytest.raises(SqlError) as error:
+        parse(text)
+    assert error.value.sqlstate == "42601"
+    assert error.value.span is not None
+    assert error.value.span.start == at
+    assert f'"{near}"' in error.value.message if near else "end of input" in error.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 'subscribe' AS timeout", "SELECT subscribe FROM timeout", "FETCH 1 FROM timeout"]
+)
+def test_the_words_mean_nothing_elsewhere(text: str) -> None:
+    assert not isinstance(one(text), ast.Subscribe)
