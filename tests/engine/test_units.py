@@ -20,7 +20,7 @@ from engine.txn_block import BlockEvent, BlockState, next_state, status_byte
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors
-from txn.types import IndexId, RowId, ShardId
+from txn.types import IndexId, RowId, ShardId, Timestamp
 
 # --- settings -----------------------------------------------------------------------------------
 
