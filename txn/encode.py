@@ -1,6 +1,6 @@
 """Bytes of log entries and registers: MessagePack with a format byte in front.
 
-    log entry   02 | lengths and checksums | [epoch, upper, [shard, ...]] | body
+    log entry   02 | length, checksums, length | [epoch, upper, [shard, ...]] | body
          body   [epoch, [[ts, write set or blob name], ...], [swap, ...]]
     write set   [txn, 0, [[shard, [[row id, replaced, [value, ...]], ...], parts ...], ...], schema]
     blob        02 | write set | checksum                          (large write sets, C18)
@@ -39,7 +39,8 @@ FORMAT_BYTE = bytes([FORMAT])
 ENTRY_FORMAT = 2  # of log entries and of write sets in blobs
 ENTRY_FORMAT_BYTE = bytes([ENTRY_FORMAT])
 _CRC = Struct("<I")
-_SIZES = Struct("<III")  # length and checksum of the head, checksum of the body
+_SIZES = Struct("<IIII")  # length and checksum of the head, checksum of the body, and the length again
+SEED = crc32(ENTRY_FORMAT_BYTE)  # of checksums: a format byte that flipped is told from another format's
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
@@ -167,7 +168,7 @@ def _array_head(count: int) -> bytes:
 def blob_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what a blob holds for the encoded write set of which ``pieces`` are the pieces."""
     yield ENTRY_FORMAT_BYTE
-    crc = 0
+    crc = SEED
     for piece in pieces:
         crc = crc32(piece, crc)
         yield piece
@@ -176,10 +177,9 @@ def blob_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> WriteSet:
     """Decode a write set that lies in a blob of its own, ``name``. Raises UnknownFormat, DamagedFile."""
-    if data[:1] != ENTRY_FORMAT_BYTE:
-        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
     content = memoryview(data)[1:-4]
-    if len(data) < 5 or _CRC.unpack_from(data, len(data) - 4)[0] != crc32(content):
+    if len(data) < 5 or _CRC.unpack_from(data, len(data) - 4)[0] != crc32(content, SEED):
+        _expect_format(data, name)
         raise DamagedFile(name, "its checksum is not that of its content")
     try:
         found = _write_set_decoder.decode(content)
@@ -202,7 +202,8 @@ def encode_entry(
     raw = tuple([(ts, Raw(data if type(data) is bytes else _encode(data))) for ts, data in writes])
     body = _encode(_EntryOut(epoch, raw, disk_swaps))
     head = _encode(_Head(epoch, writes[-1][0] if writes else None, tuple(shards)))
-    return ENTRY_FORMAT_BYTE + _SIZES.pack(len(head), crc32(head), crc32(body)) + head + body
+    sizes = _SIZES.pack(len(head), crc32(head, SEED), crc32(body, SEED), len(head))
+    return ENTRY_FORMAT_BYTE + sizes + head + body
 
 
 def encode_batch(batch: Batch) -> bytes:
@@ -237,8 +238,6 @@ def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
         UnknownFormat: the entry was written by a newer server.
         DamagedEntry: it does not hold what was written.
     """
-    if data[:1] != ENTRY_FORMAT_BYTE:
-        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
     body, shards = _checked_body(data, name)
     try:
         entry = _entry_decoder.decode(body)
@@ -252,19 +251,28 @@ def _checked_body(data: bytes, name: str) -> tuple[memoryview, tuple[ShardId, ..
     """Return the body and the shards that the head names, None if that is damaged. Raises DamagedEntry."""
     start = 1 + _SIZES.size
     if len(data) < start:
+        _expect_format(data, name)
         raise DamagedEntry(name, f"it has {len(data)} bytes", None, None)
-    length, head_crc, body_crc = _SIZES.unpack_from(data, 1)
+    one, head_crc, body_crc, other = _SIZES.unpack_from(data, 1)
     view = memoryview(data)
-    body = view[start + length :]
     head = None
-    if crc32(view[start : start + length]) == head_crc:
-        head = _head_decoder.decode(view[start : start + length])
-    if crc32(body) == body_crc:
-        return body, None if head is None else head.shards
+    for length in {one, other}:
+        body = view[start + length :]
+        if head is None and crc32(view[start : start + length], SEED) == head_crc:
+            head = _head_decoder.decode(view[start : start + length])
+        if crc32(body, SEED) == body_crc:
+            return body, None if head is None else head.shards
+    _expect_format(data, name)
     what = "its checksum is not that of its content"
     if head is None:
         raise DamagedEntry(name, what, None, None)
     raise DamagedEntry(name, what, head.shards, head.upper)
+
+
+def _expect_format(data: bytes, name: str) -> None:
+    """Raise UnknownFormat for the format byte of another server's."""
+    if data[:1] != ENTRY_FORMAT_BYTE:
+        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
 
 
 def shards_of(batch: Batch) -> set[ShardId]:

@@ -23,6 +23,8 @@ from txn.errors import DamagedFile, UnknownFormat
 
 FORMAT: Final = 2
 FORMAT_BYTE: Final = bytes([FORMAT])
+SEED: Final = crc32(FORMAT_BYTE)
+"""Checksums begin with the format byte: one that flipped is told from another format's."""
 BLOCK_BYTES: Final = 1 << 16
 _CRC: Final = struct.Struct("<I")
 _TRAILER: Final = struct.Struct("<II")  # crc of the table, number of blocks
@@ -31,7 +33,7 @@ _READ_BYTES: Final = 1 << 20
 
 def seal(content: bytes) -> bytes:
     """Return ``content`` with format byte and checksum in front."""
-    return FORMAT_BYTE + _CRC.pack(crc32(content)) + content
+    return FORMAT_BYTE + _CRC.pack(crc32(content, SEED)) + content
 
 
 def unseal(name: str, data: bytes) -> memoryview:
@@ -39,12 +41,12 @@ def unseal(name: str, data: bytes) -> memoryview:
 
     Raises UnknownFormat (another format byte), DamagedFile.
     """
+    content = memoryview(data)[5:]
+    if len(data) >= 5 and _CRC.unpack_from(data, 1)[0] == crc32(content, SEED):
+        return content
     if data[:1] != FORMAT_BYTE:
         raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {FORMAT:02x}")
-    content = memoryview(data)[5:]
-    if len(data) < 5 or _CRC.unpack_from(data, 1)[0] != crc32(content):
-        raise DamagedFile(name, "its checksum is not that of its content")
-    return content
+    raise DamagedFile(name, "its checksum is not that of its content")
 
 
 def write_blocks(file: BinaryIO, buffers: Iterable[Any]) -> None:

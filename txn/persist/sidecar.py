@@ -142,9 +142,6 @@ class _Mapped:
                 raise DamagedFile(path, f"it has {size} bytes")
             self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             whole = memoryview(self._mapping)
-        version = _HEADER.unpack_from(whole)[1]
-        if bytes(whole[:8]) == _MAGIC and version != _FORMAT and 0 < version < 1 << 8:
-            raise UnknownFormat(f"{path} is a sidecar of format {version}; this server knows {_FORMAT}")
         self.blocks = Blocks(path, whole)
         self._data = self.blocks.content
         self.blocks.check(0, _HEADER.size)
@@ -161,7 +158,9 @@ class _Mapped:
             *crcs,
         ) = _HEADER.unpack_from(self._data)
         self.file_crc, self.footer_crc = crcs
-        if magic != _MAGIC or version != _FORMAT or self.kind not in kinds:
+        if magic == _MAGIC and version != _FORMAT:
+            raise UnknownFormat(f"{path} is a sidecar of format {version}; this server knows {_FORMAT}")
+        if magic != _MAGIC or self.kind not in kinds:
             raise DamagedFile(path, f"it is a sidecar of format {version}, kind {self.kind}")
         self._path = path
         self._at = _HEADER.size
