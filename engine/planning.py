@@ -74,6 +74,7 @@ class Planning:
         session = self.session
         if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
+        session.renew_catalog()
         bound = bind_statement(
             statement.statement,
             statement.text,
