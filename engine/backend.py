@@ -31,6 +31,7 @@ from engine.privileges import check as check_privileges
 from engine.query import context, read_point, start_quick
 from engine.rows import ReadyRows
 from engine.session import Derived, Replan, Session
+from engine.time_travel import catalog_at
 from engine.txn_block import BlockState, status_byte
 from pgwire.backend import (
     FieldDescription,
@@ -195,7 +196,14 @@ class Connection:
     def fresh_plan(self, prepared: Prepared) -> Plan | None:
         """Return the statement's plan, made anew if the catalog moved on."""
         plan = prepared.plan
-        if plan is None or plan.fresh(self.session.catalog):
+        if plan is None:
+            return None
+        if plan.as_of is not None and self.session.txn is None:
+            with self.session.looking_at(catalog_at(self.session, plan.as_of)):
+                fresh = plan.fresh(self.session.catalog)
+        else:
+            fresh = plan.fresh(self.session.catalog)
+        if fresh:
             return plan
         again = self.planning.plan_text(prepared.text, prepared.param_oids)
         if again is None or _shape(again) != _shape(plan):

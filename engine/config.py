@@ -59,7 +59,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("local_threads", "int", 0, "DuckDB threads; 0 = one per core", 0, 1024),
     Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
     Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
-    Option("retention_s", "int", 0, "seconds of history kept readable besides what transactions hold", 0, 10**9),
+    Option("history_retention", "int", 600, "seconds of history kept readable (AS OF SYSTEM TIME) besides what transactions "
+           "hold", 0, 10**7),
     Option("deadlock_policy", "choice", "detect",
            "what is done when a lock has to be waited for: detect ends deadlocks, the others prevent them",
            choices=("detect", "wound_wait", "wait_die", "no_wait", "timeout")),
@@ -94,7 +95,7 @@ class Config:
     local_threads: int
     local_queries: int
     flush_rows: int
-    retention_s: int
+    history_retention: int
     deadlock_policy: str
     shutdown_timeout_s: int
     authentication_timeout_s: int

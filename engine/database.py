@@ -22,6 +22,7 @@ from typing import Any
 
 from engine.arrow import rows_of
 from engine.backend import Connection
+from engine.catalog.history import CatalogHistory
 from engine.catalog.state import DATABASE_OID, CatalogSnapshot, initial_items, key_of
 from engine.catalog.store import SPEC, encode, read_items, write_changes
 from engine.catalog.virtual import VirtualCatalog
@@ -35,6 +36,7 @@ from engine.plans import PlanCache
 from engine.rows import RowTuple
 from engine.session import Session
 from engine.settings import REPORTED, Settings, definitions
+from engine.snapshots import SnapshotRegistry
 from engine.spark.executor import SparkExecutor
 from engine.templates import TemplateCache
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
@@ -46,7 +48,7 @@ from txn.durable import StorageConfig
 from txn.lease import Lease, LeaseOptions
 from txn.shared import SharedConfig
 from txn.store import open_store
-from txn.types import ShardId
+from txn.types import ShardId, Timestamp
 
 log = logging.getLogger("holdfast")
 
@@ -76,8 +78,10 @@ class Database:
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None
         self.catalog = CatalogSnapshot({})
+        self.catalog_history = CatalogHistory(store.read_ts(), self.next_catalog_version)
         self.plans = PlanCache()
         self.templates = TemplateCache()
+        self.snapshots = SnapshotRegistry()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Any] = {}
@@ -128,7 +132,7 @@ class Database:
                 hot_rows=config.flush_rows,
                 hot_bytes=memory.hot,
                 part_bytes=memory.part,
-                retention_ms=config.retention_s * 1000,
+                retention_ms=config.history_retention * 1000,
             ),
         )
         database = cls(config, store)
@@ -170,6 +174,7 @@ class Database:
         self.catalog = CatalogSnapshot(items, self.next_catalog_version())
         await self._oids.open(self.catalog.highest_oid() + 1)
         await self._drop_leftover_temporaries()
+        self.catalog_history.floor = self.store.read_ts()
 
     async def _drop_leftover_temporaries(self) -> None:
         """Temporary tables end with their session; those of a crashed server end at its restart."""
@@ -206,9 +211,14 @@ class Database:
         """Reserve ``count`` consecutive oids and return the first."""
         return self._oids.allocate(count)
 
-    def publish(self, catalog: CatalogSnapshot) -> None:
-        """Make a committed catalog the current one; called in the tick in which its commit is applied."""
+    def publish(self, catalog: CatalogSnapshot, ts: Timestamp) -> None:
+        """Make the catalog committed at ``ts`` the current one; called in the tick in which it is applied."""
+        self.catalog_history.record(ts, self.catalog, catalog, self.store.since)
         self.catalog = catalog
+
+    def catalog_at(self, ts: Timestamp) -> CatalogSnapshot:
+        """Return the catalog as of ``ts``. Raises ReadBelowSince where it is not known any more."""
+        return self.catalog_history.at(ts, self.catalog)
 
     async def start_background(self) -> None:
         """Start what may take a while without keeping clients waiting (Spark's JVM)."""
@@ -265,6 +275,7 @@ class Database:
             "port": str(self.config.port),
             "max_connections": str(self.config.max_connections),
             "deadlock_policy": self.config.deadlock_policy,
+            "history_retention": str(self.config.history_retention),
         }
         settings = Settings(overrides)
         try:

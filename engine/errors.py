@@ -28,6 +28,8 @@ from pgwire.errors import BackendError, ErrorReport
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from txn import errors as txn_errors
+from txn.selection import FUTURE_MS
+from txn.time import moment_text
 
 Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
 
@@ -110,15 +112,6 @@ def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog, known: 
     )
 
 
-def _damaged(error: txn_errors.DamagedFile, _catalog: Catalog, _known: Surroundings) -> ErrorReport:
-    return _report(
-        "XX001",
-        f'file "{error.file}" is damaged',
-        detail=f"{error.what[:1].upper()}{error.what[1:]}. Nothing that is stored is replaced; what does not need the file goes on.",
-        hint="Stop the server, restore the file from a backup and start again. TRUNCATE or DROP TABLE gives up the table.",
-    )
-
-
 def _report(
     sqlstate: str,
     message: str,
@@ -151,8 +144,15 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.WaitCancelled: lambda e, _c, _k: _report("57014", "canceling statement due to user request"),
     txn_errors.ReadBelowSince: lambda e, _c, _k: _report(
         "72000",
-        f"timestamp {e.ts} is no longer readable",
-        hint=f"The oldest readable timestamp is {e.since}.",
+        f"timestamp {e.ts} ({moment_text(e.ts)}) is no longer readable",
+        detail=f"It lies below the {e.reason}." if e.reason else None,
+        hint=f"The oldest readable timestamp is {e.since} ({moment_text(e.since)}).",
+    ),
+    txn_errors.ReadInFuture: lambda e, _c, _k: _report(
+        "22023",
+        f"timestamp {e.ts} ({moment_text(e.ts)}) is too far in the future",
+        detail=f"A read may be at most {FUTURE_MS // 1000} s ahead of the server's clock.",
+        hint=f"The highest timestamp that can be read at now is {e.latest} ({moment_text(e.latest)}).",
     ),
     txn_errors.TimestampPassed: lambda e, _c, _k: _report(
         "40001",
@@ -191,8 +191,6 @@ _TXN: dict[type[Exception], Make] = {
         "could not write to the data directory",
         detail="The transaction was rolled back.",
     ),
-    txn_errors.DamagedFile: _damaged,
-    txn_errors.DamagedEntry: _damaged,
     txn_errors.CommitUnknown: lambda e, _c, _k: _report(
         "08007",
         "the outcome of the commit is unknown",

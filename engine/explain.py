@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from engine import run as runner
+from engine import time_travel
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
@@ -21,6 +22,7 @@ from planner.types import SqlType
 if TYPE_CHECKING:
     from engine.backend import Connection
 
+_ON = ("on", "true", "1", "")
 _TEXT, _JSON = 25, 114
 _IGNORED = frozenset(("verbose", "costs", "buffers", "wal", "timing", "summary", "settings", "timestamp"))
 
@@ -61,6 +63,13 @@ async def run_explain(
         body = inner.bound
     facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
     lines: list[str] = []
+    text_before: list[str] = []
+    if options.get("timestamp", "off") in _ON:
+        bounds = time_travel.describe(session, plan, session.selection)
+        if format_ == "json":
+            facts["Timestamp"] = bounds
+        else:
+            text_before = bounds
     source = _source(body.statement)
     if source is not None:
         slot, query = source
@@ -68,7 +77,7 @@ async def run_explain(
         facts["Route"] = route.executor
         facts["Reason"] = route.reason
         lines = session.db.executors[route.executor].explain(executable)
-    if options.get("analyze", "off") in ("on", "true", "1", ""):
+    if options.get("analyze", "off") in _ON:
         started = session.clock_time_us()
         result = await runner.run(conn, inner, params, out)
         if isinstance(result, Rows):
@@ -81,6 +90,6 @@ async def run_explain(
         columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON)),)
         return Rows(columns, ReadyRows(columns, [(document,)]), tag="EXPLAIN", final_tag=True)
     columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
-    text = [f"{name}: {value}" for name, value in facts.items()]
+    text = [*text_before, *(f"{name}: {value}" for name, value in facts.items())]
     text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
     return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

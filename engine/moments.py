@@ -3,6 +3,8 @@
 12345678901234567             the hybrid value itself (Unix milliseconds << 16 | counter), also as text or numeric
 timestamptz '2026-01-01 ...'  the first timestamp of that millisecond, also as text
 interval '-5 seconds'         so long before (or after) now, also as text; a month counts 30 days
+
+``now() - interval '1 month'`` is a timestamptz, and counts by the calendar.
 """
 
 from __future__ import annotations

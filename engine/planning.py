@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine import time_travel
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Prepared
 from engine.session import Session
@@ -20,10 +21,12 @@ from planner import ast
 from planner.bind import bind_statement
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
+from planner.statements import SetTransaction, StatementClass, Transaction
 
 if TYPE_CHECKING:
     from engine.database import Database
 
+_READS_PAST = frozenset((StatementClass.READ_ONLY, StatementClass.UTILITY))
 ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
 IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
 
@@ -74,7 +77,35 @@ class Planning:
         session = self.session
         if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
-        session.renew_catalog()
+        if statement.as_of is not None and not isinstance(statement.statement, ast.Prepare):
+            return self._bind_in_past(statement, param_oids, variable_params=variable_params)
+        return self._bind(statement, param_oids, variable_params=variable_params)
+
+    def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
+        """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
+        session, clause, node = self.session, statement.as_of, statement.statement
+        assert clause is not None
+        if not isinstance(node, time_travel.CARRIERS):
+            raise SqlError("0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span)
+        value = time_travel.AsOfValue(session, clause)
+        if isinstance(node, ast.Transaction | ast.SetVariable):
+            plan = self._bind(statement, param_oids, variable_params=variable_params)
+            if not _takes_modes(plan):
+                raise SqlError(
+                    "0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span
+                )
+        else:
+            with session.looking_at(time_travel.catalog_at(session, value)):
+                plan = self._bind(statement, param_oids, variable_params=variable_params)
+            if plan.locking or plan.bound.class_ not in _READS_PAST:
+                raise SqlError(
+                    "0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span
+                )
+        plan.as_of = value
+        return plan
+
+    def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
+        session = self.session
         bound = bind_statement(
             statement.statement,
             statement.text,
@@ -102,6 +133,8 @@ class Planning:
         """Cache a plan by its text; prove its template once the same one was met before."""
         session, templates = self.session, self.db.templates
         self.db.plans.put((text, (), session.plan_key), plan)
+        if plan.as_of is not None:
+            return
         template = extract(text)
         if template is None:
             return
@@ -145,6 +178,14 @@ class Planning:
             return plan, decode_values(session, plan.bound.params, template.values)
         except DataError:
             return None  # the error is raised, with its position, when the text itself is bound
+
+
+def _takes_modes(plan: Plan) -> bool:
+    """Tell whether it is BEGIN or SET TRANSACTION."""
+    statement = plan.bound.statement
+    if isinstance(statement, SetTransaction):
+        return not statement.session and statement.snapshot is None
+    return isinstance(statement, Transaction) and statement.action == "begin"
 
 
 def _allowed_when_failed(node: ast.Node) -> bool:

@@ -16,7 +16,6 @@ from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
 from planner.statements import BoundStatement, Copy, DeclareCursor, QueryStatement, StatementClass
-from txn.types import ShardId
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
@@ -38,6 +37,7 @@ class Plan:
 
     __slots__ = (
         "_stable",
+        "as_of",
         "bound",
         "catalog_version",
         "compiled",
@@ -51,7 +51,6 @@ class Plan:
         "permitted",
         "point",
         "quick",
-        "tables",
     )
 
     def __init__(
@@ -68,19 +67,12 @@ class Plan:
                 for relation in (catalog.relation_by_oid(oid) for oid, _ in bound.versions)
             )
         )
-        # the stored tables it reads or writes, by oid; its views are in what it was bound against, too
-        self.tables = tuple(
-            ShardId(oid)
-            for oid, _version in bound.versions
-            if (relation := catalog.relation_by_oid(oid)) is not None
-            and relation.kind == "r"
-            and not relation.virtual
-        )
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.permitted: tuple[int, str] | None = None  # see engine.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
+        self.as_of: Any = None  # its AS OF SYSTEM TIME (engine.time_travel.AsOfValue)
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
         self.dml: Any = None
@@ -109,7 +101,7 @@ class Plan:
     @property
     def quick_serves(self) -> bool:
         """Whether ``quick`` may be set: a query that changes and locks nothing."""
-        return not self.locking and isinstance(self.bound.statement, QueryStatement)
+        return not self.locking and self.as_of is None and isinstance(self.bound.statement, QueryStatement)
 
     @property
     def retryable(self) -> bool:

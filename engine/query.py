@@ -174,9 +174,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
 
 def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
-    if session.derived.executor != "auto" or not plan.fresh(session.catalog) or not permitted(session, plan):
-        return None
-    if not session.is_current(plan):
+    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
     txn = session.ensure_txn()
     txn.next_statement()
@@ -191,7 +189,7 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
     begins now would read at; so there is nothing that a hold, a read set or an end could protect.
     """
-    if session.derived.executor != "auto" or not plan.fresh(session.catalog) or not permitted(session, plan):
+    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
     point: PointPlan = plan.point
     source = point.source

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import copy, ddl, drop, explain, roles, subscribe
+from engine import copy, ddl, drop, explain, roles, snapshots, subscribe, time_travel
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
 from engine.lock_table import lock_table
@@ -18,6 +18,7 @@ from engine.privileges import check as check_privileges
 from engine.privileges import maintainable
 from engine.query import collect, context, run_query
 from engine.rows import ReadyRows
+from engine.session import Replan
 from engine.settings import SettingDef
 from engine.txn_block import BlockState
 from pgwire.backend import Responder
@@ -61,16 +62,22 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         raise SqlError(
             "25P02", "current transaction is aborted, commands ignored until end of transaction block"
         )
+    as_of = _as_of(conn, plan)
+    if type(statement) not in _WITHOUT_DATA and (as_of is not None or session.derived.chooses):
+        if session.txn is None:
+            await time_travel.start(session, plan, as_of)
+            if not plan.fresh(session.catalog):
+                raise Replan
+        elif as_of is not None:
+            time_travel.check_same(session, as_of)
     if plan.bound.class_ in _NEEDS_TXN:
         session.ensure_txn().next_statement()
         session.renew_limits()
-    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA:
+    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA and not session.lags(plan):
         await conn.db.wait_leading()
     check_privileges(session, plan)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
-    elif isinstance(statement, _QUERIES) and plan.tables:
-        await session.start_read(plan)
     if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
     if isinstance(statement, q.Update):
@@ -89,6 +96,16 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         session.ahead.close()
         return outcome
     return await _UTILITY[kind](conn, plan, statement, params, out)
+
+
+def _as_of(conn: Connection, plan: Plan) -> time_travel.AsOfValue | None:
+    """Return the statement's AS OF SYSTEM TIME, or that of the prepared one it executes."""
+    statement = plan.bound.statement
+    if isinstance(statement, st.ExecutePrepared):
+        prepared = conn.prepared.get(statement.name)
+        plan = plan if prepared is None or prepared.plan is None else prepared.plan
+    found: time_travel.AsOfValue | None = plan.as_of
+    return found
 
 
 # What they say rests on nothing that another leader could have changed.
@@ -133,7 +150,6 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
 
 
 _LOCKING_QUERIES = (st.QueryStatement, st.Copy)
-_QUERIES = (st.QueryStatement, st.Copy, st.DeclareCursor, st.Explain)
 
 
 async def _start_locking(session: Session, plan: Plan) -> None:
@@ -205,6 +221,8 @@ async def _transaction(
     session = conn.session
     action = statement.action
     if action == "begin":
+        if plan.as_of is not None:
+            return await _begin_in_past(conn, plan, statement)
         session.begin_block(statement)
         return Command(plan.bound.tag)
     if action in ("commit", "rollback"):
@@ -225,6 +243,23 @@ async def _transaction(
         return Command("SAVEPOINT")
     session.release(statement.name)
     return Command("RELEASE")
+
+
+async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction) -> Outcome:
+    """BEGIN AS OF SYSTEM TIME: the block's transaction begins at once, and only reads."""
+    session = conn.session
+    if session.txn is not None or session.state is not BlockState.IDLE:
+        raise SqlError(
+            "25001", "BEGIN AS OF SYSTEM TIME must be called before any query", span=plan.as_of.span
+        )
+    if statement.read_only is False:
+        raise SqlError(
+            "25006", "a transaction that reads AS OF SYSTEM TIME is read-only", span=plan.as_of.span
+        )
+    time_travel.catalog_at(session, plan.as_of)  # an error here opens no block
+    session.begin_block(statement)
+    await time_travel.start(session, plan, plan.as_of)
+    return Command(plan.bound.tag)
 
 
 async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
@@ -261,7 +296,15 @@ async def _set_transaction(
 ) -> Outcome:
     session = conn.session
     if statement.snapshot is not None:
-        raise SqlError("0A000", "SET TRANSACTION SNAPSHOT is not supported")
+        snapshots.import_(session, statement.snapshot)
+        return Command("SET")
+    if plan.as_of is not None and session.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+        if session.txn is not None or session.savepoints:
+            message = "SET TRANSACTION AS OF SYSTEM TIME must be called before any query"
+            raise SqlError("25001", message, span=plan.as_of.span)
+        session.set_transaction(isolation=None, read_only=True, deferrable=None)
+        await time_travel.start(session, plan, plan.as_of)
+        return Command("SET")
     if statement.session:
         if statement.isolation is not None:
             session.settings.set("default_transaction_isolation", statement.isolation)

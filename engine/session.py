@@ -11,12 +11,13 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from engine.catalog.locks import CatalogLocks
-from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
+from engine import snapshots
+from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.conflicts import Surroundings
 from engine.constraints.timing import Mark, Timing
@@ -32,10 +33,10 @@ from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, Interval
 from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
-from planner.statements import CreateTable
 from planner.statements import Transaction as TransactionStatement
 from txn.api import MaybeAwaitable, Predicate, Transaction
 from txn.errors import SchemaChanged
+from txn.selection import Level, Selection
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Derived:
     """What one generation of settings amounts to, looked up once instead of per statement."""
 
     __slots__ = (
+        "chooses",
         "codec",
+        "consistency",
         "executor",
         "generation",
         "idle_in_transaction_ms",
@@ -79,8 +82,12 @@ class Derived:
         "idle_session_ms",
         "local_max_bytes",
         "lock_timeout_ms",
+        "max_staleness_ms",
+        "min_read_ts",
         "plan_key",
         "read_only",
+        "reports_commits",
+        "short_ways",
         "statement_timeout_ms",
         "transaction_timeout_ms",
         "user",
@@ -103,6 +110,14 @@ class Derived:
         )
         self.plan_key = (get("search_path"), user, style, order, interval_style, zone)
         self.executor = get("executor")
+        self.consistency = cast(Level, get("consistency"))
+        self.max_staleness_ms = settings.integer("max_staleness")
+        self.min_read_ts = Timestamp(settings.integer("min_read_ts"))
+        self.chooses = (
+            self.consistency != "strict" or self.min_read_ts > 0
+        )  # a timestamp: engine/time_travel.py
+        self.short_ways = self.executor == "auto" and not self.chooses
+        self.reports_commits = get("holdfast.report_commit_ts") == "on"
         self.local_max_bytes = settings.integer("local_executor_max_bytes")
         self.lock_timeout_ms = settings.integer("lock_timeout")
         self.statement_timeout_ms = settings.integer("statement_timeout")
@@ -116,13 +131,11 @@ class Derived:
 class Savepoint:
     """One SAVEPOINT: what to go back to."""
 
-    __slots__ = ("changes", "handle", "name", "settings", "timing")
+    __slots__ = ("catalog", "handle", "name", "settings", "timing")
 
-    def __init__(
-        self, name: str, handle: int, settings: int, changes: Mapping[StoredKey, Stored | None], timing: Mark
-    ) -> None:
-        """Remember the marks of txn, settings and deferred constraints, and the catalog changes until now."""
-        self.name, self.handle, self.settings, self.changes = name, handle, settings, changes
+    def __init__(self, name: str, handle: int, settings: int, catalog: CatalogSnapshot, timing: Mark) -> None:
+        """Remember the marks of txn, settings, catalog and deferred constraints."""
+        self.name, self.handle, self.settings, self.catalog = name, handle, settings, catalog
         self.timing = timing
 
 
@@ -164,8 +177,6 @@ class Session:
         self.timing = Timing()
         self._used: dict[int, int] = {}
         self._ddl_staged = False
-        self.own_changes: Mapping[StoredKey, Stored | None] = {}  # of the catalog; replaced, never changed
-        self.catalog_locks = CatalogLocks(self)
         self.ahead = BuiltAhead(self)
         self._after_commit: list[Callable[[], None]] = []
         self.transaction_time_us = 0
@@ -196,13 +207,29 @@ class Session:
         self.commit_actions: CommitActions | None = None  # of temporary tables, once one has any
         self._random: Callable[[], float] = database.random
         self.system = SystemView(self)
+        self.observed_ts = Timestamp(0)  # the newest it has committed, or chosen to read at
+        self.selection: Selection | None = None  # how the running transaction's timestamp was chosen
+        self.exported: list[str] = []  # snapshots of the running transaction
+        self._lens: CatalogSnapshot | None = None  # seen instead of the latest catalog outside a transaction
+        self._historic = False  # the running transaction began with an older catalog
 
     # -- what functions see ------------------------------------------------------------------------
 
     @property
     def catalog(self) -> CatalogSnapshot:
         """The catalog the current transaction sees, or the latest outside one."""
-        return self._catalog if self.txn is not None else self.db.catalog
+        if self.txn is not None:
+            return self._catalog
+        return self.db.catalog if self._lens is None else self._lens
+
+    @contextmanager
+    def looking_at(self, catalog: CatalogSnapshot) -> Iterator[None]:
+        """See ``catalog`` while a statement is bound that will read in the past; a running transaction sees its own."""
+        before, self._lens = self._lens, None if catalog is self.db.catalog else catalog
+        try:
+            yield
+        finally:
+            self._lens = before
 
     def setting(self, name: str) -> str:
         """Return a setting as SHOW prints it."""
@@ -366,8 +393,10 @@ class Session:
 
     @property
     def in_own_ddl(self) -> bool:
-        """True when the transaction sees a catalog of its own: its plans must not be shared."""
-        return self.txn is not None and self._catalog is not self._base_catalog
+        """True when the transaction sees a catalog of its own, or a past one: its plans must not be shared."""
+        if self.txn is None:
+            return self._lens is not None
+        return self._historic or self._catalog is not self._base_catalog
 
     @property
     def role_oid(self) -> int:
@@ -395,24 +424,45 @@ class Session:
         assert self.txn is not None
         return self.txn
 
-    def _start(self, *, read_only: bool) -> None:
+    def start_at(self, chosen: Selection, *, historic: bool) -> None:
+        """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
+
+        ``historic``: by AS OF SYSTEM TIME; it only reads. Raises ReadBelowSince.
+        """
+        if self.state is BlockState.BLOCK:
+            self._start_in_block(at=chosen.ts)
+        else:
+            self._start(read_only=historic or self.reads_alone or self.derived.read_only, at=chosen.ts)
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
+        self.selection = chosen
+        if not historic:
+            self.observed_ts = max(self.observed_ts, chosen.ts)
+
+    def import_snapshot(self, ts: Timestamp) -> None:
+        """Start the block's transaction at the timestamp of another one, which holds it."""
+        self._start_in_block(at=ts)
+
+    def _start(self, *, read_only: bool, at: Timestamp | None = None) -> None:
         derived = self.derived
+        catalog = self.db.catalog if at is None else self.db.catalog_at(at)
         self.txn = self.db.store.begin(
             read_only=read_only,
             session=self.pid,
             deadline_ms=derived.transaction_timeout_ms or None,
             lock_timeout_ms=derived.lock_timeout_ms,
+            at=at,
         )
-        self._catalog = self._base_catalog = self.db.catalog
+        self._catalog = self._base_catalog = catalog
+        self._historic = catalog is not self.db.catalog
         self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
         if derived.transaction_timeout_ms:
             self._watch(derived.transaction_timeout_ms)
         self.transaction_time_us = self.statement_time_us or self.db.clock_us()
 
-    def _start_in_block(self) -> None:
+    def _start_in_block(self, at: Timestamp | None = None) -> None:
         """Start a block's transaction; its time and its limit count from BEGIN."""
         time_us, ends_s, watched_ms = self.transaction_time_us, self._ends_s, self._watched_ms
-        self._start(read_only=self._block_read_only)
+        self._start(read_only=self._block_read_only, at=at)
         self.transaction_time_us = time_us
         timeout_ms = self.derived.transaction_timeout_ms
         if timeout_ms and timeout_ms == watched_ms and self.txn is not None:
@@ -518,12 +568,16 @@ class Session:
                 await self.commit_actions.run(self)
             result = txn.commit()
             if isinstance(result, Awaitable):
-                await uninterrupted(result)
+                self._committed(await uninterrupted(result))
         except BaseException:
             self.rollback()
             raise
         self.txn = None
         self._leave(committed=True)
+
+    def lags(self, plan: Plan) -> bool:
+        """Tell whether a statement may be answered though another server may have taken over (N14)."""
+        return self.selection is not None and not self.selection.lead and plan.only_reads
 
     @property
     def watching(self) -> bool:
@@ -559,7 +613,17 @@ class Session:
             self.rollback()
             raise error
         self.txn = None
+        self._committed(outcome.result())
         self._leave(committed=True)
+
+    def _committed(self, ts: Timestamp) -> None:
+        """A commit that wrote something is durable: remember its timestamp and tell the client (N4)."""
+        if ts > self.observed_ts:
+            self.observed_ts = ts
+        text = str(ts)
+        self.settings.note("holdfast.commit_ts", text)
+        if self.derived.reports_commits:
+            self.out.parameter_status("holdfast.commit_ts", text)
 
     def commit_read(self) -> bool:
         """Commit at once if the transaction wrote nothing; else return False."""
@@ -595,10 +659,13 @@ class Session:
             for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
                 self.settings.override(name, None)
         self.state = next_state(self.state, BlockEvent.END)
+        self.selection = None
+        if self.exported:
+            snapshots.withdraw(self)
         if self.savepoints:
             self.savepoints.clear()
         self._used.clear()
-        self._forget_ddl()
+        self._ddl_staged = False
         self.timing.reset()
         for callback in tuple(self.on_block_end):
             callback(committed)
@@ -612,6 +679,8 @@ class Session:
             self.ahead.close()
         if not self.savepoints and self.txn is not None:
             self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
+        if self.exported and not self.savepoints:
+            snapshots.withdraw(self)
         self.state = next_state(self.state, BlockEvent.ERROR)
 
     def restart(self) -> None:
@@ -622,7 +691,7 @@ class Session:
         if self._timeout is not None:
             self._watch(0)
         self._used.clear()
-        self._forget_ddl()
+        self._ddl_staged = False
         self.timing.reset()
         self.state = BlockState.IDLE
 
@@ -637,14 +706,6 @@ class Session:
             self.txn.rollback()
             self.txn = None
         self._used.clear()
-        self._forget_ddl()
-
-    def _forget_ddl(self) -> None:
-        """The transaction is over."""
-        if self._ddl_staged or self.catalog_locks.any:
-            self._ddl_staged = False
-            self.own_changes = {}
-            self.catalog_locks.clear()
 
     # -- savepoints --------------------------------------------------------------------------------
 
@@ -652,7 +713,7 @@ class Session:
         """SAVEPOINT name."""
         txn = self.ensure_txn()
         self.savepoints.append(
-            Savepoint(name, txn.savepoint(), self.settings.mark(), self.own_changes, self.timing.mark())
+            Savepoint(name, txn.savepoint(), self.settings.mark(), self._catalog, self.timing.mark())
         )
 
     def _find_savepoint(self, name: str) -> int:
@@ -673,9 +734,7 @@ class Session:
         assert self.txn is not None
         self.txn.rollback_to(point.handle)
         self.settings.undo_to(point.settings)
-        if self.own_changes is not point.changes:
-            self.own_changes = point.changes
-            self._overlay()
+        self._catalog = point.catalog
         self.timing.go_back(point.timing)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
@@ -683,35 +742,9 @@ class Session:
     # -- catalog -----------------------------------------------------------------------------------
 
     def use(self, plan: Plan) -> None:
-        """Remember what the transaction relied on, for ``adopt_catalog``; once it writes, it has that locked."""
-        if self.txn is not None and not self.txn.writing:
-            for oid, version in plan.bound.versions:
-                self._used[oid] = version
-
-    def is_current(self, plan: Plan) -> bool:
-        """Tell whether a query may run at once: if the transaction writes, its tables have to be locked already.
-
-        A transaction that only reads has the catalog of its timestamp; one that writes reads what is latest.
-        """
-        txn = self.txn
-        if txn is None or not txn.writing:
-            return True
-        return self._base_catalog is self.db.catalog and all(map(txn.holds_table, plan.tables))
-
-    async def start_read(self, plan: Plan) -> None:
-        """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not."""
-        if self.is_current(plan):
-            return
-        await self._hold_tables(plan)
-        self.adopt_catalog()
-        if not plan.fresh(self._catalog):
-            raise Replan
-
-    async def _hold_tables(self, plan: Plan) -> None:
-        txn = self.ensure_txn()
-        for shard in plan.tables:
-            if not txn.holds_table(shard):
-                await settle(txn.lock_table(shard, "IS"))
+        """Remember what the transaction relied on, for ``start_write``."""
+        for oid, version in plan.bound.versions:
+            self._used[oid] = version
 
     async def start_write(
         self,
@@ -737,54 +770,34 @@ class Session:
             waiting = txn.begin_write(writes, scans)
         if waiting is not None:
             await waiting
-        if not self.is_current(plan):
-            await self._hold_tables(plan)
-            self.adopt_catalog()
+        self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
-    def renew_catalog(self) -> None:
-        """Before a statement is planned: what a writing transaction reads next is the latest. Raises SchemaChanged."""
-        if (
-            self.txn is not None
-            and self.txn.writing
-            and self.state in (BlockState.BLOCK, BlockState.IMPLICIT)
-        ):
-            self.adopt_catalog()
-
     def adopt_catalog(self) -> None:
-        """Move to the latest catalog, where the transaction's reads now are (after promotion).
-
-        Own changes stay on top: they are of objects that the transaction has locked. Raises SchemaChanged when a
-        relation that was read before the transaction wrote is no longer as it was.
-        """
+        """Move to the latest catalog, where the transaction's reads now are (after promotion)."""
         latest = self.db.catalog
         if self._base_catalog is latest:
             return
+        if self._catalog is not self._base_catalog:
+            # own DDL holds the catalog lock, so nobody else can have published
+            raise RuntimeError("the catalog changed under a transaction that holds its lock")
         for oid, version in self._used.items():
             relation = latest.relation_by_oid(oid)
             if relation is None or relation.version != version:
                 raise SchemaChanged(ShardId(oid))
-        if self.txn is not None and self.txn.writing:
-            self._used.clear()  # locked from here on
-        self._base_catalog = latest
-        self._overlay()
-
-    def _overlay(self) -> None:
-        """See own changes on top of the catalog last adopted."""
-        base = self._base_catalog
-        own = self.own_changes
-        self._catalog = base.overlaid(own, self.db.next_catalog_version()) if own else base
+        self._catalog = self._base_catalog = latest
+        self._historic = False
 
     async def start_ddl(self, plan: Plan) -> None:
-        """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""
+        """Take the catalog lock, which serialises DDL (coarse; DESIGN section 7), and the latest catalog."""
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        await self.catalog_locks.take_for(plan)
-        if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
-            await self._hold_tables(plan)
-            self.adopt_catalog()
+        shard = ShardId(CATALOG_SHARD)
+        await settle(txn.begin_write([shard]))
+        await settle(txn.lock_table(shard, "X"))
+        self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
@@ -794,8 +807,10 @@ class Session:
             self._start(read_only=False)  # whatever the session's last statement or its default was
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         txn = self.ensure_txn()
+        shard = ShardId(CATALOG_SHARD)
         try:
-            await self.catalog_locks.take_everything()
+            await settle(txn.begin_write([shard]))
+            await settle(txn.lock_table(shard, "X"))
             self.adopt_catalog()
             schema = self._catalog.schema(self.temp_schema)
             mine = [r for r in self._catalog.user_relations() if r.schema == self.temp_schema]
@@ -814,24 +829,11 @@ class Session:
     async def change_catalog(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
         txn = self.ensure_txn()
-        await self.catalog_locks.cover(puts, deletes)
         await write_changes(txn, self._catalog, puts, deletes)
-        own = dict(self.own_changes)
-        own.update((key_of(item), item) for item in puts)
-        own.update((key, None) for key in deletes if key in self._catalog.items)
-        self.own_changes = own
         self._catalog = self._catalog.with_changes(puts, deletes, self.db.next_catalog_version())
         if not self._ddl_staged:
             self._ddl_staged = True
-            txn.on_applied(lambda _ts: self._publish())
-
-    def _publish(self) -> None:
-        """The commit is readable: make its changes part of the current catalog, which others may have changed."""
-        latest = self.db.catalog
-        if latest is self._base_catalog:
-            self.db.publish(self._catalog)
-        elif self.own_changes:
-            self.db.publish(latest.overlaid(self.own_changes, self.db.next_catalog_version()))
+            txn.on_applied(lambda ts: self.db.publish(self._catalog, ts))
 
 
 def split_identifiers(text: str) -> list[str]:

@@ -224,8 +224,29 @@ OURS = (
         description="Queries estimated to read more than this go to Spark when it is available.",
     ),
     SettingDef(
-        name="consistency", kind="enum", default="strict", choices=("strict",), category="Holdfast",
-        description="Level of reads; strict serializability is the only one so far.",
+        name="consistency", kind="enum", default="strict", choices=("strict", "session", "bounded", "serializable"),
+        category="Holdfast", description="How old what a transaction reads may be; who writes reads the newest.",
+    ),
+    SettingDef(
+        name="max_staleness", kind="integer", unit="ms", default="10000", minimum="0", maximum="2147483647",
+        category="Holdfast", description="How far behind the newest commit a read with consistency = bounded may be.",
+    ),
+    SettingDef(
+        name="min_read_ts", kind="string", default="0", category="Holdfast",
+        description="Hybrid timestamp that reads are not older than, such as holdfast.commit_ts of another session.",
+    ),
+    SettingDef(
+        name="holdfast.commit_ts", kind="string", default="0", context="internal", category="Holdfast",
+        description="Hybrid timestamp of the session's latest commit that wrote something.",
+    ),
+    SettingDef(
+        name="holdfast.report_commit_ts", kind="bool", default="on", category="Holdfast",
+        description="Sends holdfast.commit_ts to the client with each commit that wrote something.",
+    ),
+    SettingDef(
+        name="history_retention", kind="integer", unit="s", default="600", context="postmaster", minimum="0",
+        maximum="10000000", category="Holdfast",
+        description="For how long the past stays readable besides what transactions hold.",
     ),
     SettingDef(
         name="transaction_timeout", kind="integer", unit="ms", default="0", minimum="0",
@@ -441,6 +462,12 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
         if setting.minimum and not Decimal(setting.minimum) <= real <= Decimal(setting.maximum):
             raise _range_error(setting, format(real.normalize(), "f"))
         return f"{float(real):g}"
+    if name == "min_read_ts":
+        if not re.fullmatch(r"\d{1,19}", value.strip()) or int(value) >= 2**63:
+            raise _invalid(
+                setting.name, value, "It is a hybrid timestamp, as SHOW holdfast.commit_ts prints it."
+            )
+        return value.strip()
     if name == "application_name":
         return "".join(ch if " " <= ch <= "~" else "?" for ch in value)
     return value
@@ -549,7 +576,7 @@ class Settings:
         """RESET ALL: every changed setting that may be reset goes back to its default."""
         for key in list(self._values):
             if key not in ("role", "session_authorization", "transaction_isolation", "is_superuser",
-                           "transaction_read_only", "transaction_deferrable"):  # fmt: skip
+                           "transaction_read_only", "transaction_deferrable", "holdfast.commit_ts"):  # fmt: skip
                 self._log.append((key, self._values.get(key), False))
                 self._store(key, None)
 
@@ -568,6 +595,10 @@ class Settings:
     def override(self, key: str, value: str | None) -> None:
         """Set an internal value (transaction_isolation, is_superuser ...) outside transaction semantics."""
         self._store(key, value)
+
+    def note(self, key: str, value: str) -> None:
+        """Keep an internal value that nothing else depends on: neither undone nor reported."""
+        self._values[key] = value
 
     # -- transactions ------------------------------------------------------------------------------
 

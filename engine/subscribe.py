@@ -352,12 +352,14 @@ async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | N
     ts = _moment(session, expr, "AS OF", env)
     if ts is None:
         return None
-    if not await session.db.store.reach(ts):
+    store = session.db.store
+    if ts > max(store.present(), store.read_ts()):
         raise SqlError(
             "22023",
             f"AS OF {ts} is in the future",
-            hint=f"The latest readable timestamp is {session.db.store.read_ts()}.",
+            hint=f"The latest readable timestamp is {store.read_ts()}.",
         )
+    await store.reach(ts)
     return ts
 
 

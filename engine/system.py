@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine import snapshots
 from planner.facts import PG_CATALOG_OID
 from txn.types import ShardId
 
@@ -111,6 +112,10 @@ class SystemView:
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
         return self._session.ensure_txn().id
+
+    def export_snapshot(self) -> str:
+        """Export the running transaction's snapshot and return its id."""
+        return snapshots.export(self._session)
 
     def catalog_rows(self, name: str) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a relation of pg_catalog, in attnum order."""

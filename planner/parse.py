@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import msgspec.json
 from pglast import parser as _pg
 
-from planner import ast
+from planner import as_of, ast
+from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, SEMICOLON, Token, goes_beyond, read_statement
 from planner.errors import Span, SqlError
 from planner.raw_query import Raw
@@ -34,11 +35,15 @@ _TOO_DEEP_HINT = "Split the statement, or write it with less nesting."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """One statement: its tree, its text without the semicolon, and where that stands in the whole text."""
+    """One statement: its tree, its text without the semicolon, and where that stands in the whole text.
+
+    ``as_of``: its AS OF SYSTEM TIME clause, which is not in the tree.
+    """
 
     statement: ast.Node
     text: str
     span: Span
+    as_of: AsOf | None = None
 
 
 def too_deep() -> SqlError:
@@ -95,6 +100,10 @@ def _parse_pieces(text: str, pieces: list[list[Token]]) -> list[Parsed]:
 
 def _parse_plain(text: str) -> list[Parsed]:
     try:
+        whole = text
+        clauses: list[AsOf] = []
+        if as_of.possible(text):
+            text, clauses = as_of.cut(text, _tokens(text))
         raw_statements: list[Raw] = _decode(_raw_json(text)).get("stmts", [])
         ascii_only = text.isascii()
         encoded = b"" if ascii_only else text.encode("utf-8")
@@ -114,12 +123,18 @@ def _parse_plain(text: str) -> list[Parsed]:
             stripped = piece.lstrip()
             start += len(piece) - len(stripped)
             body = stripped.rstrip()
+            clause: AsOf | None = None
+            if clauses:
+                # the statement's last word may have been a clause
+                body = whole[start:end].strip()
+                clause = next((c for c in clauses if start <= c.span.start < end), None)
             reader = StatementReader(text, lambda word, body=body: _after(body, word))  # type: ignore[misc]
             found.append(
                 Parsed(
                     statement=reader.statement(raw["stmt"]),
                     text=body,
                     span=Span(start, start + len(body)),
+                    as_of=clause,
                 )
             )
         return found
@@ -152,6 +167,18 @@ def parse_expression(text: str) -> ast.Expression:
         if isinstance(wrapper, ast.Coalesce) and len(wrapper.args) == 1:
             return wrapper.args[0]
     raise SqlError("42601", "syntax error in a stored expression")
+
+
+def _tokens(text: str) -> list[as_of.Token]:
+    """Return the tokens of a text; none where the scanner fails, which the grammar then reports."""
+    try:
+        return [
+            (text[t.start : t.end + 1].upper(), t.start, t.end + 1)
+            for t in _pg.scan(text)
+            if t.name not in ("C_COMMENT", "SQL_COMMENT")
+        ]
+    except _pg.ParseError:
+        return []
 
 
 def _raw_json(text: str) -> str:

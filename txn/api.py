@@ -201,9 +201,6 @@ class Transaction(Protocol):
 
     # -- schema ----------------------------------------------------------------------------------
 
-    def holds_table(self, shard: ShardId) -> bool:
-        """Tell whether this transaction has a lock on a table, so that its schema stays as it is."""
-
     def has_changed(self, shard: ShardId) -> bool:
         """Tell whether this transaction has rows or a schema of its own in a shard."""
 
@@ -264,12 +261,16 @@ class Store(Protocol):
     ) -> Transaction:
         """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors.
 
-        ``at``: read at that timestamp instead (read-only; raises ReadBelowSince). ``lock_timeout_ms``: limit of
+        ``at``: read at that timestamp instead (raises ReadBelowSince; ValueError above ``read_ts()``: ``reach`` it first).
+        One that writes all the same must find what it has read unchanged, as always. ``lock_timeout_ms``: limit of
         each lock wait, 0 for none, None for the store's default.
         """
 
     def read_ts(self) -> Timestamp:
         """Return the timestamp of the latest commit that is durable and applied."""
+
+    def reach(self, ts: Timestamp) -> Awaitable[None]:
+        """Make ``ts`` readable: wait for the clock and for commits at or below it; later ones are above (A16, L6)."""
 
     def read_now(self, shard: ShardId, index: IndexId, key: Key) -> StoredRow | None:
         """Return the row under a full key at ``read_ts()`` if that is certain at a glance (hot, or cached).

@@ -311,6 +311,12 @@ class Coordinator:
         owner = self.committing.get(writes.txn)
         return 0 if owner is None else owner.session
 
+    def since_of(self, shard: ShardId) -> Timestamp:
+        """Return the lowest readable timestamp of a shard; the store's if it does not exist."""
+        history = self.shards.get(shard)
+        since = self.holds.since
+        return since if history is None else Timestamp(max(since, history.entries[0].begin))
+
     # -- watched scans (txn.scan_watch) ------------------------------------------------------------
 
     def watch(self, txn: TxnId, shard: ShardId) -> ScanWatch:

@@ -122,10 +122,19 @@ class DuplicateKey(TxnError):
 class ReadBelowSince(TxnError):
     """The timestamp is no longer readable; ``since`` is the nearest readable one."""
 
-    def __init__(self, ts: Timestamp, since: Timestamp) -> None:
-        """Both are timestamps."""
+    def __init__(self, ts: Timestamp, since: Timestamp, reason: str = "") -> None:
+        """``reason`` says what limits it, and why."""
         super().__init__(f"timestamp {ts} is below {since}")
-        self.ts, self.since = ts, since
+        self.ts, self.since, self.reason = ts, since, reason
+
+
+class ReadInFuture(TxnError):
+    """The timestamp is further ahead than a read may wait for; ``latest`` is the highest that may be asked for."""
+
+    def __init__(self, ts: Timestamp, latest: Timestamp) -> None:
+        """Both are timestamps."""
+        super().__init__(f"timestamp {ts} is above {latest}")
+        self.ts, self.latest = ts, latest
 
 
 class TimestampPassed(TxnError):
@@ -216,20 +225,6 @@ class DamagedFile(TxnError):
         """``file``: a path, or a register or log entry with the path of what holds it."""
         super().__init__(f"{file} is damaged: {what}")
         self.file, self.what = file, what
-
-
-class DamagedEntry(DamagedFile):
-    """A log entry is damaged. ``shards``: those it writes to, None if not even that can be told.
-
-    ``upper``: the highest timestamp in it, None if it has none or that cannot be told.
-    """
-
-    def __init__(
-        self, file: str, what: str, shards: tuple[ShardId, ...] | None, upper: Timestamp | None
-    ) -> None:
-        """See the class."""
-        super().__init__(file, what)
-        self.shards, self.upper = shards, upper
 
 
 class UnknownFormat(TxnError):

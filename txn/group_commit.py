@@ -26,19 +26,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from txn.encode import (
-    CHUNK_OPS,
-    encode_entry,
-    encode_write_set,
-    encode_write_set_slowly,
-    shards_of,
-    stamp_parts,
-    written_shards,
-)  # fmt: skip
+from txn.encode import CHUNK_OPS, encode_entry, encode_write_set, encode_write_set_slowly, stamp_parts
 from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import Timestamp
+from txn.wal.cache import shards_of
 from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
@@ -67,6 +60,7 @@ class _Member:
     swapped: asyncio.Future[int] | None = None
     ts: Timestamp = _NO_TS
     at: Timestamp | None = None  # the timestamp it wants
+    reach: bool = False  # commits nothing: ``ts`` is to become readable
     spilled: int = 0  # bytes in a blob
 
     def fail(self, error: BaseException) -> None:
@@ -173,6 +167,18 @@ class Committer:
             return
         self._enqueue(member)
 
+    def reach(self, ts: Timestamp) -> asyncio.Future[Timestamp]:
+        """Make ``ts`` readable, which the clock has reached: no commit at or below it is to come (A15, A16, L6).
+
+        The future is done when those there are have been applied. Nothing is written, unless timestamps have to be
+        reserved. Raises (at once, or from the future): what made the committer stop; OutOfSpace where nothing can be
+        reserved.
+        """
+        self._accepting()
+        future: asyncio.Future[Timestamp] = self._loop.create_future()
+        self._enqueue(_Member(None, None, b"", future, ts=ts, reach=True))
+        return future
+
     def submit_swap(self, swap: PartSwap, validate: Validate | None = None) -> asyncio.Future[int]:
         """Queue a change of parts; the future gives the log sequence number of its entry, once applied."""
         self._accepting()
@@ -231,6 +237,9 @@ class Committer:
             return
         if not members:
             return
+        if members[-1].reach and all(m.reach for m in members):
+            self._reached(members)
+            return
         writes: list[WriteSet] = []
         encoded: list[tuple[Timestamp, bytes | str]] = []
         swaps: list[PartSwap] = []
@@ -240,8 +249,7 @@ class Committer:
                 encoded.append((member.ts, member.data))
             elif member.swap is not None:
                 swaps.append(member.swap)
-        shards = {s for w in writes for s in written_shards(w)}
-        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards)
+        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps))
         size = len(payload) + sum([m.spilled for m in members])
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
@@ -252,7 +260,9 @@ class Committer:
             raise
         except TxnError as error:
             for member in members:
-                self._refuse(member, error)
+                if not member.reach:
+                    self._refuse(member, error)
+            self._reached([m for m in members if m.reach])  # what was refused will never be
             return
         stager = self.stager
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
@@ -292,6 +302,9 @@ class Committer:
                     queue.popleft()
                     self._refuse(member, error)
                     continue
+            elif member.reach:
+                if not self._oracle.pass_by(member.ts):
+                    return members or None
             elif member.writes is not None:
                 ts = self._oracle.try_write_ts()
                 if ts is None:
@@ -339,6 +352,8 @@ class Committer:
             self.applied_seq = seq
             if batch.writes:
                 self._oracle.apply_write(batch.writes[-1].ts)
+            if len(members) > len(batch.writes) + len(batch.swaps):
+                self._reached([m for m in members if m.reach])
             if self.after_apply is not None:
                 self.after_apply(batch)
         except Exception as error:
@@ -349,6 +364,13 @@ class Committer:
                     member.committed.set_result(member.ts)
             elif member.swapped is not None and not member.swapped.done():
                 member.swapped.set_result(seq)
+
+    def _reached(self, members: list[_Member]) -> None:
+        """All that was handed out before is decided and applied."""
+        for member in members:
+            self._oracle.apply_write(member.ts)
+            if member.committed is not None and not member.committed.done():
+                member.committed.set_result(member.ts)
 
     def _refuse(self, member: _Member, error: Exception) -> None:
         """Tell a member that its transaction did not happen, and never will."""

@@ -115,7 +115,7 @@ def shards(core: Coordinator) -> Iterator[ShardFacts]:
             shard=shard,
             timeline=DEFAULT_TIMELINE,
             registered=Timestamp(history.registered),
-            since=core.holds.since,
+            since=core.since_of(shard),
             physical_upper=Timestamp(generation.last_change + 1),
             logical_upper=upper,
             generation=generation.number,

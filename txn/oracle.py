@@ -65,6 +65,15 @@ class TimestampOracle(Protocol):
         Raises ValueError where that cannot be promised yet: at or above the durable bound.
         """
 
+    def present(self) -> Timestamp:
+        """Return a timestamp at or below the next write's and never behind the clock. No side effect."""
+
+    def pass_by(self, ts: Timestamp) -> bool:
+        """Hand out nothing at or below ``ts`` any more, because it is read at (A16, L6).
+
+        False where a restart could not know of it: not below the durable bound. Then ``await wait_ready()``, and again.
+        """
+
     async def wait_ready(self) -> None:
         """Wait until ``try_write_ts`` can answer. Raises Fenced, OutOfSpace."""
 
@@ -198,7 +207,7 @@ class DurableOracle:
             self._last = ts
 
     def present(self) -> Timestamp:
-        """Return a timestamp at or below the next write's and never behind the clock. No side effect."""
+        """See TimestampOracle."""
         return Timestamp(max(self._last + 1, self._clock.now_ms() << COUNTER_BITS))
 
     def claim(self, ts: Timestamp) -> bool:
@@ -208,6 +217,14 @@ class DurableOracle:
         if ts >= self._bound:
             raise ValueError(f"timestamp {ts} is beyond the reservation, which ends at {self._bound}")
         self._last = ts
+        return True
+
+    def pass_by(self, ts: Timestamp) -> bool:
+        """See TimestampOracle."""
+        if ts > self._last:
+            if ts >= self._bound:
+                return False
+            self._last = ts
         return True
 
     # -- waits -------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from txn.locks.table import LockRow
 from txn.persist.location import Offload, in_thread
 from txn.reads import one_row
 from txn.recovery import recover
-from txn.time import Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
+from txn.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.transaction import StoreTransaction
 from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp
 from txn.view import View
@@ -37,6 +37,9 @@ T = TypeVar("T")
 async def settled(value: T | Awaitable[T]) -> T:
     """Return what an operation returns at once or later."""
     return await value if isinstance(value, Awaitable) else value
+
+
+MAX_CLOCK_WAIT_S = 1.0  # the clock may be set meanwhile
 
 
 class ShardStore:
@@ -77,16 +80,12 @@ class ShardStore:
         at: Timestamp | None = None,
         lock_timeout_ms: int | None = None,
     ) -> StoreTransaction:
-        """See ``txn.api``. ``at``: read at that timestamp (read-only).
+        """See ``txn.api``. ``at``: read at that timestamp.
 
-        Raises ReadBelowSince when ``at`` is not readable any more; ValueError when it is in the future or the
-        transaction may write.
+        Raises ReadBelowSince when ``at`` is not readable any more; ValueError when it is in the future.
         """
-        if at is not None:
-            if not read_only:
-                raise ValueError("only a read-only transaction reads in the past")
-            if at > self.core.read_ts():
-                raise ValueError("the timestamp is in the future")
+        if at is not None and at > self.core.read_ts():
+            raise ValueError("the timestamp is in the future")
         txn = StoreTransaction(
             self.core, read_only=read_only, session=session, at=at, deadline_ms=deadline_ms
         )
@@ -102,7 +101,7 @@ class ShardStore:
         """See ``txn.api``."""
         history = self.core.shards.get(shard)
         entry = None if history is None else history.latest
-        if entry is None or entry.generation is None or entry.spec is None or entry.generation.damage:
+        if entry is None or entry.generation is None or entry.spec is None:
             return None
         return one_row(View(shard, entry.generation, entry.spec, None), index, key, self.core.read_ts())
 
@@ -111,6 +110,25 @@ class ShardStore:
         """The lowest readable timestamp."""
         return self.core.holds.since
 
+    def since_of(self, shard: ShardId) -> Timestamp:
+        """Return the lowest readable timestamp of a shard (B16): a new one begins where it was made (B11)."""
+        return self.core.since_of(shard)
+
+    def present(self) -> Timestamp:
+        """Return the clock of the timestamps: at or below what the next commit gets, and above all before."""
+        return self.core.log.oracle.present()
+
+    async def reach(self, ts: Timestamp) -> None:
+        """Make ``ts`` readable: wait until the clock gets there and what was committed at or below it is applied.
+
+        From then on commits are above it (A16). Raises what a commit raises, but for conflicts.
+        """
+        core = self.core
+        while (ahead := ts - core.log.oracle.present()) > 0:
+            await asyncio.sleep(min(((ahead >> COUNTER_BITS) + 1) / 1000, MAX_CLOCK_WAIT_S))
+        if ts > core.read_ts():
+            await core.log.committer.reach(ts)
+
     def hold(self, ts: Timestamp | None = None) -> Hold:
         """Take a read hold for something that is no transaction; give it back with ``release``."""
         return self.core.holds.acquire(ts)
@@ -118,18 +136,6 @@ class ShardStore:
     def release(self, hold: Hold) -> None:
         """Release a hold. Idempotent."""
         self.core.holds.release(hold)
-
-    async def reach(self, ts: Timestamp) -> bool:
-        """Make ``ts`` readable if it is not in the future: commits nothing where nobody has committed since (C16).
-
-        False: it is in the future. Raises what a commit raises.
-        """
-        core = self.core
-        while ts > core.read_ts():
-            if ts > core.log.oracle.present():
-                return False
-            await core.advance_upper()
-        return True
 
     def subscribe(
         self,

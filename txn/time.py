@@ -16,6 +16,7 @@ from __future__ import annotations
 import random  # noqa: TID251 - the system implementation of Rng
 import secrets
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from txn.types import Timestamp
@@ -25,6 +26,7 @@ COUNTER_MASK = (1 << COUNTER_BITS) - 1
 MIN_TIMESTAMP = Timestamp(1)
 # Elsewhere than on Linux, CLOCK_MONOTONIC itself includes suspend (macOS).
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_TIMESTAMP = Timestamp((1 << 63) - 1)
 
 
@@ -41,6 +43,15 @@ def timestamp_ms(ts: Timestamp) -> int:
 def timestamp_counter(ts: Timestamp) -> int:
     """Return the counter (0 .. 65535) of a timestamp."""
     return ts & COUNTER_MASK
+
+
+def moment_text(ts: Timestamp) -> str:
+    """Return a timestamp's time in UTC, as messages show it."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp_ms(ts))
+    except OverflowError:
+        return "after the year 9999"
+    return moment.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "+00")
 
 
 class Clock(Protocol):

@@ -87,6 +87,8 @@ def bind_set(context: BindContext, node: ast.SetVariable) -> st.SetVariable | st
 def _set_transaction(node: ast.SetVariable) -> st.SetTransaction:
     name = node.name.upper()
     if name == "TRANSACTION SNAPSHOT":
+        if node.local:
+            raise SqlError("0A000", "SET LOCAL TRANSACTION SNAPSHOT is not implemented")
         snapshot = str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else ""
         return st.SetTransaction(session=False, snapshot=snapshot)
     return st.SetTransaction(session=name == "SESSION CHARACTERISTICS", **_modes(node.options))

@@ -68,6 +68,9 @@ class EvalSystem(Protocol):
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
 
+    def export_snapshot(self) -> str:
+        """Export the running transaction's snapshot and return its id; 25001 below a savepoint."""
+
     def catalog_rows(self, name: str) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a relation of pg_catalog, in attnum order."""
 

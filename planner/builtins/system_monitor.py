@@ -256,10 +256,6 @@ def _address(side: str, position: int) -> Callable[[EvalSession], Any]:
     return address
 
 
-def _export_snapshot() -> str:
-    raise not_supported("pg_export_snapshot()")
-
-
 def _register_statistics() -> None:
     """Let every counter of PostgreSQL's statistics that nothing else answers be unknown."""
     known = facts()
@@ -316,7 +312,7 @@ def _register() -> None:
         session_form(signature, lambda session: session.system.transaction_id())
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
-    python("pg_export_snapshot()", _export_snapshot)
+    session_form("pg_export_snapshot()", lambda session: session.system.export_snapshot())
     # advisory locks cannot be taken yet; pools that reset a session ask to release all of them
     python("pg_advisory_unlock_all()", lambda: "")
     for side, part, position in (

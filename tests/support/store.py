@@ -18,7 +18,7 @@ from txn.durable import DurableLog
 from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.store import ShardStore, start_store
-from txn.time import SequentialIdGen
+from txn.time import Clock, SequentialIdGen
 from txn.types import (
     IndexId,
     PhysicalType,
@@ -101,7 +101,7 @@ async def settle() -> None:
 
 
 async def open_memory_store(
-    disk: MemoryDisk | None = None, options: TxnOptions | None = None, clock: StepClock | None = None
+    disk: MemoryDisk | None = None, options: TxnOptions | None = None, clock: Clock | None = None
 ) -> ShardStore:
     """Open a store over a memory disk (kept by the caller to reopen it)."""
     disk = disk or MemoryDisk()

@@ -139,7 +139,8 @@ def test_shards_show_their_range_and_their_parts(pair: Pair) -> None:
     assert moved["logical_upper"] > before["logical_upper"]
     pair.control.run("VACUUM spot")
     flushed = _shard(pair.control)
-    assert (flushed["parts"], flushed["hot_rows"]) == (1, 0)
+    assert flushed["parts"] == 1
+    assert flushed["hot_rows"] <= 1, "what was replaced within history_retention stays where its past is"
     pair.control.run("TRUNCATE spot")
     assert _shard(pair.control)["generation"] == 1
     pair.control.run("DROP TABLE elsewhere")

@@ -85,7 +85,6 @@ FAILING = {
     "SELECT pg_database_size('nope')": "3D000",
     "SELECT pg_get_viewdef('nope')": "42P01",
     "SELECT acldefault('?', 10)": "22023",
-    "SELECT pg_export_snapshot()": "0A000",
 }
 
 

@@ -1,0 +1,78 @@
+"""What the catalog was at earlier timestamps, as far back as reads go.
+
+    changes   40 ──────── 70 ──────── 90          undo at 70: {key: the object before, None if there was none}
+    at(75)  = the current items, with the undo of 90 applied
+
+A change of the catalog keeps only what it replaced, so that history costs what it changed. Snapshots of the past are
+made when somebody reads there; a few are kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
+from txn.errors import ReadBelowSince
+from txn.types import Timestamp
+
+KEPT_SNAPSHOTS = 4
+
+_Undo = Mapping[StoredKey, Stored | None]
+
+
+class CatalogHistory:
+    """The changes of one server's catalog since ``floor``, by commit timestamp."""
+
+    def __init__(self, floor: Timestamp, next_version: Callable[[], int]) -> None:
+        """``floor``: earlier catalogs are not known. ``next_version`` names snapshots."""
+        self.floor = floor
+        self._next_version = next_version
+        self._begins: list[int] = []
+        self._undos: list[_Undo] = []
+        self._made: OrderedDict[int, CatalogSnapshot] = OrderedDict()
+
+    def record(
+        self, ts: Timestamp, before: CatalogSnapshot, after: CatalogSnapshot, since: Timestamp
+    ) -> None:
+        """Note that ``after`` is the catalog from ``ts`` on; nobody reads below ``since`` any more."""
+        old, new = before.items, after.items
+        undo: dict[StoredKey, Stored | None] = {
+            key: item for key, item in old.items() if new.get(key) is not item
+        }
+        undo.update(dict.fromkeys(new.keys() - old.keys()))
+        if undo:
+            self._begins.append(ts)
+            self._undos.append(undo)
+        past = bisect_right(self._begins, since)
+        for begin in self._begins[:past]:
+            self._made.pop(begin, None)
+        del self._begins[:past], self._undos[:past]
+
+    def at(self, ts: Timestamp, current: CatalogSnapshot) -> CatalogSnapshot:
+        """Return the catalog as of ``ts``; ``current`` itself where nothing has changed since.
+
+        Raises ReadBelowSince when ``ts`` is below ``floor``.
+        """
+        if ts < self.floor:
+            raise ReadBelowSince(ts, self.floor, "the catalog is known since the server started")
+        position = bisect_right(self._begins, ts)
+        if position == len(self._begins):
+            return current
+        key = self._begins[position]
+        made = self._made.get(key)
+        if made is None:
+            items = dict(current.items)
+            for undo in reversed(self._undos[position:]):
+                for name, item in undo.items():
+                    if item is None:
+                        items.pop(name, None)
+                    else:
+                        items[name] = item
+            version = self._next_version()
+            made = self._made[key] = CatalogSnapshot(items, version, version)
+            if len(self._made) > KEPT_SNAPSHOTS:
+                self._made.popitem(last=False)
+        self._made.move_to_end(key)
+        return made

@@ -1,0 +1,226 @@
+"""Which timestamp a transaction reads at: AS OF SYSTEM TIME, consistency levels, min_read_ts, imported snapshots.
+
+    AS OF SYSTEM TIME expression ──(evaluated per execution)──> timestamp ─┐
+    consistency, max_staleness, min_read_ts, what the session saw ─────────┴─> txn.selection.choose ──> Selection
+    Selection ──(reach: wait for the clock and for commits under way)──> transaction at that timestamp, and its catalog
+
+The usual transaction, ``consistency = strict`` without a demand, does not come here: it reads at the newest commit.
+
+``engine.moments`` says what the value may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import CATALOG_SHARD
+from engine.moments import moment
+from engine.plans import Plan
+from engine.txn_block import BlockState
+from pgwire.codecs.errors import DataError
+from planner import ast
+from planner import statements as st
+from planner.as_of import AsOf
+from planner.bind import bind_statement
+from planner.builtins.datetime_values import date_to_instant, instant, session_zone
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared, compile_expr
+from planner.facts import DATE, INT2, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from planner.parse import parse
+from planner.query import Select
+from planner.statements import StatementClass
+from planner.walk import ranges_of
+from txn.errors import ReadBelowSince
+from txn.selection import Bound, Readable, Request, Selection, choose
+from txn.time import moment_text
+from txn.types import ShardId, Timestamp
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+_TEXTS = frozenset((TEXT, UNKNOWN, 1043, 1042, 19))
+
+CARRIERS = (
+    ast.Select, ast.SetOp, ast.Values, ast.Explain, ast.Copy, ast.DeclareCursor, ast.Prepare, ast.Transaction,
+    ast.SetVariable,
+)  # fmt: skip
+"""Statements that may have the clause."""
+
+
+class AsOfValue:
+    """The compiled expression of one clause."""
+
+    __slots__ = ("_function", "_plan", "_type", "span")
+
+    def __init__(self, session: Session, clause: AsOf) -> None:
+        """Bind the expression. SqlError 0A000 unless it is constant; 42804 for a type that is no time."""
+        self.span = clause.span
+        try:
+            parsed = parse(f"SELECT {clause.text}\n")
+            bound = bind_statement(
+                parsed[0].statement,
+                clause.text,
+                session.catalog,
+                session.search_path,
+                settings=session.bind_settings,
+                database=session.database,
+                variable_params=False,
+            )
+        except SqlError as error:
+            raise _at(error, clause) from None
+        except DataError as error:
+            raise _at(SqlError(error.sqlstate, error.message, detail=error.detail), clause) from None
+        query = getattr(bound.statement, "query", None)
+        if (
+            len(parsed) != 1 or not isinstance(query, Select) or len(query.targets) != 1 or bound.volatile
+            or bound.class_ is not StatementClass.READ_ONLY or bound.reads or next(iter(ranges_of(query)), None)
+        ):  # fmt: skip
+            raise _at(SqlError("0A000", "AS OF SYSTEM TIME takes a constant expression only"), clause)
+        self._plan = Plan(bound, session.catalog)
+        self._type = query.columns[0].type.oid
+        if self._type not in _TEXTS | {TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL, INT2, INT4, INT8, NUMERIC}:
+            raise _at(SqlError("42804", "AS OF SYSTEM TIME takes a time, an interval or an integer"), clause)
+        try:
+            self._function = compile_expr(query.targets[0].expr)
+        except SqlError as error:
+            raise _at(error, clause) from None
+
+    def timestamp(self, session: Session) -> Timestamp:
+        """Return its value now. SqlError 22023, 22007, 22008 for a value that is no timestamp."""
+        if session.txn is None and session.state is not BlockState.BLOCK:
+            session.transaction_time_us = session.statement_time_us or session.db.clock_us()
+        try:
+            stable = self._plan.stable_values(session, ())
+            value = self._function((), Env(stable, session, shared=Shared()))
+            return _timestamp_of(value, self._type, session)
+        except SqlError as error:
+            if error.span is None:
+                error.span = self.span
+            raise
+        except DataError as error:
+            raise SqlError(error.sqlstate, error.message, span=self.span) from None
+
+
+def _at(error: SqlError, clause: AsOf) -> SqlError:
+    error.span = clause.span
+    return error
+
+
+def _timestamp_of(value: Any, oid: int, session: Session) -> Timestamp:
+    """Convert a value of one of the types that the clause takes. ``value`` is of the value domain."""
+    if value is not None and oid == TIMESTAMP:
+        value, oid = instant(value, session_zone(session)), TIMESTAMPTZ
+    elif value is not None and oid == DATE:
+        value, oid = date_to_instant(value, session_zone(session)), TIMESTAMPTZ
+    return moment(value, oid, "AS OF SYSTEM TIME", session.transaction_time_us, session.codec_settings)
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
+
+def since_bounds(session: Session, oids: Iterable[int]) -> tuple[Bound, ...]:
+    """Return why what is read cannot be read earlier: one bound per stored table, or the catalog's."""
+    store = session.db.store
+    kept = session.settings.show("history_retention")
+    bounds = []
+    for oid in oids:
+        relation = session.catalog.relation_by_oid(oid)
+        if relation is not None and not relation.virtual and relation.kind == "r":
+            name = f"{relation.schema}.{relation.name}"
+            bounds.append(
+                Bound(store.since_of(ShardId(oid)), f"since of table {name} (history_retention = {kept})")
+            )
+    floor = session.db.catalog_history.floor
+    if floor > store.since:
+        catalog = Bound(floor, "since of the catalog (the server started then)")
+    else:
+        catalog = Bound(
+            store.since_of(ShardId(CATALOG_SHARD)), f"since of the catalog (history_retention = {kept})"
+        )
+    return (*bounds, catalog)
+
+
+def readable(session: Session, oids: Iterable[int], read_ts: Timestamp | None = None) -> Readable:
+    """Return what there is to read for a statement that reads the relations ``oids``."""
+    store, lease = session.db.store, session.db.lease
+    behind_ms = 0 if lease is None or lease.valid() else max(1, round(-lease.remaining_s() * 1000))
+    return Readable(
+        since=since_bounds(session, oids),
+        read_ts=store.read_ts() if read_ts is None else read_ts,
+        present=store.present(),
+        behind_ms=behind_ms,
+    )
+
+
+def request(session: Session, plan: Plan, as_of: AsOfValue | None) -> Request:
+    """Return what the session's settings and the statement ask for; who writes reads the newest (L7)."""
+    derived = session.derived
+    weak = plan.only_reads or isinstance(plan.bound.statement, st.Explain | st.DeclareCursor)
+    return Request(
+        level=derived.consistency if weak else "strict",
+        staleness_ms=derived.max_staleness_ms,
+        observed=session.observed_ts,
+        as_of=None if as_of is None else as_of.timestamp(session),
+        min_read_ts=derived.min_read_ts,
+    )
+
+
+async def start(session: Session, plan: Plan, as_of: AsOfValue | None) -> None:
+    """Start the session's transaction at the timestamp that is asked for.
+
+    Raises ReadBelowSince, ReadInFuture, and what waiting for a timestamp may raise.
+    """
+    while True:
+        asked = request(session, plan, as_of)
+        found = choose(asked, readable(session, plan.bound.reads))
+        if found.lead and not session.db.leading():
+            await session.db.wait_leading()
+            continue
+        if found.wait:
+            await session.db.store.reach(found.ts)
+        try:
+            session.start_at(found, historic=as_of is not None)
+        except ReadBelowSince:
+            if as_of is None:
+                continue  # since moved on during the wait
+            raise
+        return
+
+
+def catalog_at(session: Session, as_of: AsOfValue) -> Any:
+    """Return the catalog that a clause makes visible, before any transaction has begun.
+
+    Raises ReadBelowSince, ReadInFuture.
+    """
+    asked = Request(as_of=as_of.timestamp(session))
+    found = choose(asked, readable(session, ()))
+    return session.db.catalog_at(found.ts)
+
+
+def check_same(session: Session, as_of: AsOfValue) -> None:
+    """Within a transaction the clause may only say again what it reads at. SqlError 25001."""
+    if session.txn is not None and as_of.timestamp(session) != session.txn.read_ts:
+        raise SqlError(
+            "25001",
+            "AS OF SYSTEM TIME differs from the timestamp that this transaction reads at",
+            hint="BEGIN AS OF SYSTEM TIME, or SET TRANSACTION AS OF SYSTEM TIME before any query, sets that.",
+            span=as_of.span,
+        )
+
+
+def describe(session: Session, plan: Plan, selection: Selection | None) -> list[str]:
+    """Return the lines of EXPLAIN (TIMESTAMP): the timestamp, every bound with its reason, what is read (L5, N3)."""
+    txn = session.ensure_txn()
+    if selection is None:
+        selection = choose(Request(), readable(session, plan.bound.reads, txn.read_ts))
+    lower = {bound.reason: bound for bound in (*since_bounds(session, plan.bound.reads), *selection.lower)}
+    selection = replace(selection, lower=tuple(lower.values()))
+    lines = [
+        f"Timestamp: {selection.ts} ({moment_text(selection.ts)})",
+        f"Consistency: {session.derived.consistency}",
+    ]
+    lines.append(f"Waited: {'for the clock or a commit' if selection.wait else 'no'}")
+    lines += ["Bounds (* decided):", *selection.explain()[1:]]
+    return lines

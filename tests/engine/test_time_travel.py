@@ -1,0 +1,239 @@
+"""AS OF SYSTEM TIME through the server: data and catalog of one moment, on every route and by every protocol (A2, L5)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+
+import asyncpg
+import psycopg
+import pytest
+
+from tests.support.server import ServerProcess
+
+
+def connect(server: ServerProcess) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(server.url, autocommit=True)
+
+
+def commit_ts(connection: psycopg.Connection[tuple[object, ...]]) -> int:
+    value = connection.info.parameter_status("holdfast.commit_ts")
+    assert value is not None
+    return int(value)
+
+
+def refused(connection: psycopg.Connection[tuple[object, ...]], sql: str) -> psycopg.errors.Diagnostic:
+    with pytest.raises(psycopg.Error) as error:
+        connection.execute(sql)
+    return error.value.diag
+
+
+def test_dropped_tables_and_old_columns_come_back(server: ServerProcess) -> None:
+    with connect(server) as c:
+        c.execute("CREATE TABLE travel (a int PRIMARY KEY, b text)")
+        c.execute("INSERT INTO travel VALUES (1, 'x'), (2, 'y')")
+        first = commit_ts(c)
+        c.execute("UPDATE travel SET b = 'z' WHERE a = 1")
+        second = commit_ts(c)
+        c.execute("ALTER TABLE travel ADD COLUMN c int DEFAULT 7")
+        c.execute("ALTER TABLE travel RENAME TO journey")
+        third = commit_ts(c)
+        c.execute("DROP TABLE journey")
+        assert first < second < third < commit_ts(c)
+
+        def at(ts: int, sql: str) -> list[tuple[object, ...]]:
+            return c.execute(sql.replace("@", f"AS OF SYSTEM TIME {ts}")).fetchall()
+
+        for executor in ("auto", "index", "local"):
+            c.execute(f"SET executor = {executor}")
+            assert at(first, "SELECT * FROM travel @ ORDER BY a") == [(1, "x"), (2, "y")]
+            assert at(first, "SELECT b FROM travel @ WHERE a = 1") == [("x",)]
+            assert at(second, "SELECT * FROM travel @ ORDER BY a") == [(1, "z"), (2, "y")]
+            assert at(third, "SELECT * FROM journey @ ORDER BY a") == [(1, "z", 7), (2, "y", 7)]
+            assert at(second, "SELECT sum(x.a) FROM travel x JOIN travel y USING (a) @") == [(3,)]
+        c.execute("RESET executor")
+        names = "SELECT relname FROM pg_class @ WHERE relname IN ('travel', 'journey')"
+        assert [at(ts, names) for ts in (first, third)] == [[("travel",)], [("journey",)]]
+        assert c.execute(names.replace("@", "")).fetchall() == []
+        assert refused(c, f"SELECT * FROM journey AS OF SYSTEM TIME {first}").sqlstate == "42P01"
+        assert refused(c, f"SELECT c FROM travel AS OF SYSTEM TIME {second}").sqlstate == "42703"
+        # what the past looked like leaves no trace in plans of the present
+        c.execute("CREATE TABLE travel (other text)")
+        assert c.execute("SELECT * FROM travel").fetchall() == []
+        assert at(first, "SELECT * FROM travel @ ORDER BY a") == [(1, "x"), (2, "y")]
+        assert c.execute("SELECT * FROM travel").fetchall() == []
+        c.execute("DROP TABLE travel")
+
+
+def test_a_time_an_interval_or_a_constant_expression_say_when(server: ServerProcess) -> None:
+    with connect(server) as c:
+        c.execute("CREATE TABLE moments (a int)")
+        c.execute("INSERT INTO moments VALUES (1)")
+        time.sleep(0.25)
+        (between,) = c.execute("SELECT clock_timestamp()::text").fetchone() or ("",)
+        time.sleep(0.25)
+        c.execute("DELETE FROM moments")
+        for value in (
+            f"'{between}'", f"'{between}'::timestamptz", f"timestamptz '{between}' + interval '0'", "'-200ms'",
+            "interval '-200 ms'", "now() - interval '0.2 s'", "current_timestamp + '-200 milliseconds'::interval",
+        ):  # fmt: skip
+            assert c.execute(f"SELECT a FROM moments AS OF SYSTEM TIME {value}").fetchall() == [(1,)], value
+        assert c.execute("SELECT a FROM moments AS OF SYSTEM TIME now()").fetchall() == []
+        c.execute("SET TimeZone = 'Asia/Tokyo'")
+        assert c.execute(f"SELECT a FROM moments AS OF SYSTEM TIME '{between}'").fetchall() == [(1,)]
+        for value, state in (
+            ("'soon'", "22023"), ("true", "42804"), ("NULL", "22004"), ("random()", "0A000"), ("a", "42703"),
+            ("(SELECT 1)", "0A000"), ("'infinity'", "22023"), ("0", "22023"), ("-5", "22023"), ("1/0", "22012"),
+        ):  # fmt: skip
+            assert refused(c, f"SELECT a FROM moments AS OF SYSTEM TIME {value}").sqlstate == state, value
+        c.execute("DROP TABLE moments")
+
+
+def test_errors_name_the_nearest_readable_timestamp(server: ServerProcess) -> None:
+    with connect(server) as c:
+        below = refused(c, "SELECT 1 AS OF SYSTEM TIME '2001-01-01'")
+        assert below.sqlstate == "72000"
+        assert "server started" in (below.message_detail or "")
+        nearest = re.search(r"timestamp is (\d+)", below.message_hint or "")
+        assert nearest is not None
+        assert c.execute(f"SELECT 1 AS OF SYSTEM TIME {nearest[1]}").fetchall() == [(1,)]
+        assert refused(c, f"SELECT 1 AS OF SYSTEM TIME {int(nearest[1]) - 1}").sqlstate == "72000"
+        above = refused(c, "SELECT 1 AS OF SYSTEM TIME '1 hour'")
+        assert above.sqlstate == "22023"
+        assert "can be read at now is" in (above.message_hint or "")
+        assert c.execute("SELECT 1 AS OF SYSTEM TIME '300 ms'").fetchall() == [(1,)]
+
+
+def test_what_was_read_at_a_moment_stays_true(server: ServerProcess) -> None:
+    """Readers ask for the present while others commit: nobody slips in at or below it afterwards."""
+    with connect(server) as c:
+        c.execute("CREATE TABLE streams (n int)")
+    stop = threading.Event()
+
+    def write() -> None:
+        with connect(server) as w:
+            while not stop.is_set():
+                w.execute("INSERT INTO streams VALUES (1)")
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for thread in writers:
+        thread.start()
+    try:
+        with connect(server) as c:
+            seen = []
+            for _ in range(40):
+                c.execute("BEGIN AS OF SYSTEM TIME now()")
+                (count,) = c.execute("SELECT count(*) FROM streams").fetchone() or (0,)
+                explained = c.execute("EXPLAIN (TIMESTAMP) SELECT 1").fetchall()
+                c.execute("COMMIT")
+                ts = re.match(r"Timestamp: (\d+)", str(explained[0][0]))
+                assert ts is not None
+                seen.append((ts[1], count))
+            for at, count in seen:
+                again = c.execute(f"SELECT count(*) FROM streams AS OF SYSTEM TIME {at}").fetchone()
+                assert again == (count,)
+            assert seen[0][1] != seen[-1][1]
+    finally:
+        stop.set()
+        for thread in writers:
+            thread.join()
+    with connect(server) as c:
+        c.execute("DROP TABLE streams")
+
+
+def test_blocks_read_at_one_moment_and_only_read(server: ServerProcess) -> None:
+    with connect(server) as c, connect(server) as other:
+        c.execute("CREATE TABLE blocks (a int)")
+        c.execute("INSERT INTO blocks VALUES (1)")
+        ts = commit_ts(c)
+        c.execute("INSERT INTO blocks VALUES (2)")
+        for begin in (
+            [f"BEGIN AS OF SYSTEM TIME {ts}"],
+            [f"START TRANSACTION AS OF SYSTEM TIME '{ts}', ISOLATION LEVEL SERIALIZABLE"],
+            ["BEGIN", f"SET TRANSACTION AS OF SYSTEM TIME {ts}"],
+        ):
+            for statement in begin:
+                c.execute(statement)
+            other.execute("INSERT INTO blocks VALUES (3)")
+            assert c.execute("SELECT a FROM blocks").fetchall() == [(1,)]
+            assert c.execute("SHOW transaction_read_only").fetchall() == [("on",)]
+            assert c.execute(f"SELECT a FROM blocks AS OF SYSTEM TIME {ts}").fetchall() == [(1,)]
+            assert refused(c, "INSERT INTO blocks VALUES (4)").sqlstate == "25006"
+            c.execute("ROLLBACK")
+        c.execute("BEGIN")
+        c.execute("SELECT 1")
+        assert refused(c, f"SET TRANSACTION AS OF SYSTEM TIME {ts}").sqlstate == "25001"
+        c.execute("ROLLBACK")
+        c.execute("BEGIN")
+        c.execute("SELECT 1")
+        assert refused(c, f"SELECT a FROM blocks AS OF SYSTEM TIME {ts}").sqlstate == "25001"
+        c.execute("ROLLBACK")
+        assert refused(c, "BEGIN AS OF SYSTEM TIME '2001-01-01'").sqlstate == "72000"
+        assert c.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert refused(c, f"BEGIN AS OF SYSTEM TIME {ts}, READ WRITE").sqlstate == "25006"
+        for statement in (
+            "INSERT INTO blocks SELECT * FROM blocks {}", "CREATE TABLE x AS SELECT * FROM blocks {}", "COMMIT {}",
+            "CREATE VIEW x AS SELECT * FROM blocks {}", "SELECT * FROM blocks {} FOR UPDATE", "DELETE FROM blocks {}",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION {}",
+        ):  # fmt: skip
+            assert refused(c, statement.format(f"AS OF SYSTEM TIME {ts}")).sqlstate == "0A000", statement
+        c.execute("DROP TABLE blocks")
+
+
+def test_prepared_statements_cursors_and_copy_travel(server: ServerProcess) -> None:
+    async def main() -> None:
+        c = await asyncpg.connect(server.url)
+        await c.execute("CREATE TABLE prep (a int PRIMARY KEY, b int)")
+        await c.execute("INSERT INTO prep SELECT g, g FROM generate_series(1, 10) g")
+        ts = int(await c.fetchval("SHOW holdfast.commit_ts"))
+        statement = await c.prepare(f"SELECT b FROM prep AS OF SYSTEM TIME {ts} WHERE a = $1")
+        await asyncio.sleep(0.4)
+        relative = await c.prepare("SELECT count(*) FROM prep AS OF SYSTEM TIME '-300ms'")
+        assert await statement.fetchval(3) == 3
+        await c.execute("UPDATE prep SET b = -b")
+        await c.execute("DELETE FROM prep WHERE a > 5")
+        assert [await statement.fetchval(k) for k in (3, 9)] == [3, 9]
+        assert await relative.fetchval() == 10
+        await asyncio.sleep(0.4)
+        assert await relative.fetchval() == 5
+        await c.execute("DELETE FROM prep")
+        assert await relative.fetchval() == 5
+        await asyncio.sleep(0.4)
+        assert await relative.fetchval() == 0
+        await c.execute(f"PREPARE q(int) AS SELECT b FROM prep AS OF SYSTEM TIME {ts} WHERE a = $1")
+        assert await c.fetchval("EXECUTE q(1 + 1)") == 2
+        async with c.transaction():
+            await c.execute(f"SET TRANSACTION AS OF SYSTEM TIME {ts}")
+            await c.execute(f"DECLARE cur CURSOR FOR SELECT a FROM prep AS OF SYSTEM TIME {ts} ORDER BY a")
+            assert [r["a"] for r in await c.fetch("FETCH 3 FROM cur")] == [1, 2, 3]
+        lines: list[bytes] = []
+
+        async def collect(data: bytes) -> None:
+            lines.append(data)
+
+        await c.copy_from_query(
+            f"SELECT a FROM prep AS OF SYSTEM TIME {ts} ORDER BY a LIMIT 2", output=collect
+        )
+        assert b"".join(lines) == b"1\n2\n"
+        await c.execute("ALTER TABLE prep DROP COLUMN b")
+        assert await statement.fetchval(4) == 4
+        await c.execute("DROP TABLE prep")
+        await c.close()
+
+    asyncio.run(main())
+
+
+def test_explain_timestamp_gives_every_bound_with_its_reason(server: ServerProcess) -> None:
+    with connect(server) as c:
+        c.execute("CREATE TABLE bounds (a int)")
+        ts = commit_ts(c)
+        lines = [str(row[0]) for row in c.execute("EXPLAIN (TIMESTAMP) SELECT * FROM bounds").fetchall()]
+        assert lines[0].startswith(f"Timestamp: {ts} (")
+        assert "Consistency: strict" in lines
+        assert any(line.startswith(f"  >= {ts}  since of table public.bounds") for line in lines)
+        assert f"  <= {ts}  newest commit that is applied *" in lines
+        sql = f"EXPLAIN (TIMESTAMP) SELECT * FROM bounds AS OF SYSTEM TIME {ts}"
+        assert f"  <= {ts}  AS OF SYSTEM TIME *" in [str(row[0]) for row in c.execute(sql).fetchall()]
+        c.execute("DROP TABLE bounds")
