@@ -471,7 +471,7 @@ class Connection:
             self.goes_on()
         sent = await send_rows(portal.reader, encode, out, max_rows)
         portal.sent += sent
-        if max_rows and (sent == max_rows or (portal.reader.live and not portal.reader.ended)):
+        if max_rows and sent == max_rows:
             out.portal_suspended()
             return
         portal.done = True

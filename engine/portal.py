@@ -107,8 +107,7 @@ class Cursor:
 class RowReader:
     """Reads a result in pieces of any size.
 
-    ``take(n)`` returns up to n rows as batches; fewer only at the end, or of a live result, of which it waits for one
-    row at most. Arrow batches are sliced, never copied.
+    ``take(n)`` returns up to n rows as batches; fewer only at the end. Arrow batches are sliced, never copied.
     """
 
     __slots__ = ("_iterator", "_pending", "_stream", "ended", "live")
@@ -145,7 +144,7 @@ class RowReader:
                 batch, self._pending = _split(batch, left)
             if len(batch):
                 if left is not None:
-                    left = 0 if self.live else left - len(batch)
+                    left -= len(batch)
                 yield batch
             elif self._iterator is None:
                 self.ended = True

@@ -325,6 +325,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
             up_to,
             snapshot=statement.snapshot and simple is not None,
             rows=simple is not None,
+            session=session.pid,
         )
     except KeyError as error:
         relation = session.catalog.relation_by_oid(int(error.args[0]))

@@ -287,6 +287,7 @@ class Store(Protocol):
         *,
         snapshot: bool = True,
         rows: bool = True,
+        session: int = 0,
     ) -> AsyncIterator[Changes | Progress]:
         """Yield the rows of shards at ``as_of`` (default: now), then every change above it and below ``until`` (C8).
 

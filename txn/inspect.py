@@ -43,9 +43,10 @@ class ShardFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldFacts:
-    """One read hold; ``txn`` and ``session`` are 0 for one that is no transaction's."""
+    """One read hold. ``txn`` is 0 for one that is no transaction's, ``session`` where nobody has said whose it is."""
 
     serial: int
+    holder: Literal["transaction", "subscription", "snapshot"]
     ts: Timestamp
     txn: TxnId
     session: int
@@ -145,13 +146,15 @@ def log(core: Coordinator) -> LogFacts:
 def holds(core: Coordinator) -> Iterator[HoldFacts]:
     """Yield the read holds, oldest first."""
     owners = {txn.hold.serial: txn for txn in core.active.values()}
+    subscribers = {s: subscription for subscription in core.feed.subscribers for s in subscription.serials}
     for hold in core.holds.all():
-        owner = owners.get(hold.serial)
+        owner, subscriber = owners.get(hold.serial), subscribers.get(hold.serial)
         yield HoldFacts(
             serial=hold.serial,
+            holder="transaction" if owner else "subscription" if subscriber else "snapshot",
             ts=hold.ts,
             txn=TxnId(0) if owner is None else owner.id,
-            session=0 if owner is None else owner.session,
+            session=owner.session if owner else subscriber.session if subscriber else 0,
         )
 
 

@@ -145,9 +145,10 @@ class ShardStore:
         *,
         snapshot: bool = True,
         rows: bool = True,
+        session: int = 0,
     ) -> Subscription:
         """See ``txn.api``. ``rows`` False: changes of a commit tell only that there were some (one, without a row)."""
-        return Subscription(self.core, shards, as_of, until, snapshot=snapshot, rows=rows)
+        return Subscription(self.core, shards, as_of, until, snapshot=snapshot, rows=rows, session=session)
 
     def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> Subscription:
         """See ``txn.api``."""

@@ -178,7 +178,7 @@ def holdfast_holds(session: Session) -> Iterator[RowDict]:
     for hold in inspect.holds(session.db.store.core):
         yield {
             "hold": hold.serial, "ts": hold.ts, "at": _time_us(hold.ts),
-            "holder": "transaction" if hold.txn else "snapshot", "pid": hold.session or None,
+            "holder": hold.holder, "pid": hold.session or None,
             "transaction": hold.txn or None,
         }  # fmt: skip
 

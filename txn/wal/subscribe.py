@@ -74,6 +74,7 @@ class Subscription:
     Attributes:
         shards: what it is about.
         position: everything at or below it has been handed out. It is held.
+        session: the connection that reads it, 0 for none.
     """
 
     def __init__(
@@ -85,12 +86,14 @@ class Subscription:
         *,
         snapshot: bool,
         rows: bool,
+        session: int = 0,
     ) -> None:
         """See ``Store.subscribe``, also for what is raised."""
         present = core.read_ts()
         if as_of is not None and as_of > present:
             raise ValueError(f"the timestamp {as_of} is in the future; the latest is {present}")
         self._core = core
+        self.session = session
         self._hold = core.holds.acquire(as_of)
         self.position: Timestamp = self._hold.ts
         self.shards = frozenset(shards)
@@ -188,6 +191,11 @@ class Subscription:
             pulling.exception()  # if nobody has asked for it, nobody will
 
     # -- what the store calls ----------------------------------------------------------------------
+
+    @property
+    def serials(self) -> list[int]:
+        """The serials of its holds."""
+        return [hold.serial for hold in (self._hold, self._guard) if hold is not None]
 
     def wake(self) -> None:
         """Something has changed."""
