@@ -1,0 +1,150 @@
+"""pg_export_snapshot() and SET TRANSACTION SNAPSHOT: transactions of one moment, with PostgreSQL's refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.postgres import postgres, url_of  # noqa: F401 - a fixture
+from tests.support.server import ServerProcess
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+@pytest.fixture
+def two(server: ServerProcess) -> Iterator[tuple[Connection, Connection]]:
+    with (
+        psycopg.connect(server.url, autocommit=True) as a,
+        psycopg.connect(server.url, autocommit=True) as b,
+    ):
+        yield a, b
+        for c in (a, b):
+            c.execute("ROLLBACK")
+
+
+def value(c: Connection, sql: str) -> object:
+    row = c.execute(sql).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def error(c: Connection, sql: str) -> tuple[str | None, str | None]:
+    with pytest.raises(psycopg.Error) as caught:
+        c.execute(sql)
+    return caught.value.diag.sqlstate, caught.value.diag.message_primary
+
+
+def test_an_importer_sees_what_the_exporter_sees(two: tuple[Connection, Connection]) -> None:
+    a, b = two
+    a.execute("CREATE TABLE snap (n int PRIMARY KEY)")
+    a.execute("INSERT INTO snap VALUES (1)")
+    a.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    name = value(a, "SELECT pg_export_snapshot()")
+    b.execute("INSERT INTO snap VALUES (2)")
+    b.execute("ALTER TABLE snap ADD COLUMN later int")
+    b.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    b.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+    assert value(b, "SELECT count(*) FROM snap") == 1
+    a.execute("COMMIT")  # the importer goes on without it
+    a.execute("DELETE FROM snap")
+    assert b.execute("SELECT * FROM snap").fetchall() == [(1,)]
+    b.execute("COMMIT")
+    assert value(b, "SELECT count(*) FROM snap") == 0
+    b.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert error(b, f"SET TRANSACTION SNAPSHOT '{name}'") == (
+        "22023",
+        f'invalid snapshot identifier: "{name}"',
+    )
+    b.execute("ROLLBACK")
+    a.execute("DROP TABLE snap")
+
+
+def test_an_importer_that_writes_must_find_what_it_read_unchanged(two: tuple[Connection, Connection]) -> None:
+    a, b = two
+    a.execute("CREATE TABLE snapw (n int PRIMARY KEY, v int)")
+    a.execute("INSERT INTO snapw VALUES (1, 0), (2, 0)")
+    for changed, state in ((2, None), (1, "40001")):
+        a.execute("BEGIN")
+        name = value(a, "SELECT pg_export_snapshot()")
+        b.execute(f"UPDATE snapw SET v = v + 1 WHERE n = {changed}")
+        b.execute("BEGIN")
+        b.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+        assert value(b, "SELECT v FROM snapw WHERE n = 1") == 0
+        if state is None:
+            b.execute("INSERT INTO snapw VALUES (3, 0)")
+            b.execute("COMMIT")
+        else:
+            assert error(b, "INSERT INTO snapw VALUES (4, 0)")[0] == state
+            b.execute("ROLLBACK")
+        a.execute("COMMIT")
+    a.execute("DROP TABLE snapw")
+
+
+def test_a_writer_exports_what_is_committed(two: tuple[Connection, Connection]) -> None:
+    a, b = two
+    a.execute("CREATE TABLE snapx (n int)")
+    a.execute("BEGIN")
+    a.execute("INSERT INTO snapx VALUES (1)")
+    name = value(a, "SELECT pg_export_snapshot()")
+    assert value(a, "SELECT pg_export_snapshot()") != name
+    b.execute("BEGIN READ ONLY")
+    b.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+    a.execute("COMMIT")
+    assert value(b, "SELECT count(*) FROM snapx") == 0
+    b.execute("COMMIT")
+    assert value(b, "SELECT count(*) FROM snapx") == 1
+    a.execute("DROP TABLE snapx")
+
+
+def test_holds_end_with_the_exporter(two: tuple[Connection, Connection]) -> None:
+    a, b = two
+    holds = "SELECT count(*) FROM holdfast_holds WHERE transaction IS NULL OR transaction = 0"
+    before = value(b, holds)
+    for end in ("COMMIT", "ROLLBACK", "SELECT 1/0"):
+        a.execute("BEGIN")
+        a.execute("SELECT pg_export_snapshot()")
+        assert value(b, holds) != before
+        if end.startswith("SELECT"):
+            error(a, end)
+        else:
+            a.execute(end)
+        assert value(b, holds) == before, end
+        a.execute("ROLLBACK")
+
+
+REFUSED = (
+    ("BEGIN; SELECT 1", "SET TRANSACTION SNAPSHOT 'x'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT s", "SET TRANSACTION SNAPSHOT 'x'"),
+    ("BEGIN ISOLATION LEVEL READ COMMITTED", "SET TRANSACTION SNAPSHOT 'x'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION SNAPSHOT 'x'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION SNAPSHOT '00000003-00000003-1'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE", "SET LOCAL TRANSACTION SNAPSHOT 'x'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT s", "SELECT pg_export_snapshot()"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION SNAPSHOT '{committed}'"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION SNAPSHOT '{read only}'"),
+)
+
+
+def test_refusals_are_postgresqls(server: ServerProcess, postgres: str) -> None:  # noqa: F811
+    found = []
+    for url in (server.url, url_of(postgres)):
+        with (
+            psycopg.connect(url, autocommit=True) as a,
+            psycopg.connect(url, autocommit=True) as b,
+            psycopg.connect(url, autocommit=True) as c,
+        ):
+            a.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            b.execute("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY")
+            names = {
+                "committed": value(a, "SELECT pg_export_snapshot()"),
+                "read only": value(b, "SELECT pg_export_snapshot()"),
+            }
+            errors = []
+            for setup, statement in REFUSED:
+                c.execute(setup)
+                errors.append(error(c, statement.format_map(names)))
+                c.execute("ROLLBACK")
+            found.append(errors)
+    assert found[0] == found[1]
