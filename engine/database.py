@@ -23,8 +23,15 @@ from typing import Any
 from engine.arrow import rows_of
 from engine.backend import Connection
 from engine.catalog.history import CatalogHistory
-from engine.catalog.state import DATABASE_OID, CatalogSnapshot, initial_items, key_of
-from engine.catalog.store import SPEC, encode, read_items, write_changes
+from engine.catalog.state import (
+    DATABASE_OID,
+    CatalogSnapshot,
+    Stored,
+    StoredKey,
+    initial_items,
+    key_of,
+)
+from engine.catalog.store import SPEC, encode, read_items, read_undo, write_changes
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.eager import settle
@@ -49,6 +56,7 @@ from txn.lease import Lease, LeaseOptions
 from txn.shared import SharedConfig
 from txn.store import open_store
 from txn.types import ShardId, Timestamp
+from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")
 
@@ -174,7 +182,21 @@ class Database:
         self.catalog = CatalogSnapshot(items, self.next_catalog_version())
         await self._oids.open(self.catalog.highest_oid() + 1)
         await self._drop_leftover_temporaries()
-        self.catalog_history.floor = self.store.read_ts()
+        await self._load_history()
+
+    async def _load_history(self) -> None:
+        """Learn what the catalog was before this start, as far back as it can be read."""
+        now = self.store.read_ts()
+        history = CatalogHistory(self.store.since_of(SPEC.shard), self.next_catalog_version)
+        undos: dict[Timestamp, dict[StoredKey, Stored | None]] = {}
+        if history.floor < now:
+            changes = self.store.subscribe([SPEC.shard], history.floor, Timestamp(now + 1), snapshot=False)
+            async for event in changes:
+                if isinstance(event, Changes):
+                    read_undo(event.rows, undos.setdefault(event.ts, {}))
+        for ts, undo in undos.items():
+            history.replay(ts, undo)
+        self.catalog_history = history
 
     async def _drop_leftover_temporaries(self) -> None:
         """Temporary tables end with their session; those of a crashed server end at its restart."""

@@ -133,12 +133,9 @@ def since_bounds(session: Session, oids: Iterable[int]) -> tuple[Bound, ...]:
                 Bound(store.since_of(ShardId(oid)), f"since of table {name} (history_retention = {kept})")
             )
     floor = session.db.catalog_history.floor
-    if floor > store.since:
-        catalog = Bound(floor, "since of the catalog (the server started then)")
-    else:
-        catalog = Bound(
-            store.since_of(ShardId(CATALOG_SHARD)), f"since of the catalog (history_retention = {kept})"
-        )
+    since = store.since_of(ShardId(CATALOG_SHARD))
+    why = f"history_retention = {kept}" if since > floor else "history begins there"
+    catalog = Bound(max(since, floor), f"since of the catalog ({why})")
     return (*bounds, catalog)
 
 

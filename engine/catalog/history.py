@@ -50,13 +50,18 @@ class CatalogHistory:
             self._made.pop(begin, None)
         del self._begins[:past], self._undos[:past]
 
+    def replay(self, ts: Timestamp, undo: _Undo) -> None:
+        """Note a change that was made before this start; later ones come later. ``undo`` as in the module's picture."""
+        self._begins.append(ts)
+        self._undos.append(undo)
+
     def at(self, ts: Timestamp, current: CatalogSnapshot) -> CatalogSnapshot:
         """Return the catalog as of ``ts``; ``current`` itself where nothing has changed since.
 
         Raises ReadBelowSince when ``ts`` is below ``floor``.
         """
         if ts < self.floor:
-            raise ReadBelowSince(ts, self.floor, "the catalog is known since the server started")
+            raise ReadBelowSince(ts, self.floor, "since of the catalog (history begins there)")
         position = bisect_right(self._begins, ts)
         if position == len(self._begins):
             return current

@@ -28,6 +28,7 @@ from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef
 from txn.api import Transaction
 from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.wal.changes import Change
 
 FORMAT = 1
 INDEX = IndexId(2)
@@ -91,6 +92,16 @@ async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
             kind, oid, sub, body = row.values
             items[kind, oid, sub] = decode(kind, body)
     return items
+
+
+def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> None:
+    """Add to ``undo`` what takes back changes of the catalog shard: the object before, None if there was none."""
+    for change in rows:
+        kind, oid, sub, body = change.row
+        if change.diff < 0:
+            undo[kind, oid, sub] = decode(kind, body)
+        else:
+            undo.setdefault((kind, oid, sub), None)
 
 
 async def write_changes(
