@@ -29,6 +29,7 @@ from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.privileges import check as check_privileges
 from engine.query import context, read_point, start_quick
+from engine.races import may_race, note_loss, statement_point, undo_statement
 from engine.rows import ReadyRows
 from engine.session import Derived, Replan, Session
 from engine.time_travel import catalog_at
@@ -378,6 +379,7 @@ class Connection:
             outcome = await run_insert(session, plan, statement, portal.params)
         except (Replan, WriteConflict, Deadlock) as lost:
             if not isinstance(lost, Replan) and not (alone and plan.retryable):
+                note_loss(session, lost)
                 raise
             if alone:
                 session.restart()
@@ -489,22 +491,25 @@ class Connection:
     ) -> tuple[Outcome, Plan]:
         """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
-        A retry is possible only while the transaction holds nothing but this statement and not a byte was
-        sent for it (DESIGN section 7; N8, Q13): for a statement by itself, and for the first one of a block.
-        Under policies that refuse to wait it comes after a pause, twice as long each time. ``whole``: nothing
-        else will join the statement, so that one whose scans were not locked may commit here, where a lost race
-        can still be run again.
+        A retry is possible only while not a byte was sent for the statement (DESIGN section 7; N8, Q13): with its
+        transaction, where that holds nothing else (a statement by itself, the first one of a block), else within
+        it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
+        comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one
+        whose scans were not locked may commit here, where a lost race can still be run again.
         """
         session = self.session
         alone = session.txn is None and session.state is BlockState.IDLE
         refuse_in_block(session, plan)
         again_from_start = alone or session.block_is_untouched
+        by_itself = alone and whole
+        hopeful = plan.retryable and (by_itself or may_race(session))
+        undo = None if again_from_start or not plan.retryable else statement_point(session)
         retries = replans = reruns = 0
         while True:
-            session.optimistic = alone and whole and plan.retryable and retries < OPTIMISTIC_TRIES
+            session.optimistic = hopeful and retries < OPTIMISTIC_TRIES
             try:
                 outcome = await run.run(self, plan, params, out)
-                if session.optimistic and session.watching and _is_complete(outcome):
+                if by_itself and session.optimistic and session.watching and _is_complete(outcome):
                     await session.commit()
                 return outcome, plan
             except Replan:
@@ -524,9 +529,20 @@ class Connection:
                         "could not serialize access: the rows to be locked keep changing",
                         hint="The transaction might succeed if retried.",
                     ) from None
-            except (WriteConflict, Deadlock, SchemaChanged):
-                if not again_from_start or retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+            except (WriteConflict, Deadlock, SchemaChanged) as error:
+                if retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+                    note_loss(session, error)
                     raise
+                if not again_from_start:
+                    if (
+                        not isinstance(error, WriteConflict)
+                        or undo is None
+                        or not undo_statement(session, undo)
+                    ):
+                        note_loss(session, error)
+                        raise
+                    retries += 1
+                    continue
                 if self.db.config.deadlock_policy not in _WAITING_POLICIES:
                     await asyncio.sleep(RETRY_PAUSE_S * 2**retries * (0.5 + self.db.random()))
                 retries += 1

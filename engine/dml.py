@@ -25,6 +25,7 @@ from engine.query import collect, compiled_query, context, prepare_source, run_q
 from engine.rows import ReadyRows
 from engine.shape import TableShape, table_layout
 from engine.slices import in_slices
+from engine.txn_block import BlockState
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_predicate, compile_row
@@ -34,7 +35,6 @@ from planner.query import (
     OnConflict,
     OutputColumn,
     QueryExpr,
-    Select,
     SubLink,
     Target,
     Update,
@@ -42,7 +42,6 @@ from planner.query import (
     Var,
 )
 from planner.walk import walk
-from txn.api import Predicate
 from txn.types import IndexId, Row, RowId, ShardId
 
 if TYPE_CHECKING:
@@ -101,7 +100,22 @@ def _relation(session: Session, oid: int) -> RelationDef:
     return relation
 
 
-def _scanned(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
+def _to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
+    """Return the tables that the statement has to lock because its source scans them.
+
+    None of a statement that may run again with its transaction. In a block those of which any change would
+    matter: to wait for one another costs less there than to fail (docs/decisions/0006).
+    """
+    scans = _scanned(plan, source_key)
+    if not scans or not session.optimistic:
+        return scans
+    if session.state is not BlockState.BLOCK:
+        return []
+    filters = plan.compiled[source_key].filters(session)
+    return [shard for shard in scans if not filters.narrows(shard)]
+
+
+def _scanned(plan: Plan, source_key: str) -> list[ShardId]:
     """Return the tables that the source reads by scan rather than by key."""
     compiled = plan.compiled.get(source_key)
     if compiled is None:
@@ -232,7 +246,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     reads = []
     if statement.source is not None and plan.bound.reads:
         prepare_source(session, compiled_query(plan, "source", statement.source))
-        reads = _scanned(session, plan, "source")
+        reads = _to_lock(session, plan, "source")
     await session.start_write(plan, [shape.shard], reads)
     if insert.effects:
         await effects.prepare(session, shape.relation, insert.reach)
@@ -351,7 +365,7 @@ class ChangePlan:
 
     __slots__ = (
         "assigned", "effects", "extra_from", "for_update", "new", "old", "reach", "returning", "shape", "statement",
-        "values_from", "where", "where_known",
+        "values_from",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
@@ -360,8 +374,6 @@ class ChangePlan:
         keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
         keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES
-        self.where: RowFunction | None = None
-        self.where_known = False
         self.statement = statement
         self.shape = TableShape(relation, session)
         self.returning = _returning(relation, statement.returning, statement.columns)
@@ -395,24 +407,6 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
     return lambda row: pick(row)
 
 
-def _predicate(change: ChangePlan, env: Env) -> Predicate | None:
-    """Return whether a stored row is one that the statement would change; None if more than the row decides."""
-    source = change.statement.source
-    if not change.where_known:
-        change.where_known = True
-        alone = isinstance(source, Select) and len(source.ranges) == 1
-        if (
-            alone
-            and source.where is not None
-            and not any(isinstance(n, SubLink) for n in walk(change.statement))
-        ):
-            columns = [node for node in walk(source.where) if isinstance(node, Var)]
-            if all(column.range == 0 and column.attnum > 0 for column in columns):
-                change.where = compile_predicate([source.where], table_layout(change.shape.relation))
-    where = change.where
-    return None if where is None else lambda row: bool(where(row, env))
-
-
 async def _changed_rows(
     session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
 ) -> tuple[Sequence[Row], ExecContext]:
@@ -420,11 +414,7 @@ async def _changed_rows(
     statement = change.statement
     prepare_source(session, compiled_query(plan, "source", statement.source))
     ctx = context(session, plan, params, for_update=change.for_update)
-    scans = _scanned(session, plan, "source")
-    predicate = None
-    if scans and session.optimistic:
-        predicate = _predicate(change, make_env(ctx))
-    await session.start_write(plan, [change.shape.shard], scans, predicate)
+    await session.start_write(plan, [change.shape.shard], _to_lock(session, plan, "source"))
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.use(plan)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.eager import settle
 from engine.executor import READS, ExecContext, Result
+from engine.filters import TableFilters
 from engine.index.sources import PLAIN
 from engine.plans import Plan
 from engine.privileges import permitted
@@ -32,17 +33,24 @@ MAX_ROUTE_ATTEMPTS = 4
 class CompiledQuery:
     """A query with what each executor made of it; lives in its Plan."""
 
-    __slots__ = ("compiled", "query", "refused", "series", "tables", "virtual")
+    __slots__ = ("_filters", "compiled", "query", "refused", "series", "tables", "virtual")
 
     def __init__(self, query: QueryExpr) -> None:
         """Collect what the query reads."""
         self.query = query
+        self._filters: TableFilters | None = None
         self.compiled: dict[str, Any] = {}
         self.refused: dict[str, SqlError] = {}
         ranges = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
         self.virtual = any(r.virtual for r in ranges)
         self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
         self.series = [s for r in ranges_of(query) if (s := _series_of(r)) is not None]
+
+    def filters(self, session: Session) -> TableFilters:
+        """Return what it asks of each table alone."""
+        if self._filters is None:
+            self._filters = TableFilters(self.query, session.catalog)
+        return self._filters
 
     def series_rows(self, params: tuple[Any, ...]) -> int:
         """Return how many rows its integer series in FROM have, as far as that is known before it runs."""

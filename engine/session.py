@@ -24,6 +24,7 @@ from engine.constraints.timing import Mark, Timing
 from engine.eager import settle, uninterrupted
 from engine.index_ahead import BuiltAhead
 from engine.plans import Plan
+from engine.races import note_loss
 from engine.settings import Settings
 from engine.system import SystemView
 from engine.temporary import CommitActions
@@ -34,7 +35,7 @@ from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 from planner.statements import Transaction as TransactionStatement
-from txn.api import MaybeAwaitable, Predicate, Transaction
+from txn.api import MaybeAwaitable, Transaction
 from txn.errors import SchemaChanged
 from txn.selection import Level, Selection
 from txn.types import ShardId, Timestamp
@@ -192,6 +193,7 @@ class Session:
         self._modes_set = False
         self.reads_alone = False  # the statement to run is a read and a transaction by itself
         self.optimistic = False  # it may be run again, so that its scans need not lock their tables (U4)
+        self.lost_blocks = 0  # to races, since one has committed (engine.races)
         self.has_temporaries = False  # once true, plans depend on whose session it is
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -569,9 +571,12 @@ class Session:
             result = txn.commit()
             if isinstance(result, Awaitable):
                 self._committed(await uninterrupted(result))
-        except BaseException:
+        except BaseException as error:
+            note_loss(self, error)
             self.rollback()
             raise
+        if self.lost_blocks and txn.writing and self.state is BlockState.BLOCK:
+            self.lost_blocks = 0
         self.txn = None
         self._leave(committed=True)
 
@@ -751,23 +756,15 @@ class Session:
         plan: Plan,
         writes: Iterable[ShardId],
         scans: Sequence[ShardId] = (),
-        predicate: Predicate | None = None,
     ) -> None:
         """Promote and lock for a writing statement. Raises Replan when its plan went stale.
 
-        ``scans``: tables read otherwise than by key; they are locked, unless the statement may run again
-        (``optimistic``). ``predicate``: which rows of the only one matter to it, None if that is not known.
+        ``scans``: tables to be locked because they are read otherwise than by key.
         """
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        if self.optimistic:
-            ahead = {} if predicate is None else dict.fromkeys(scans, predicate)
-            waiting = txn.begin_write(
-                writes, optimistic=ahead
-            )  # other scans say themselves what they look for
-        else:
-            waiting = txn.begin_write(writes, scans)
+        waiting = txn.begin_write(writes, scans)
         if waiting is not None:
             await waiting
         self.adopt_catalog()

@@ -12,7 +12,7 @@ A transaction's life (DESIGN section 7):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -141,13 +141,11 @@ class Transaction(Protocol):
         self,
         writes: Iterable[ShardId],
         scans: Iterable[ShardId] = (),
-        optimistic: Mapping[ShardId, Predicate | None] = ...,
     ) -> MaybeAwaitable[None]:
         """Prepare a writing statement: promote if this is the first, lock tables (IX; SIX/S for ``scans``).
 
-        ``optimistic``: tables that this statement will scan without locking them, with what it looks for: they
-        are watched from now on, and its scans need not say more (U4). A statement that loses (WriteConflict) may
-        be run again in a new transaction; one that loses too often should pass the table in ``scans``.
+        Tables that are scanned need not be in ``scans``: they are then watched (U4). A statement that loses
+        (WriteConflict) may be run again; one that loses too often should pass the table in ``scans``.
 
         Raises WriteConflict when something read since read_ts has changed; Deadlock; LockTimeout;
         ReadOnlyTransaction (25006 is the engine's).
@@ -229,6 +227,16 @@ class Transaction(Protocol):
 
     def rollback_to(self, savepoint: int) -> None:
         """Undo intents and schema changes since ``savepoint``; locks stay."""
+
+    def begin_statement(self) -> int:
+        """Mark where a client's statement begins that ``undo_statement`` may undo; what was scanned before is kept."""
+
+    def undo_statement(self, mark: int) -> bool:
+        """Undo a statement that met WriteConflict, so that it can run again: its writes, and its scans.
+
+        Only where nobody has seen what it read. False if the transaction must start over, because it does not write
+        yet; raises WriteConflict if something scanned by an earlier statement has changed. Locks stay.
+        """
 
     def commit(self) -> MaybeAwaitable[Timestamp]:
         """Commit; when nothing was written returns the timestamp of what was read. Durable and applied on return (P2).

@@ -51,6 +51,13 @@ class ScanWatch:
         elif predicate not in self.predicates:
             self.predicates.append(predicate)
 
+    def join(self, other: ScanWatch) -> None:
+        """Take over another watch of the same table and transaction."""
+        for predicate in (None,) if other.predicates is None else other.predicates:
+            self.add(predicate)
+        if self.conflict is None:
+            self.conflict = other.conflict
+
     def concerns(self, images: Iterable[Row | None]) -> bool:
         """Tell whether a scan would have met one of a row's images. None: an image that cannot be had now."""
         return self.predicates is None or any(

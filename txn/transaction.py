@@ -20,9 +20,8 @@ nothing has to be waited for, so the usual case is a plain function call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 
 from txn import bulk, reads, row_locks, schema, snapshot, writes
@@ -44,7 +43,8 @@ from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
 from txn.next_key import lock_range
 from txn.read_set import ReadSet
-from txn.scan_watch import Predicate, ScanWatch
+from txn.scan_watch import Predicate
+from txn.scans import Scans
 from txn.schema import SchemaState
 from txn.types import (
     IndexId,
@@ -66,8 +66,6 @@ _ACTIVE: Final = "active"
 _COMMITTING: Final = "committing"
 _ENDED: Final = "ended"
 
-NO_SCANS: Final[Mapping[ShardId, Predicate | None]] = MappingProxyType({})
-_NO_WATCHES: Final[dict[ShardId, ScanWatch]] = {}
 
 _NOBODY: Final = LockOwner(0)
 """Stands for the owner in read-only transactions, which lock nothing."""
@@ -77,10 +75,9 @@ class StoreTransaction:
     """Implements ``txn.api.Transaction``."""
 
     __slots__ = (
-        "_busy", "_callbacks", "_commit_ts", "_deadline", "_ended_by", "_expected", "_glimpsed", "_reads", "_state", "_views", "at_end", "core",
-        "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "schema_states", "session",
-        "statement",
-        "watches", "writing",
+        "_busy", "_callbacks", "_commit_ts", "_deadline", "_ended_by", "_glimpsed", "_reads", "_state", "_views", "at_end",
+        "core", "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "scans", "schema_states",
+        "session", "statement", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -106,7 +103,7 @@ class StoreTransaction:
             self.owner = LockOwner(self.id, session, core.options.lock_timeout_ms)
             self.owner.escalate_at = core.options.table_locks
         self.writing = False
-        self.watches: dict[ShardId, ScanWatch] = _NO_WATCHES
+        self.scans: Scans | None = None  # while there are none
         self._state = _ACTIVE
         self._busy = 0
         self._ended_by: TxnError | None = None
@@ -120,9 +117,6 @@ class StoreTransaction:
         self._callbacks: list[Callable[[Timestamp], None]] = []
         self._reads: ReadSet | None = None
         self._glimpsed: dict[ShardId, ShardSpec] | None = None  # schemas seen without a lock, while writing
-        self._expected: dict[
-            ShardId, int
-        ] = {}  # tables of which begin_write was told the predicate -> statement
         self._deadline: asyncio.TimerHandle | None = None
         if deadline_ms is not None:
             loop = asyncio.get_running_loop()
@@ -138,8 +132,8 @@ class StoreTransaction:
         try:
             waiting = next(steps)
         except StopIteration as done:
-            if self.watches:
-                self.check_scans()
+            if self.scans is not None:
+                self.scans.check()
             return done.value  # type: ignore[no-any-return]
         self._busy += 1
         return self._drive(steps, waiting)
@@ -158,8 +152,8 @@ class StoreTransaction:
                     continue
                 waiting = steps.send(answer)
         except StopIteration as done:
-            if self.watches:
-                self.check_scans()
+            if self.scans is not None:
+                self.scans.check()
             return done.value  # type: ignore[no-any-return]
         finally:
             self._busy -= 1
@@ -252,7 +246,7 @@ class StoreTransaction:
     @property
     def watching(self) -> bool:
         """See ``txn.api``."""
-        return bool(self.watches)
+        return bool(self.scans)
 
     @property
     def ts(self) -> int:
@@ -356,31 +350,28 @@ class StoreTransaction:
         """Remember a scan, or watch what it reads from this tick on (``txn.scan_watch``)."""
         if self.writing:
             yield from self.lock(shard, IX if for_update else IS)
-            self.watch(shard, predicate)
+            scans = self._unlocked(shard)
+            if scans is not None:
+                scans.add(shard, predicate)
             self.check_scans()
         elif not self.read_only:
             self.read_set().add_scan(shard, predicate)
 
-    def watch(self, shard: ShardId, predicate: Predicate | None) -> None:
-        """Watch a table that is about to be scanned, unless a lock keeps it as it is."""
+    def _unlocked(self, shard: ShardId) -> Scans | None:
+        """Return where to note a scan of a table, None if a lock keeps the table as it is."""
         if self.owner.held[shard] >= S or shard in self.schema_states:
-            return
-        if self.watches is _NO_WATCHES:
-            self.watches = {}
-        watch = self.watches.get(shard)
-        if watch is None:
-            watch = self.watches[shard] = self.core.watch(self.id, shard)
-        if self.statement != self._expected.get(shard):
-            watch.add(predicate)
+            return None
+        if self.scans is None:
+            self.scans = Scans(self.core, self.id)
+        return self.scans
 
     def check_scans(self) -> None:
         """Raise WriteConflict if somebody has changed what this transaction has scanned.
 
         Every operation ends with it, so that what it returns and what was scanned before are of one moment.
         """
-        for watch in self.watches.values():
-            if watch.conflict is not None:
-                raise watch.conflict
+        if self.scans is not None:
+            self.scans.check()
 
     # -- promotion (DESIGN section 7) --------------------------------------------------------------
 
@@ -388,7 +379,6 @@ class StoreTransaction:
         self,
         writes: Iterable[ShardId],
         scans: Iterable[ShardId] = (),
-        optimistic: Mapping[ShardId, Predicate | None] = NO_SCANS,
     ) -> Awaitable[None] | None:
         """See ``txn.api``."""
         if self.read_only:
@@ -396,26 +386,12 @@ class StoreTransaction:
         modes: dict[ShardId, int] = dict.fromkeys(writes, IX)
         for shard in scans:
             modes[shard] = SUPREMUM[modes[shard]][S] if shard in modes else S
-        for shard in optimistic:
-            modes.setdefault(shard, IS)
-        if self.watches:
-            self.check_scans()
-        if optimistic:
-            return self.run(self._begin_optimistic(modes, optimistic))
+        self.check_scans()
         if self.writing:
             held = self.owner.held
             if all(held.get(shard) == mode for shard, mode in modes.items()) and self._state is _ACTIVE:
                 return None
         return self.run(self._begin_write(modes))
-
-    def _begin_optimistic(
-        self, modes: dict[ShardId, int], scans: Mapping[ShardId, Predicate | None]
-    ) -> Steps[None]:
-        yield from self._begin_write(modes)
-        for shard, predicate in scans.items():
-            self._expected.pop(shard, None)
-            self.watch(shard, predicate)
-            self._expected[shard] = self.statement
 
     def _begin_write(self, modes: dict[ShardId, int]) -> Steps[None]:
         acquire = self.core.locks.acquire
@@ -444,8 +420,9 @@ class StoreTransaction:
         self.writing = True
         if self._reads is not None:
             for shard, predicates in self._reads.scans.items():
-                for predicate in predicates:
-                    self.watch(shard, predicate)
+                watched = self._unlocked(shard)
+                if watched is not None:
+                    watched.keep(shard, predicates)
             self._reads = None
         self._views.clear()
 
@@ -613,6 +590,25 @@ class StoreTransaction:
             raise AssertionError("an operation of this transaction is still running")
         self.undo_to(savepoint)
 
+    def begin_statement(self) -> int:
+        """See ``txn.api``."""
+        if self.scans is not None:
+            self.scans.answered()
+        return len(self.journal)
+
+    def undo_statement(self, mark: int) -> bool:
+        """See ``txn.api``."""
+        self._only_when_active()
+        if self._busy:
+            raise AssertionError("an operation of this transaction is still running")
+        if not self.writing:
+            return False
+        self.undo_to(mark)
+        if self.scans is not None:
+            self.scans.forget()
+            self.scans.check()
+        return True
+
     def undo_to(self, mark: int) -> None:
         """Undo everything the journal holds beyond ``mark``, latest first."""
         journal = self.journal
@@ -678,19 +674,18 @@ class StoreTransaction:
     def _submit(self) -> Timestamp | Awaitable[Timestamp]:
         changes = writes.write_set(self)
         core = self.core
-        if self.watches:
-            try:
-                self.check_scans()
-            except WriteConflict:
-                self.rollback()
-                raise
+        try:
+            self.check_scans()
+        except WriteConflict:
+            self.rollback()
+            raise
         if changes is None:
             if core.staging is not None and self.writing:
                 self._state = _COMMITTING
                 return self._commit_nothing()
             return self._end_reading()
         try:
-            validate = partial(core.check_watches, self.watches.values()) if self.watches else None
+            validate = partial(core.check_watches, self.scans.watches()) if self.scans else None
             future = core.log.committer.submit(changes, validate, self._refused, at=self._commit_ts)
         except BaseException:
             self.rollback()
@@ -728,10 +723,9 @@ class StoreTransaction:
             core.locks.release_all(self.owner)
         core.holds.release(self.hold)
         core.active.pop(self.id, None)
-        if self.watches:
-            for watch in self.watches.values():
-                core.unwatch(watch)
-            self.watches = _NO_WATCHES
+        if self.scans is not None:
+            self.scans.end()
+            self.scans = None
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

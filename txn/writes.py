@@ -232,7 +232,7 @@ def change(
             wait = acquire(owner, (shard, row_id), X if row is None else SIX)
             if wait is not None:
                 yield wait
-    if txn.watches:
+    if txn.scans is not None:
         txn.check_scans()  # the new values were made from what a scan saw
     bases: list[tuple[Row, int] | None] = []
     for start in range(0, len(changes), PREPARE_ROWS):

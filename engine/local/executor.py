@@ -23,6 +23,7 @@ import pyarrow as pa
 from engine.arrow import rows_of
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.filters import TableFilters
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
@@ -63,6 +64,7 @@ class LocalPlan:
 
     query: QueryExpr
     numerics: tuple[int, ...]
+    filters: TableFilters
     texts: dict[tuple[Fixed | None, ...], LocalText] = field(default_factory=dict)
 
     def text(self, params: tuple[Any, ...]) -> LocalText:
@@ -171,7 +173,7 @@ class LocalExecutor:
             SqlError: 0A000 naming what DuckDB cannot run.
         """
         numerics = {n.number for n in walk(query) if isinstance(n, Param) and n.type.oid == f.NUMERIC}
-        plan = LocalPlan(query, tuple(sorted(numerics)))
+        plan = LocalPlan(query, tuple(sorted(numerics)), TableFilters(query, catalog))
         plan.texts[(None,) * len(numerics)] = compile_text(query, {})
         return plan
 
@@ -190,7 +192,9 @@ class LocalExecutor:
         snapshots: dict[int, Snapshot] = {}
         for use in text.lowered.relations:
             if use.oid not in snapshots:
-                snapshots[use.oid] = await settle(ctx.txn.snapshot(ShardId(use.oid)))
+                shard = ShardId(use.oid)
+                wanted = plan.filters.predicate(shard, ctx)
+                snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         sources = Sources()
         relations = {
             use.placeholder: relation_sql(use, snapshots[use.oid], sources) for use in text.lowered.relations

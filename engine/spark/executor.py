@@ -24,6 +24,7 @@ import pyarrow as pa
 from engine.arrow import rows_of
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.filters import TableFilters
 from engine.finish import finish_function
 from engine.rows import RowBatch, RowStream
 from engine.spark.errors import lost, to_sql_error
@@ -67,6 +68,7 @@ class SparkPlan:
 
     query: QueryExpr
     open: bool
+    filters: TableFilters
     texts: dict[tuple[Any, ...], SparkText] = field(default_factory=dict)
 
     def text(self, params: tuple[Any, ...]) -> SparkText:
@@ -141,7 +143,8 @@ class SparkExecutor:
         """
         if self.runtime.off:
             raise SqlError("0A000", OFF)
-        plan = SparkPlan(query, any(isinstance(node, Param) for node in walk(query)))
+        parametric = any(isinstance(node, Param) for node in walk(query))
+        plan = SparkPlan(query, parametric, TableFilters(query, catalog))
         text = compile_text(query, None)
         if not plan.open:
             plan.texts[()] = text
@@ -162,7 +165,9 @@ class SparkExecutor:
         snapshots: dict[int, Snapshot] = {}
         for use in text.lowered.relations:
             if use.oid not in snapshots:
-                snapshots[use.oid] = await settle(ctx.txn.snapshot(ShardId(use.oid)))
+                shard = ShardId(use.oid)
+                wanted = plan.filters.predicate(shard, ctx)
+                snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
         inputs = Inputs(tag, self.runtime.spool_dir)

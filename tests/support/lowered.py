@@ -30,6 +30,7 @@ from planner.parse import parse_one
 from planner.query import QueryExpr
 from planner.types import SqlType
 from tests.support.catalog import MemoryCatalog
+from txn.api import Predicate
 from txn.columns import rows_to_table
 from txn.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
 
@@ -42,7 +43,10 @@ class _Transaction:
     def __init__(self, snapshots: dict[int, Snapshot]) -> None:
         self.snapshots = snapshots
 
-    def snapshot(self, shard: ShardId) -> Snapshot:
+    read_only = True
+
+    def snapshot(self, shard: ShardId, *, predicate: Predicate | None = None) -> Snapshot:
+        assert predicate is None, "nobody asks a reader for it"
         return self.snapshots[shard]
 
 

@@ -219,24 +219,57 @@ async def test_an_update_computed_from_an_overtaken_scan_is_refused_at_once(stor
 
 
 @with_store
-async def test_a_predicate_given_ahead_serves_the_scans_of_the_statement(store: ShardStore) -> None:
-    txn = store.begin()
-    txn.next_statement()
-    await now(txn.begin_write([SHARD], optimistic={SHARD: small}))
+async def test_a_statement_that_lost_is_undone_with_its_scans_and_runs_again(store: ShardStore) -> None:
+    txn = await writer(store)
+    assert len(await scan(txn, small)) == 3  # of an earlier statement
+    mark = txn.begin_statement()
     await scan(txn)
-    await now(txn.snapshot(SHARD))
+    at_once(txn.insert(SHARD, [(8, 80, "undone")]))
     await change(store, 3, (3, 31, "x"))
-    at_once(txn.insert(SHARD, [(9, 90, "own")]))
-    await now(txn.commit())
-    again = store.begin()
-    again.next_statement()
-    await now(again.begin_write([SHARD], optimistic={SHARD: small}))
-    again.next_statement()
-    await scan(again)  # another statement: nothing was said of it, so everything matters
-    at_once(again.insert(SHARD, [(10, 90, "own")]))
-    await change(store, 3, (3, 32, "x"))
     with pytest.raises(WriteConflict):
-        await now(again.commit())
+        at_once(txn.insert(SHARD, [(9, 90, "refused")]))
+    assert txn.undo_statement(mark)
+    txn.next_statement()
+    assert [row for row in await scan(txn) if row[0] != 3] == [(1, 10, "a"), (2, 20, "b")]
+    at_once(txn.insert(SHARD, [(9, 90, "second try")]))
+    await now(txn.commit())
+    reader = store.begin(read_only=True)
+    assert [row[0] for row in await scan(reader)] == [1, 2, 3, 9]
+
+
+@with_store
+async def test_what_an_earlier_statement_scanned_is_not_forgiven(store: ShardStore) -> None:
+    txn = await writer(store)
+    await scan(txn, small)
+    mark = txn.begin_statement()
+    await scan(txn)
+    await change(store, 1, (1, 11, "x"))
+    with pytest.raises(WriteConflict):
+        at_once(txn.insert(SHARD, [(9, 90, "own")]))
+    with pytest.raises(WriteConflict):
+        txn.undo_statement(mark)
+
+
+@with_store
+async def test_scans_are_kept_once_the_next_statement_begins(store: ShardStore) -> None:
+    txn = await writer(store)
+    await scan(txn, small)
+    txn.begin_statement()
+    mark = txn.begin_statement()
+    await change(store, 1, (1, 11, "x"))
+    with pytest.raises(WriteConflict):
+        txn.undo_statement(mark)
+
+
+@with_store
+async def test_a_transaction_that_does_not_write_yet_starts_over(store: ShardStore) -> None:
+    txn = store.begin()
+    mark = txn.begin_statement()
+    await scan(txn)
+    await change(store, 1, (1, 11, "x"))
+    with pytest.raises(WriteConflict):
+        await now(txn.begin_write([SHARD]))
+    assert not txn.undo_statement(mark)
 
 
 @with_store

@@ -1,0 +1,145 @@
+"""What a query asks of each single table: the rows that can matter to it, whatever the others hold.
+
+    SELECT … FROM a JOIN b ON a.id = b.a AND b.kind = 'x' LEFT JOIN c ON c.a = a.id AND c.n > 0 WHERE a.v > 3
+
+    a    v > 3        from WHERE
+    b    kind = 'x'   from an inner join's ON
+    c    n > 0        from the ON of an outer join that c may be missing from; WHERE says nothing of c alone, because
+                      the row that c fails to give may have a NULL in its place that WHERE lets through
+
+A transaction that writes watches with it what others change after its scans (``txn.scan_watch``), so DuckDB and Spark
+hand it to ``Transaction.snapshot``; the row executor has its own filters at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from engine.executor import ExecContext
+from engine.index.access import conjuncts_of, has_sublink, is_volatile
+from planner.catalog import Catalog
+from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
+from planner.query import Expr, FromItem, Join, JoinKind, QueryExpr, RangeRef, RelationRange, Select, Var
+from planner.walk import queries_of, ranges_of, walk
+from txn.api import Predicate
+from txn.types import Row, ShardId
+
+
+class TableFilters:
+    """The filters of one query on the tables it reads, compiled when they are first asked for."""
+
+    __slots__ = ("_catalog", "_compiled", "_query")
+
+    def __init__(self, query: QueryExpr, catalog: Catalog) -> None:
+        """``catalog``: the one that ``query`` was bound against."""
+        self._query = query
+        self._catalog = catalog
+        self._compiled: dict[int, tuple[RowFunction, ...]] | None = None
+
+    def predicate(self, shard: ShardId, ctx: ExecContext) -> Predicate | None:
+        """Return whether a stored row of a table can matter to the query; None: every row can."""
+        if ctx.txn.read_only:
+            return None  # nobody will ask
+        tests = self._tests(shard)
+        if not tests:
+            return None
+        env = Env(ctx.params, ctx.session, shared=Shared())
+        if len(tests) == 1:
+            only = tests[0]
+            return lambda row: bool(only(row, env))
+
+        def any_of(row: Row) -> bool:
+            return any(test(row, env) for test in tests)
+
+        return any_of
+
+    def narrows(self, shard: ShardId) -> bool:
+        """Tell whether the query looks for some of a table's rows only."""
+        return bool(self._tests(shard))
+
+    def _tests(self, shard: ShardId) -> tuple[RowFunction, ...]:
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled.get(shard, ())
+
+    def _compile(self) -> dict[int, tuple[RowFunction, ...]]:
+        """Return one test for each time a table is read; none for a table that is read unfiltered somewhere."""
+        tests: dict[int, list[RowFunction]] = {}
+        open_: set[int] = set()
+        for oid, index, conjuncts in table_reads(self._query):
+            test = self._test(oid, index, conjuncts) if conjuncts else None
+            if test is None:
+                open_.add(oid)
+            else:
+                tests.setdefault(oid, []).append(test)
+        return {oid: tuple(made) for oid, made in tests.items() if oid not in open_}
+
+    def _test(self, oid: int, index: int, conjuncts: Sequence[Expr]) -> RowFunction | None:
+        relation = self._catalog.relation_by_oid(oid)
+        if relation is None:
+            return None
+        layout = Layout(columns={(index, c.attnum): c.attnum - 1 for c in relation.live})
+        test = compile_predicate(conjuncts, layout)
+        return None if test.may_suspend else test
+
+
+def table_reads(query: QueryExpr) -> Iterator[tuple[int, int, list[Expr]]]:
+    """Yield (table, its range number, conditions on it alone) for each time a stored table is read."""
+    seen = 0
+    for block in queries_of(query):
+        if not isinstance(block, Select):
+            continue
+        found: dict[int, list[Expr]] = {}
+        for item in block.from_:
+            inner = _present(item)
+            _sort(conjuncts_of(block.where), inner, found)
+            _below(item, found)
+        for index, range_ in enumerate(block.ranges):
+            if isinstance(range_, RelationRange):
+                seen += 1
+                if not range_.virtual:
+                    yield range_.oid, index, found.get(index, [])
+    relations = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
+    if len(relations) != seen:  # read elsewhere than in a SELECT block: nothing is known of it
+        for range_ in relations:
+            yield range_.oid, 0, []
+
+
+def _present(item: FromItem) -> set[int]:
+    """Return the ranges below ``item`` that give a row of their own to each of its rows (no NULLs in its place)."""
+    if isinstance(item, RangeRef):
+        return {item.range}
+    out: set[int] = set()
+    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
+        out |= _present(item.left)
+    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        out |= _present(item.right)
+    return out
+
+
+def _below(item: FromItem, found: dict[int, list[Expr]]) -> None:
+    """Sort the conditions of the joins below ``item``."""
+    stack = [item]
+    while stack:
+        join = stack.pop()
+        if not isinstance(join, Join):
+            continue
+        decided: set[int] = set()  # a row of theirs that fails the condition has no part in the join
+        if join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+            decided |= _present(join.left)
+        if join.kind in (JoinKind.INNER, JoinKind.LEFT):
+            decided |= _present(join.right)
+        _sort(conjuncts_of(join.on), decided, found)
+        stack += (join.left, join.right)
+
+
+def _sort(conjuncts: Sequence[Expr], ranges: AbstractSet[int], found: dict[int, list[Expr]]) -> None:
+    """Give each condition that looks at plain columns of one of ``ranges`` alone to that range."""
+    for conjunct in conjuncts:
+        if is_volatile(conjunct) or has_sublink(conjunct):
+            continue
+        columns = [node for node in walk(conjunct) if isinstance(node, Var) and node.range >= 0]
+        of = {column.range for column in columns}
+        if len(of) == 1 and of <= ranges and all(c.level == 0 and c.attnum > 0 for c in columns):
+            found.setdefault(of.pop(), []).append(conjunct)

@@ -1,0 +1,62 @@
+"""Statements of a block that scan without locks (U4): how one that lost a race runs again, and when it locks instead.
+
+    the block's first statement     runs again with its transaction
+    a later one, while it runs      is undone, and runs again within the transaction   (a row it waited for has changed)
+    answered already                the block fails with 40001 at its next statement or COMMIT
+
+A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, and none committed since, locks the tables that its
+blocks' UPDATE, DELETE and INSERT … SELECT scan, until a block of it that writes commits: so it gets through at last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.constraints.timing import Mark
+from engine.txn_block import BlockState
+from txn.errors import WriteConflict
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+MAX_LOST_BLOCKS: Final = 3
+
+
+class StatementPoint(NamedTuple):
+    """Where a statement of a running transaction began: of the transaction, and of its deferred checks."""
+
+    handle: int
+    timing: Mark
+
+
+def may_race(session: Session) -> bool:
+    """Tell whether a statement of a block may leave the tables it scans unlocked."""
+    return session.state is BlockState.BLOCK and session.lost_blocks < MAX_LOST_BLOCKS
+
+
+def note_loss(session: Session, error: BaseException) -> None:
+    """A transaction fails with ``error``: count blocks of which something they had read was changed."""
+    if session.state is BlockState.BLOCK and isinstance(error, WriteConflict):
+        session.lost_blocks += 1
+
+
+def statement_point(session: Session) -> StatementPoint | None:
+    """Return where ``undo_statement`` goes back to, None before there is a transaction."""
+    txn = session.txn
+    return None if txn is None else StatementPoint(txn.begin_statement(), session.timing.mark())
+
+
+def undo_statement(session: Session, point: StatementPoint) -> bool:
+    """Undo the running statement, which lost a race, for it to run again; False if its transaction must end.
+
+    Raises WriteConflict if an earlier statement of the transaction has lost one, too.
+    """
+    txn = session.txn
+    try:
+        if txn is None or not txn.undo_statement(point.handle):
+            return False
+    except WriteConflict as error:
+        note_loss(session, error)
+        raise
+    session.timing.go_back(point.timing)
+    return True
