@@ -100,7 +100,7 @@ class Database:
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
-        self._oids = OidSource(None if store.lease is None else store.reserve)
+        self._oids = OidSource(store.reserve)
 
     # -- injected sources --------------------------------------------------------------------------
 

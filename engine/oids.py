@@ -1,8 +1,8 @@
-"""Oids of new objects.
+"""Oids of new objects: reserved ahead of use in blocks, so that none is given twice, whatever crashes or is dropped.
 
-A server that shares its stores reserves them ahead of use, in blocks that no other leader gets: files are named by them
-(``<part>.x<oid of the index>``), and what a deposed leader still writes for an index that it was about to make must not
-meet a file of its successor's. With a directory of its own (flock) the numbers just follow the highest in use.
+A shard, its files and the sidecars of an index (``<part>.x<oid>``) are named by oids. Those of a dropped table stay for
+as long as somebody may read it, also past a restart; and what a deposed leader still writes for an index that it was about
+to make must not meet a file of its successor's. A restart wastes the rest of a block, as PostgreSQL's does after a crash.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ log = logging.getLogger("holdfast")
 
 
 class OidSource:
-    """Gives each oid once. ``reserve``: see ``txn.durable.DurableLog.reserve``; None: nobody else allocates."""
+    """Gives each oid once. ``reserve``: see ``txn.durable.DurableLog.reserve``."""
 
-    def __init__(self, reserve: Reserve | None) -> None:
+    def __init__(self, reserve: Reserve) -> None:
         """Call ``open`` before ``allocate``."""
         self._reserve = reserve
         self._next = 0
-        self._end: float = 0
+        self._end = 0
         self._extending: asyncio.Task[None] | None = None
 
     async def open(self, floor: int) -> None:
         """Begin at ``floor`` or above it. Raises what ``reserve`` raises."""
-        self._next, self._end = floor, float("inf")
-        if self._reserve is not None:
-            self._next, self._end = await self._reserve("oid", floor, BLOCK)
+        self._next, self._end = await self._reserve("oid", floor, BLOCK)
 
     def allocate(self, count: int) -> int:
         """Return the first of ``count`` consecutive oids. SqlError 53000 when the reservation is used up."""
@@ -54,9 +52,8 @@ class OidSource:
             self._extending = asyncio.get_running_loop().create_task(self._extend())
 
     async def _extend(self) -> None:
-        assert self._reserve is not None
         try:
-            first, end = await self._reserve("oid", int(self._end), BLOCK)
+            first, end = await self._reserve("oid", self._end, BLOCK)
             if first != self._end:
                 self._next = first  # numbers in between went to an attempt whose outcome was never learnt
             self._end = end

@@ -1,0 +1,261 @@
+"""DDL and data in one transaction, with the server torn away at a random step of storage, then started again.
+
+A model in plain Python says what every acknowledged transaction left; one whose commit was under way is there completely
+or not at all. Every index is compared with a scan after each start.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import dataclass, field
+from unittest import mock
+
+import pytest
+
+from engine.database import Database
+from tests.support.durable import run
+from tests.support.engine import Failed, Session, open_database
+from tests.support.store import tiny_limits
+from txn.coordinator import TxnOptions
+from txn.persist.memory import MemoryDisk
+
+Row = dict[str, str | None]
+
+
+@dataclass
+class Table:
+    """Columns in order, rows by id as text, indexed columns by index name. Column ``id`` is the primary key."""
+
+    columns: list[str] = field(default_factory=lambda: ["id", "a"])
+    rows: dict[int, Row] = field(default_factory=dict)
+    indexes: dict[str, str] = field(default_factory=dict)
+
+    def content(self) -> list[tuple[str | None, ...]]:
+        return sorted(tuple(row[c] for c in self.columns) for row in self.rows.values())
+
+
+Model = dict[str, Table]
+
+
+class Step:
+    """Makes up statements that succeed on a model, and changes the model as they do."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.number = 0
+
+    def name(self, kind: str) -> str:
+        self.number += 1
+        return f"{kind}{self.number}"
+
+    def next(self, model: Model) -> str:
+        rng = self.rng
+        if not model or (len(model) < 4 and rng.random() < 0.15):
+            name = self.name("t")
+            model[name] = Table()
+            return f"CREATE TABLE {name} (id int PRIMARY KEY, a int)"
+        name = rng.choice(sorted(model))
+        table = model[name]
+        free = [c for c in table.columns if c != "id"]
+        kinds = ["insert"] * 4 + [
+            "update",
+            "delete",
+            "truncate",
+            "drop",
+            "rename",
+            "add",
+            "volatile",
+            "index",
+        ]
+        if free:
+            kinds += ["drop column", "rename column", "type"]
+        if table.indexes:
+            kinds += ["drop index"]
+        match rng.choice(kinds):
+            case "insert":
+                ids = [i for i in rng.sample(range(30), 5) if i not in table.rows] or [30 + self.number]
+                self.number += 1
+                for i in ids:
+                    table.rows[i] = {c: str(i) if c == "id" else str(self.number) for c in table.columns}
+                values = ", ".join("(" + ", ".join(f"{v}" for v in table.rows[i].values()) + ")" for i in ids)
+                return f"INSERT INTO {name} ({', '.join(table.columns)}) VALUES {values}"
+            case "update" if free:
+                column, bound = rng.choice(free), rng.randrange(30)
+                self.number += 1
+                for i, row in table.rows.items():
+                    if i < bound:
+                        row[column] = str(self.number)
+                return f"UPDATE {name} SET {column} = {self.number} WHERE id < {bound}"
+            case "delete":
+                bound = rng.randrange(20)
+                table.rows = {i: row for i, row in table.rows.items() if i >= bound}
+                return f"DELETE FROM {name} WHERE id < {bound}"
+            case "truncate":
+                table.rows = {}
+                return f"TRUNCATE {name}"
+            case "drop":
+                del model[name]
+                return f"DROP TABLE {name}"
+            case "rename":
+                new = self.name("t")
+                model[new] = model.pop(name)
+                return f"ALTER TABLE {name} RENAME TO {new}"
+            case "add":
+                new = self.name("c")
+                table.columns.append(new)
+                for row in table.rows.values():
+                    row[new] = "7"
+                return f"ALTER TABLE {name} ADD COLUMN {new} int DEFAULT 7"
+            case "volatile":
+                new = self.name("c")
+                table.columns.append(new)
+                for row in table.rows.values():
+                    row[new] = "3"
+                return f"ALTER TABLE {name} ADD COLUMN {new} int DEFAULT (3 + floor(random()))::int"
+            case "index" if free:
+                new = self.name("i")
+                table.indexes[new] = rng.choice(free)
+                return f"CREATE INDEX {new} ON {name} ({table.indexes[new]})"
+            case "drop column":
+                gone = rng.choice(free)
+                table.columns.remove(gone)
+                for row in table.rows.values():
+                    del row[gone]
+                table.indexes = {i: c for i, c in table.indexes.items() if c != gone}
+                return f"ALTER TABLE {name} DROP COLUMN {gone}"
+            case "rename column":
+                old, new = rng.choice(free), self.name("c")
+                table.columns[table.columns.index(old)] = new
+                for row in table.rows.values():
+                    row[new] = row.pop(old)
+                table.indexes = {i: new if c == old else c for i, c in table.indexes.items()}
+                return f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}"
+            case "type":
+                column = rng.choice(free)
+                for row in table.rows.values():
+                    value = row[column]
+                    row[column] = None if value is None else str(int(value) + 1)
+                return f"ALTER TABLE {name} ALTER COLUMN {column} TYPE bigint USING {column} + 1"
+            case "drop index":
+                gone = rng.choice(sorted(table.indexes))
+                del table.indexes[gone]
+                return f"DROP INDEX {gone}"
+        return f"SELECT count(*) FROM {name}"
+
+
+async def dump(database: Database) -> dict[str, object]:
+    """Return all tables as they are read, each also through each of its indexes."""
+    session = Session(database, 99)
+    await session.run("SET executor = 'index'")
+    found: dict[str, object] = {}
+    tables = await session.run(
+        "SELECT relname, oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+    )
+    for name, oid in tables:
+        named = await session.run(
+            f"SELECT attname FROM pg_attribute WHERE attrelid = {oid} AND attnum > 0 AND NOT attisdropped "
+            "ORDER BY attnum"
+        )
+        rows = sorted(await session.run(f"SELECT * FROM {name}"))
+        indexed = await session.run(
+            "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute a "
+            f"ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = {oid}"
+        )
+        for _index, column in indexed:
+            plan = await session.run(f"EXPLAIN SELECT * FROM {name} WHERE {column} > -1")
+            assert any("index" in str(line).lower() for line in plan), plan
+            through = sorted(await session.run(f"SELECT * FROM {name} WHERE {column} > -1"))
+            assert through == rows, f"{name} by {column}"
+        assert name is not None
+        found[name] = ([c for (c,) in named], rows, sorted(i for i, c in indexed if c != "id"))
+    await settle_close(session)
+    return found
+
+
+async def settle_close(session: Session) -> None:
+    closing = session.connection.close()
+    if closing is not None:
+        await closing
+
+
+def expected(model: Model) -> dict[str, object]:
+    return {n: (t.columns, t.content(), sorted(t.indexes)) for n, t in model.items()}
+
+
+async def work(database: Database, step: Step, acknowledged: list[Model], pending: list[Model]) -> None:
+    """One client: transactions of several statements with savepoints and errors, now and then a checkpoint."""
+    rng = step.rng
+    session = Session(database, 1)
+    for _ in range(30):
+        model = copy.deepcopy(acknowledged[-1])
+        alone = rng.random() < 0.3
+        if not alone:
+            await session.run("BEGIN")
+        marks: list[Model] = []
+        for _ in range(1 if alone else rng.randrange(1, 6)):
+            if not alone and rng.random() < 0.2:
+                await session.run(f"SAVEPOINT s{len(marks)}")
+                marks.append(copy.deepcopy(model))
+            if alone:
+                planned = copy.deepcopy(model)
+                statement = step.next(planned)
+                pending[:] = [planned]
+                await session.run(statement)
+                model = planned
+            else:
+                await session.run(step.next(model))
+            if marks and rng.random() < 0.3:
+                if rng.random() < 0.5:
+                    with pytest.raises(Failed):
+                        await session.run("CREATE TABLE pg_class.nowhere (a int)")
+                at = rng.randrange(len(marks))
+                await session.run(f"ROLLBACK TO s{at}")
+                model = copy.deepcopy(marks[at])
+                del marks[at + 1 :]
+        if not alone and rng.random() < 0.2:
+            await session.run("ROLLBACK")
+            continue
+        pending[:] = [model]
+        if not alone:
+            await session.run("COMMIT")
+        acknowledged.append(model)
+        pending.clear()
+        if rng.random() < 0.3:
+            await session.run("CHECKPOINT")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) -> None:
+    rng = random.Random(seed)
+
+    async def go() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        step = Step(rng)
+        acknowledged: list[Model] = [{}]
+        for _life in range(3):
+            pending: list[Model] = []
+            disk.crash_at_step = disk.steps + rng.randrange(1, 150)
+            generation = disk.generation
+            try:
+                await work(database, step, acknowledged, pending)
+            except Failed:
+                if disk.generation == generation:
+                    raise  # no crash: the statement was refused
+            disk.crash_at_step = None
+            disk.crash()
+            core = database.store.core
+            core.stop_vacuum()
+            await database.store._flusher.stop()
+            await core.log.close()
+            database = await open_database(disk, TxnOptions())
+            database.store.validate()
+            found = await dump(database)
+            possible = [expected(model) for model in (acknowledged[-1], *pending)]
+            assert found in possible
+            acknowledged.append((acknowledged[-1], *pending)[possible.index(found)])
+        await database.close()
+
+    with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001):
+        run(go)

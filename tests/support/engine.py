@@ -1,0 +1,96 @@
+"""The engine in this process, over a store in memory that can crash at any step: SQL without sockets."""
+
+from __future__ import annotations
+
+import argparse
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from engine.backend import Connection
+from engine.config import load
+from engine.database import Database
+from engine.eager import settle
+from engine.index.executor import IndexExecutor
+from pgwire.errors import ErrorReport
+from tests.support.store import open_memory_store
+from txn.coordinator import TxnOptions
+from txn.persist.memory import MemoryDisk
+
+Rows = list[tuple[str | None, ...]]
+
+
+class Failed(Exception):
+    """A statement was answered with an error."""
+
+    def __init__(self, report: ErrorReport) -> None:
+        super().__init__(f"{report.severity} {report.sqlstate} {report.message} {report.detail or ''}")
+        self.report = report
+
+
+class Recorder:
+    """Takes what a connection would send (``pgwire.backend.Responder``)."""
+
+    sync_follows = True
+
+    def __init__(self) -> None:
+        self.rows: Rows = []
+        self.error_report: ErrorReport | None = None
+        self.tag = ""
+
+    def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
+        data, at = bytes(encoded), 0
+        for _ in range(count):
+            (fields,) = struct.unpack_from("!h", data, at + 5)
+            at += 7
+            row: list[str | None] = []
+            for _field in range(fields):
+                (size,) = struct.unpack_from("!i", data, at)
+                at += 4
+                row.append(None if size < 0 else data[at : at + size].decode())
+                at += max(size, 0)
+            self.rows.append(tuple(row))
+
+    def command_complete(self, tag: str) -> None:
+        self.tag = tag
+
+    def error(self, report: ErrorReport) -> None:
+        self.error_report = report
+
+    async def drain(self) -> None:
+        return
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args, **kwargs: None
+
+
+class Session:
+    """One connection to a ``Database`` of this process."""
+
+    def __init__(self, database: Database, pid: int) -> None:
+        self._out = Recorder()
+        connection, _status = database.connect(  # type: ignore[misc]
+            {"user": "postgres", "database": "postgres"},
+            pid,
+            "",
+            self._out,  # type: ignore[arg-type]
+        )
+        self.connection: Connection = connection
+
+    async def run(self, sql: str) -> Rows:
+        """Run one Query; raises Failed, and whatever is not answered with an error."""
+        out = self.connection.session.out = self._out
+        out.rows, out.error_report = [], None
+        await settle(self.connection.query(sql, out))  # type: ignore[arg-type]
+        if out.error_report is not None:
+            raise Failed(out.error_report)
+        return out.rows
+
+
+async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **settings: Any) -> Database:
+    """Open a database over ``disk`` with the row executor alone."""
+    config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
+    database = Database(config, await open_memory_store(disk, options))
+    await database._load_catalog()
+    database.executors = {"index": IndexExecutor()}
+    return database
