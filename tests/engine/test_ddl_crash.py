@@ -259,3 +259,27 @@ def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) ->
 
     with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001):
         run(go)
+
+
+def test_the_number_of_a_dropped_table_is_not_given_again_after_a_restart() -> None:
+    """The dropped table's shard is still known then, to readers of the past and to the log."""
+
+    async def go() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE TABLE t (a int PRIMARY KEY)")
+        await session.run("INSERT INTO t VALUES (1)")
+        await session.run("CHECKPOINT")
+        [(before,)] = await session.run("SELECT 't'::regclass::oid")
+        await session.run("DROP TABLE t")
+        await database.close()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE TABLE t (a int PRIMARY KEY)")
+        [(after,)] = await session.run("SELECT 't'::regclass::oid")
+        assert int(str(after)) > int(str(before))
+        assert await session.run("SELECT * FROM t") == []
+        await database.close()
+
+    run(go)
