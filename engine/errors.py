@@ -112,6 +112,15 @@ def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog, known: 
     )
 
 
+def _damaged(error: txn_errors.DamagedFile, _catalog: Catalog, _known: Surroundings) -> ErrorReport:
+    return _report(
+        "XX001",
+        f'file "{error.file}" is damaged',
+        detail=f"{error.what[:1].upper()}{error.what[1:]}. Nothing that is stored is replaced; what does not need the file goes on.",
+        hint="Stop the server, restore the file from a backup and start again. TRUNCATE or DROP TABLE gives up the table.",
+    )
+
+
 def _report(
     sqlstate: str,
     message: str,
@@ -191,6 +200,8 @@ _TXN: dict[type[Exception], Make] = {
         "could not write to the data directory",
         detail="The transaction was rolled back.",
     ),
+    txn_errors.DamagedFile: _damaged,
+    txn_errors.DamagedEntry: _damaged,
     txn_errors.CommitUnknown: lambda e, _c, _k: _report(
         "08007",
         "the outcome of the commit is unknown",

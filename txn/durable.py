@@ -28,8 +28,8 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from txn.columns import column_arrays, column_fields
-from txn.encode import FORMAT_BYTE, decode_entry
-from txn.errors import Fenced, TxnError, UnknownFormat
+from txn.encode import FORMAT_BYTE, blob_pieces, decode_entry
+from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError, UnknownFormat
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
@@ -129,6 +129,9 @@ class DurableLog:
         self._offload = offload
         self._ids = ids
         self._store = manifests
+        self.damaged: dict[ShardId, DamagedFile] = manifests.damaged
+        """Shards that cannot be served, with the reason; complete once ``replay`` is exhausted."""
+        self.log_name = consensus.name
         self._txns = log
         self._lock = lock
         self._parts: WeakValueDictionary[str, Part] = WeakValueDictionary()
@@ -235,10 +238,16 @@ class DurableLog:
         Raises:
             UnknownFormat: an entry of a newer server.
             DamagedLog: entries are missing.
+            DamagedEntry: one of which it cannot be told which shards it writes to.
         """
-        uncovered = Uncovered(self._store.current, lambda part: self.blob.local_path(f"{part}.parquet"))
+        uncovered = Uncovered(
+            self._store.current, lambda part: self.blob.local_path(f"{part}.parquet"), self.damaged
+        )
         log_map = self._txns.map
-        async for seq, whole, blobs in read_entries(self._consensus, self.blob, log_map):
+        async for seq, whole, blobs in read_entries(self._consensus, self.blob, log_map, self.log_name):
+            if isinstance(whole, DamagedEntry):
+                uncovered.damage(seq, whole)
+                continue
             batch = uncovered.cut(seq, whole)
             self._note(batch or Batch(epoch=whole.epoch), seq, blobs)
             if batch is not None:
@@ -253,6 +262,10 @@ class DurableLog:
         if not self._replayed:
             raise AssertionError("start before the log was replayed")
         self.committer.start()
+        if self.damaged:
+            # What is damaged does not say what it refers to, so nothing is swept before it is mended or given up.
+            _log.warning("unused files are not looked for: %d shards are damaged", len(self.damaged))
+            return
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(self._referenced()))
 
     def _note(self, batch: Batch, seq: int, blobs: list[str]) -> None:
@@ -273,8 +286,7 @@ class DurableLog:
         name = f"txn/{self.epoch}-{self._ids.next_id()}.ops"
 
         def write(file: BinaryIO) -> None:
-            file.write(FORMAT_BYTE)
-            for piece in pieces:
+            for piece in blob_pieces(pieces):
                 file.write(piece)
 
         await self.blob.publish(name, write)
@@ -498,7 +510,12 @@ async def _log_upper(consensus: Consensus, end: int) -> Timestamp:
         entries = await consensus.read_log(seq, 1)
         if not entries or entries[0][0] != seq:
             break
-        upper = decode_entry(entries[0][1]).upper
+        try:
+            upper = decode_entry(entries[0][1], f"log entry {seq} in {consensus.name}").upper
+        except DamagedEntry as error:
+            if error.shards is None:
+                raise
+            upper = error.upper
         if upper is not None:
             return Timestamp(upper + 1)
     return Timestamp(0)

@@ -1,8 +1,11 @@
 """Bytes of log entries and registers: MessagePack with a format byte in front.
 
-    log entry   01 | [epoch, [[ts, write set or blob name], ...], [swap, ...]]
+    log entry   02 | length, checksums, length | [epoch, upper, [shard, ...]] | body
+         body   [epoch, [[ts, write set or blob name], ...], [swap, ...]]
     write set   [txn, 0, [[shard, [[row id, replaced, [value, ...]], ...], parts ...], ...], schema]
-    blob        01 | write set                                     (large write sets, C18)
+    blob        02 | write set | checksum                          (large write sets, C18)
+
+The head of an entry says which shards are in doubt when its body is damaged; either half can be read alone.
 
 Values of the value domain are self-describing, so that no schema is needed to read the log:
 
@@ -17,20 +20,27 @@ encoded fails that transaction alone and a batch is put together without touchin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from struct import Struct
 from typing import Any
+from zlib import crc32
 
 import msgspec
 from msgspec import Raw
 from msgspec.msgpack import Ext
 
-from txn.errors import UnknownFormat
+from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import Row, ShardSpec, Timestamp
+from txn.types import Row, ShardId, ShardSpec, Timestamp
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
+ENTRY_FORMAT = 2  # of log entries and of write sets in blobs
+ENTRY_FORMAT_BYTE = bytes([ENTRY_FORMAT])
+_CRC = Struct("<I")
+_SIZES = Struct("<IIII")  # length and checksum of the head, checksum of the body, and the length again
+SEED = crc32(ENTRY_FORMAT_BYTE)  # of checksums: a format byte that flipped is told from another format's
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
@@ -53,6 +63,14 @@ class _EntryIn(msgspec.Struct, frozen=True, array_like=True):
     swaps: tuple[PartSwap, ...]
 
 
+class _Head(msgspec.Struct, frozen=True, array_like=True):
+    """What is needed of an entry whose body is damaged."""
+
+    epoch: int
+    upper: Timestamp | None
+    shards: tuple[ShardId, ...]
+
+
 def _ext_hook(code: int, data: memoryview) -> Any:
     if code == _EXT_DECIMAL:
         return Decimal(str(data, "ascii"))
@@ -65,6 +83,7 @@ _encoder = msgspec.msgpack.Encoder()
 _tuple_decoder = msgspec.msgpack.Decoder(tuple[Any, ...], ext_hook=_ext_hook)
 _write_set_decoder = msgspec.msgpack.Decoder(WriteSet, ext_hook=_ext_hook)
 _entry_decoder = msgspec.msgpack.Decoder(_EntryIn, ext_hook=_ext_hook)
+_head_decoder = msgspec.msgpack.Decoder(_Head)
 _encode = _encoder.encode
 _replace = msgspec.structs.replace
 
@@ -146,31 +165,51 @@ def _array_head(count: int) -> bytes:
     return b"\xdc" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdd" + count.to_bytes(4, "big")
 
 
-def decode_write_set(data: bytes, ts: Timestamp) -> WriteSet:
-    """Decode a write set that lies in a blob of its own (after the format byte). Raises UnknownFormat."""
-    if data[:1] != FORMAT_BYTE:
-        raise UnknownFormat(f"write set has format {data[:1].hex() or 'none'}; this server knows {FORMAT}")
+def blob_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what a blob holds for the encoded write set of which ``pieces`` are the pieces."""
+    yield ENTRY_FORMAT_BYTE
+    crc = SEED
+    for piece in pieces:
+        crc = crc32(piece, crc)
+        yield piece
+    yield _CRC.pack(crc)
+
+
+def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> WriteSet:
+    """Decode a write set that lies in a blob of its own, ``name``. Raises UnknownFormat, DamagedFile."""
+    content = memoryview(data)[1:-4]
+    if len(data) < 5 or _CRC.unpack_from(data, len(data) - 4)[0] != crc32(content, SEED):
+        _expect_format(data, name)
+        raise DamagedFile(name, "its checksum is not that of its content")
     try:
-        found = _write_set_decoder.decode(memoryview(data)[1:])
+        found = _write_set_decoder.decode(content)
     except msgspec.MsgspecError as error:
-        raise UnknownFormat(f"write set cannot be read: {error}") from error
+        raise UnknownFormat(f"{name} cannot be read: {error}") from error
     return _stamped(found, ts)
 
 
 def encode_entry(
-    epoch: int, writes: list[tuple[Timestamp, bytes | str]], swaps: tuple[PartSwap, ...] = ()
-) -> bytes:
-    """Encode a log entry from timestamps and write sets: as ``encode_write_set`` made them, or blob names."""
+    epoch: int, writes: Sequence[tuple[Timestamp, bytes | str]], swaps: tuple[PartSwap, ...] = (),
+    shards: Iterable[ShardId] = (),
+) -> bytes:  # fmt: skip
+    """Encode a log entry from timestamps and write sets: as ``encode_write_set`` made them, or blob names.
+
+    ``shards``: all that the write sets write to.
+    """
     disk_swaps = tuple(
         _replace(s, added=tuple(dataclasses.replace(p, path="") for p in s.added)) for s in swaps
     )
     raw = tuple([(ts, Raw(data if type(data) is bytes else _encode(data))) for ts, data in writes])
-    return FORMAT_BYTE + _encode(_EntryOut(epoch, raw, disk_swaps))
+    body = _encode(_EntryOut(epoch, raw, disk_swaps))
+    head = _encode(_Head(epoch, writes[-1][0] if writes else None, tuple(shards)))
+    sizes = _SIZES.pack(len(head), crc32(head, SEED), crc32(body, SEED), len(head))
+    return ENTRY_FORMAT_BYTE + sizes + head + body
 
 
 def encode_batch(batch: Batch) -> bytes:
     """Encode a whole batch whose timestamps are set, inline."""
-    return encode_entry(batch.epoch, [(w.ts, encode_write_set(w)) for w in batch.writes], batch.swaps)
+    writes = [(w.ts, encode_write_set(w)) for w in batch.writes]
+    return encode_entry(batch.epoch, writes, batch.swaps, shards_of(batch))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -180,6 +219,8 @@ class LogEntry:
     epoch: int
     writes: tuple[WriteSet | tuple[Timestamp, str], ...]
     swaps: tuple[PartSwap, ...]
+    shards: tuple[ShardId, ...] | None = None
+    """All that the write sets write to, None if the head is damaged."""
 
     @property
     def upper(self) -> Timestamp | None:
@@ -190,20 +231,61 @@ class LogEntry:
         return last[0] if isinstance(last, tuple) else last.ts
 
 
-def decode_entry(data: bytes) -> LogEntry:
+def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
     """Decode a log entry. Part paths are empty: the caller asks the blob store (``wal.read``).
 
     Raises:
-        UnknownFormat: the entry was written by a newer server, or is damaged.
+        UnknownFormat: the entry was written by a newer server.
+        DamagedEntry: it does not hold what was written.
     """
-    if data[:1] != FORMAT_BYTE:
-        raise UnknownFormat(f"log entry has format {data[:1].hex() or 'none'}; this server knows {FORMAT}")
+    body, shards = _checked_body(data, name)
     try:
-        entry = _entry_decoder.decode(memoryview(data)[1:])
+        entry = _entry_decoder.decode(body)
     except msgspec.MsgspecError as error:
-        raise UnknownFormat(f"log entry cannot be read: {error}") from error
+        raise UnknownFormat(f"{name} cannot be read: {error}") from error
     writes = tuple([(ts, w) if type(w) is str else _stamped(w, ts) for ts, w in entry.writes])
-    return LogEntry(entry.epoch, writes, entry.swaps)
+    return LogEntry(entry.epoch, writes, entry.swaps, shards)
+
+
+def _checked_body(data: bytes, name: str) -> tuple[memoryview, tuple[ShardId, ...] | None]:
+    """Return the body and the shards that the head names, None if that is damaged. Raises DamagedEntry."""
+    start = 1 + _SIZES.size
+    if len(data) < start:
+        _expect_format(data, name)
+        raise DamagedEntry(name, f"it has {len(data)} bytes", None, None)
+    one, head_crc, body_crc, other = _SIZES.unpack_from(data, 1)
+    view = memoryview(data)
+    head = None
+    for length in {one, other}:
+        body = view[start + length :]
+        if head is None and crc32(view[start : start + length], SEED) == head_crc:
+            head = _head_decoder.decode(view[start : start + length])
+        if crc32(body, SEED) == body_crc:
+            return body, None if head is None else head.shards
+    _expect_format(data, name)
+    what = "its checksum is not that of its content"
+    if head is None:
+        raise DamagedEntry(name, what, None, None)
+    raise DamagedEntry(name, what, head.shards, head.upper)
+
+
+def _expect_format(data: bytes, name: str) -> None:
+    """Raise UnknownFormat for the format byte of another server's."""
+    if data[:1] != ENTRY_FORMAT_BYTE:
+        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
+
+
+def shards_of(batch: Batch) -> set[ShardId]:
+    """Return the shards whose durable state the batch changes (part swaps change none)."""
+    return {s for writes in batch.writes for s in written_shards(writes)}
+
+
+def written_shards(writes: WriteSet) -> Iterator[ShardId]:
+    """Yield the shards whose durable state a write set changes."""
+    for w in writes.shards:
+        yield w.shard
+    for change in writes.schema:
+        yield change.shard
 
 
 def decode_batch(data: bytes) -> Batch:

@@ -227,5 +227,19 @@ class DamagedFile(TxnError):
         self.file, self.what = file, what
 
 
+class DamagedEntry(DamagedFile):
+    """A log entry is damaged. ``shards``: those it writes to, None if not even that can be told.
+
+    ``upper``: the highest timestamp in it, None if it has none or that cannot be told.
+    """
+
+    def __init__(
+        self, file: str, what: str, shards: tuple[ShardId, ...] | None, upper: Timestamp | None
+    ) -> None:
+        """See the class."""
+        super().__init__(file, what)
+        self.shards, self.upper = shards, upper
+
+
 class UnknownFormat(TxnError):
     """A file carries a format version this server does not know."""

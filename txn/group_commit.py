@@ -26,12 +26,19 @@ from dataclasses import dataclass
 
 import msgspec
 
-from txn.encode import CHUNK_OPS, encode_entry, encode_write_set, encode_write_set_slowly, stamp_parts
+from txn.encode import (
+    CHUNK_OPS,
+    encode_entry,
+    encode_write_set,
+    encode_write_set_slowly,
+    shards_of,
+    stamp_parts,
+    written_shards,
+)  # fmt: skip
 from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import Timestamp
-from txn.wal.cache import shards_of
 from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
@@ -249,7 +256,8 @@ class Committer:
                 encoded.append((member.ts, member.data))
             elif member.swap is not None:
                 swaps.append(member.swap)
-        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps))
+        shards = {s for w in writes for s in written_shards(w)}
+        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards)
         size = len(payload) + sum([m.spilled for m in members])
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:

@@ -5,27 +5,37 @@
 
 What was readable before a restart stays readable, as far back as retention goes and the newest manifest: a
 manifest is the state at one moment, without what went before. So a subscription may go on where it stopped.
+
+A shard of which a file, a register or a log entry is damaged is not served: nothing more is applied to it, upkeep leaves it
+alone, the log keeps what it has of it, and no file is swept. The others are recovered as ever.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from txn.coordinator import Coordinator
+from txn.errors import DamagedFile
 from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest
-from txn.types import Timestamp
+from txn.records import Batch
+from txn.types import ShardId, Timestamp
 
+_log = logging.getLogger(__name__)
 _OPEN_AT_ONCE: Final = 16
 _YIELD_EVERY: Final = 500
 
 
 async def recover(core: Coordinator) -> None:
-    """Fill ``core`` from its log. Raises UnknownFormat, FileNotFoundError (a part is missing)."""
+    """Fill ``core`` from its log. Raises UnknownFormat; DamagedEntry, DamagedLog: nothing can be told from the log."""
     log = core.log
     limit = asyncio.Semaphore(_OPEN_AT_ONCE)
 
@@ -33,7 +43,11 @@ async def recover(core: Coordinator) -> None:
         states: list[PartState] = []
         for part in manifest.parts:
             async with limit:
-                file = await log.open_part(part.ref)
+                try:
+                    file = await log.open_part(part.ref)
+                except DamagedFile as error:
+                    log.damaged[manifest.shard] = error
+                    continue
             ends = zip(part.ends.positions, part.ends.timestamps, strict=True)
             states.append(PartState(file, part.ref, ends))
         generation = Generation(manifest.spec, manifest.generation, core.garbage, manifest.next_row_id)
@@ -46,8 +60,11 @@ async def recover(core: Coordinator) -> None:
         for writes in batch.writes:
             for shard in writes.shards:
                 for ref in shard.parts:
-                    core.announce_part(await log.open_part(ref), ref)
-        core.apply(batch, seq)
+                    try:
+                        core.announce_part(await log.open_part(ref), ref)
+                    except DamagedFile as error:
+                        log.damaged[shard.shard] = error
+        core.apply(_without(batch, log.damaged) if log.damaged else batch, seq)
         count += 1
         if count % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
@@ -61,4 +78,18 @@ async def recover(core: Coordinator) -> None:
         await asyncio.sleep(0)
     for history in core.shards.values():
         history.prune(watermark)
+    for number, damage in log.damaged.items():
+        _log.error("shard %d cannot be served: %s", number, damage)
+        entry = core.shards[number].latest if number in core.shards else None
+        if entry is not None and entry.generation is not None:
+            entry.generation.damage = damage
     gc.freeze()
+
+
+def _without(batch: Batch, damaged: Mapping[ShardId, DamagedFile]) -> Batch:
+    """Return a batch without what it writes to damaged shards (the log keeps it)."""
+    writes = tuple(
+        msgspec.structs.replace(w, shards=tuple(s for s in w.shards if s.shard not in damaged))
+        for w in batch.writes
+    )
+    return msgspec.structs.replace(batch, writes=writes)

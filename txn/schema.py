@@ -70,8 +70,8 @@ def create(txn: StoreTransaction, spec: ShardSpec) -> None:
 
 
 def truncate(txn: StoreTransaction, shard: ShardId) -> None:
-    """Start an empty generation. The caller holds X."""
-    view = txn.view(shard)
+    """Start an empty generation. The caller holds X. A damaged shard is whole afterwards."""
+    view = txn.view(shard, even_damaged=True)
     state = _state(txn, view)
     own = txn.own_of(shard)
     old = view.generation
@@ -88,7 +88,7 @@ def truncate(txn: StoreTransaction, shard: ShardId) -> None:
 
 def drop(txn: StoreTransaction, shard: ShardId) -> None:
     """Forget a shard. The caller holds X."""
-    _set(txn, shard, _state(txn, txn.view(shard))._replace(dropped=True))
+    _set(txn, shard, _state(txn, txn.view(shard, even_damaged=True))._replace(dropped=True))
 
 
 def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:

@@ -116,6 +116,9 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
                 rows_to_table(spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk))
             )
         hot = pa.concat_tables(own_tables)
+    unread = [part.file for part in at.parts if not part.file.verified]
+    if unread:
+        yield asyncio.gather(*(file.verify() for file in unread))
     extra = yield from _own_positions(at)
     parts: list[SnapshotPart] = []
     for part in at.parts:

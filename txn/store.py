@@ -101,7 +101,7 @@ class ShardStore:
         """See ``txn.api``."""
         history = self.core.shards.get(shard)
         entry = None if history is None else history.latest
-        if entry is None or entry.generation is None or entry.spec is None:
+        if entry is None or entry.generation is None or entry.spec is None or entry.generation.damage:
             return None
         return one_row(View(shard, entry.generation, entry.spec, None), index, key, self.core.read_ts())
 

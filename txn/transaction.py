@@ -198,8 +198,11 @@ class StoreTransaction:
 
     # -- views -------------------------------------------------------------------------------------
 
-    def view(self, shard: ShardId) -> View:
-        """Return the shard as this transaction sees it now; KeyError if it does not exist."""
+    def view(self, shard: ShardId, *, even_damaged: bool = False) -> View:
+        """Return the shard as this transaction sees it now; KeyError if it does not exist.
+
+        Raises DamagedFile when it cannot be served, unless ``even_damaged``: to look at its schema, or to give it up.
+        """
         view = self._views.get(shard)
         if view is not None:
             return view
@@ -209,10 +212,17 @@ class StoreTransaction:
                 raise KeyError(shard)
             view = View(shard, changed.generation, changed.spec, self.own.get(shard))
         else:
+            damaged = self.core.log.damaged
+            if damaged and shard in damaged and shard not in self.core.shards:
+                raise damaged[shard]
             history = self.core.shards[shard]
             entry = history.latest if self.writing else history.at(self.read_ts)
             if entry is None or entry.generation is None or entry.spec is None:
                 raise KeyError(shard)
+            if entry.generation.damage is not None:
+                if not even_damaged:
+                    raise entry.generation.damage
+                return View(shard, entry.generation, entry.spec, self.own.get(shard))
             view = View(shard, entry.generation, entry.spec, self.own.get(shard))
             if self.writing and shard not in self.owner.held:
                 return view  # it may change until it is locked
@@ -255,7 +265,7 @@ class StoreTransaction:
 
     def spec(self, shard: ShardId) -> ShardSpec:
         """See ``txn.api``."""
-        spec = self.view(shard).spec
+        spec = self.view(shard, even_damaged=True).spec
         if self.writing and shard not in self.owner.held and shard not in self.schema_states:
             if self._glimpsed is None:
                 self._glimpsed = {}

@@ -56,6 +56,7 @@ class FaultyConsensus(_Faulty):
         """``rng`` decides; the same seed and calls give the same faults."""
         super().__init__(rng, rates)
         self.inner = inner
+        self.name = inner.name
 
     async def pulse(self) -> Pulse:
         """See Consensus."""

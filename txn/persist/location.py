@@ -61,6 +61,9 @@ class Versioned:
 class Consensus(Protocol):
     """Linearizable registers and one append log. Used from the event loop."""
 
+    name: str
+    """What it is in, for errors: a path, or a URL without its password."""
+
     async def pulse(self) -> Pulse:
         """Return the present pulse. Raises Indeterminate."""
 

@@ -30,13 +30,13 @@ import pyarrow.compute as pc
 
 from txn.columns import int64_array
 from txn.encode import decode_spec, encode_spec
-from txn.errors import TxnError, UnknownFormat
+from txn.errors import DamagedFile, TxnError, UnknownFormat
+from txn.persist.checksum import seal, unseal
 from txn.persist.location import Blob, Consensus, Indeterminate
 from txn.persist.part import parquet_name
 from txn.time import IdGen
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
 
-_FORMAT_BYTE = b"\x01"
 _PREFIX = "manifest/"
 _INLINE_ENDS = 256  # so many ends of a part fit into the register
 _ATTEMPTS = 5
@@ -166,23 +166,29 @@ class ManifestStore:
         self._seqs: dict[ShardId, int] = {}
         self._ends_blobs: dict[ShardId, dict[str, tuple[str, Ends]]] = {}  # shard -> part -> (blob, ends)
         self.current: dict[ShardId, Manifest] = {}
+        self.damaged: dict[ShardId, DamagedFile] = {}
+        """Shards whose manifest is damaged (and not in ``current``), or its ends (there without them)."""
 
     async def load(self) -> None:
-        """Read all manifests. Raises UnknownFormat, Indeterminate; FileNotFoundError for lost ends."""
+        """Read all manifests. Raises UnknownFormat, Indeterminate."""
         for key in await self._consensus.keys(_PREFIX):
             head = await self._consensus.head(key)
             if head is None:
                 continue
-            manifest, blobs = await self._decode(key, head.data)
+            try:
+                manifest, blobs = await self._decode(key, head.data)
+            except DamagedFile as error:
+                self.damaged[ShardId(int(key.removeprefix(_PREFIX)))] = error
+                continue
             self.current[manifest.shard] = manifest
             self._seqs[manifest.shard] = head.seq
             self._ends_blobs[manifest.shard] = blobs
 
     async def _decode(self, key: str, data: bytes) -> tuple[Manifest, dict[str, tuple[str, Ends]]]:
-        if data[:1] != _FORMAT_BYTE:
-            raise UnknownFormat(f"{key} has format {data[:1].hex() or 'none'}; this server knows 01")
+        key = f"register {key} in {self._consensus.name}"
+        content = unseal(key, data)
         try:
-            stored = _decoder.decode(memoryview(data)[1:])
+            stored = _decoder.decode(content)
         except msgspec.MsgspecError as error:
             raise UnknownFormat(f"{key} cannot be read: {error}") from error
         parts: list[ManifestPart] = []
@@ -190,12 +196,12 @@ class ManifestStore:
         for part in stored.parts:
             positions, timestamps = part.positions, part.timestamps
             if part.blob:
-                packed = await self._blob.get(part.blob)
-                if packed is None:
-                    raise FileNotFoundError(part.blob)
-                if len(packed) != 1 + part.count * 16 or packed[:1] != _FORMAT_BYTE:
-                    raise UnknownFormat(f"{part.blob} does not hold {part.count} ends of format 01")
-                positions, timestamps = packed[1 : 1 + part.count * 8], packed[1 + part.count * 8 :]
+                try:
+                    packed = await self._ends(part.blob, part.count)
+                except DamagedFile as error:
+                    self.damaged[stored.shard] = error
+                    continue
+                positions, timestamps = bytes(packed[: part.count * 8]), bytes(packed[part.count * 8 :])
             ends = Ends(array("q", positions), array("q", timestamps))
             ends.validate(part.ref.rows)
             if part.blob:
@@ -214,6 +220,16 @@ class ManifestStore:
             registered=stored.registered,
         )
         return manifest, blobs
+
+    async def _ends(self, name: str, count: int) -> memoryview:
+        path = self._blob.local_path(name)
+        packed = await self._blob.get(name)
+        if packed is None:
+            raise DamagedFile(path, "it is missing")
+        content = unseal(path, packed)
+        if len(content) != count * 16:
+            raise DamagedFile(path, f"it does not hold {count} ends")
+        return content
 
     async def store(self, manifest: Manifest) -> None:
         """Make ``manifest`` its shard's durable state.
@@ -236,7 +252,7 @@ class ManifestStore:
             manifest.next_row_id, manifest.since, manifest.forgotten, tuple(parts),
             manifest.registered,
         )  # fmt: skip
-        data = _FORMAT_BYTE + msgspec.msgpack.encode(stored)
+        data = seal(msgspec.msgpack.encode(stored))
         seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)
         self._seqs[manifest.shard] = seq
         self._ends_blobs[manifest.shard] = new_blobs
@@ -265,9 +281,7 @@ class ManifestStore:
             blob = known[0]
         else:
             blob = f"{name}.ends{self._epoch}-{self._ids.next_id()}"
-            await self._blob.put(
-                blob, b"".join((_FORMAT_BYTE, ends.positions.tobytes(), ends.timestamps.tobytes()))
-            )
+            await self._blob.put(blob, seal(ends.positions.tobytes() + ends.timestamps.tobytes()))
         new_blobs[name] = (blob, ends)
         return _StoredPart(ref, len(ends), b"", b"", blob)
 

@@ -89,6 +89,8 @@ class _Handle:
 class MemoryConsensus(_Handle):
     """Consensus over a ``MemoryDisk``."""
 
+    name = "memory"
+
     def _check_epoch(self, epoch: int) -> None:
         if epoch != self.disk.epoch:
             raise Fenced(f"epoch {epoch} has been superseded by {self.disk.epoch}")

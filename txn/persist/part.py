@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, v
 from txn.encode import decode_spec, encode_spec
 from txn.errors import DamagedFile, UnknownFormat
 from txn.keycodec import KeyCodec
+from txn.persist.checksum import Tee, check_file, check_footer, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.sidecar import (
     Buffers,
@@ -172,8 +174,8 @@ async def write_part(
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
         # Not closed: that would close the file, which is still to be synced.
-        python_file: Any = file
-        sink = pa.PythonFile(python_file, mode="w")
+        tee: Any = Tee(file)
+        sink = pa.PythonFile(tee, mode="w")
         pq.write_table(
             marked,
             sink,
@@ -181,12 +183,16 @@ async def write_part(
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
             use_dictionary=_dictionary_paths(spec),
+            write_page_checksum=True,
         )
+        crcs.append((tee.crc, tee.footer_crc()))
+
+    crcs: list[tuple[int, int]] = []
 
     size = await blob.publish(parquet_name(name), write_parquet)
     row_ids = one_chunk(ordered.column("s_row_id"))
     begins = one_chunk(ordered.column("s_begin"))
-    await _publish(blob, system_name(name), lambda: build_system_sidecar(row_ids, begins))
+    await _publish(blob, system_name(name), lambda: build_system_sidecar(row_ids, begins, crcs[-1]))
     present = {c.attnum for c in spec.columns if f"c{c.attnum}" in ordered.column_names}
     for index in spec.indexes:
         if present.issuperset(index.attnums):
@@ -217,8 +223,7 @@ async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardInde
 
 async def _publish(blob: Blob, name: str, build: Callable[[], Buffers]) -> None:
     def write(file: BinaryIO) -> None:
-        for buffer in build():
-            file.write(buffer)
+        write_blocks(file, build())
 
     await blob.publish(name, write)
 
@@ -332,6 +337,8 @@ class Part:
         """The schema that the part was written under."""
         self.row_bytes = int(footer.metadata.get(b"holdfast.row_bytes", 0))
         """What a row takes as Arrow data, on average."""
+        self.verified = False
+        """Whether the whole file has been checked (``verify``)."""
         self.damage: DamagedFile | None = None
         """What a read of a file of this part has found; merges leave the part alone from then on."""
         self._blob = blob
@@ -371,9 +378,13 @@ class Part:
     def _sidecar(self, index: IndexId) -> KeySidecar:
         sidecar = self._sidecars.get(index)
         if sidecar is None:
-            sidecar = KeySidecar(self._blob.local_path(sidecar_name(self.ref.name, index)))
+            sidecar = KeySidecar(self._blob.local_path(sidecar_name(self.ref.name, index)), self._note)
             self._sidecars[index] = sidecar
         return sidecar
+
+    def _note(self, damage: DamagedFile) -> None:
+        """Remember damage that a sidecar shows."""
+        self.damage = damage
 
     def forget_sidecar(self, index: IndexId) -> None:
         """Open the index's sidecar anew at its next use: it has been replaced."""
@@ -484,8 +495,38 @@ class Part:
 
     def _read(self, number: int, columns: list[str]) -> Any:
         # A reader of its own per call: they are not for several threads; the footer is shared.
-        with pq.ParquetFile(self.ref.path, metadata=self._footer, memory_map=True) as file:
+        with self._reading(), self._open() as file:
             return file.read_row_group(number, columns=columns, use_threads=False).combine_chunks()
+
+    def _open(self) -> Any:
+        return pq.ParquetFile(
+            self.ref.path, metadata=self._footer, memory_map=True, page_checksum_verification=True
+        )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what a read of the file meets into DamagedFile, and remember it."""
+        try:
+            yield
+        except DamagedFile as error:
+            self.damage = error
+            raise
+        except (pa.ArrowInvalid, OSError) as error:
+            self.damage = DamagedFile(self.ref.path, str(error))
+            raise self.damage from error
+
+    async def verify(self) -> None:
+        """Check the whole file, once: engines that read it by themselves check less. Raises DamagedFile."""
+        if self.damage is not None:
+            raise self.damage
+        if not self.verified:
+
+            def check() -> None:
+                with self._reading():
+                    check_file(self.ref.path, self._system.file_crc)
+
+            await self._offload(check)
+            self.verified = True
 
     async def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
         """Yield (first position, rows) by row group, in order; decoded in a thread, not cached."""
@@ -513,7 +554,7 @@ class Part:
         names = [*self._names(self.ref.columns if attnums is None else attnums), "s_row_id", "s_begin"]
 
         def read() -> Any:
-            with pq.ParquetFile(self.ref.path, metadata=self._footer, memory_map=True) as file:
+            with self._reading(), self._open() as file:
                 table = file.read(columns=names, use_threads=False)
             ref = self.ref
             if ref.min_begin == ref.max_begin:
@@ -534,23 +575,25 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
 
     Raises:
         FileNotFoundError: the part is not there.
-        UnknownFormat: a newer server wrote it, or it is damaged, or its length is not the reference's.
+        UnknownFormat: a newer server wrote it.
+        DamagedFile: footer or system sidecar are damaged, or their lengths are not the reference's.
     """
     path = blob.local_path(parquet_name(ref.name))
 
     def load() -> tuple[Any, SystemSidecar]:
+        system = SystemSidecar(blob.local_path(system_name(ref.name)))
+        check_footer(path, ref.bytes, system.footer_crc)
         try:
             with pq.ParquetFile(path, memory_map=True) as file:
                 footer = file.metadata
-        except pa.ArrowInvalid as error:
-            raise UnknownFormat(f"{path} cannot be read: {error}") from error
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DamagedFile(path, f"it cannot be read: {error}") from error
         written = (footer.metadata or {}).get(b"holdfast.format")
         if written != _FORMAT:
             raise UnknownFormat(f"{path} has format {written!r}; this server knows {_FORMAT!r}")
-        system = SystemSidecar(blob.local_path(system_name(ref.name)))
         if not footer.num_rows == system.rows == ref.rows:
-            raise UnknownFormat(
-                f"{path} has {footer.num_rows} rows, its sidecar {system.rows}, not {ref.rows}"
+            raise DamagedFile(
+                path, f"it has {footer.num_rows} rows, its sidecar {system.rows}, not {ref.rows}"
             )
         return footer, system
 

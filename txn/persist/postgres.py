@@ -213,6 +213,7 @@ class PostgresConsensus:
         self.closed = False
         self._url = url
         self._schema = schema
+        self.name = f"schema {schema} of the consensus database"
         self._log = _Lane(self, "log", log_timeout_s)
         self._register = _Lane(self, "register", register_timeout_s)
         self._bulk = _Lane(self, "bulk", log_timeout_s)

@@ -52,7 +52,7 @@ class SqliteConsensus:
 
     def __init__(self, path: str) -> None:
         """Use ``open``."""
-        self._path = path
+        self._path = self.name = path
         self._queue: queue.SimpleQueue[tuple[Callable[[], object], asyncio.Future[object]] | None] = (
             queue.SimpleQueue()
         )

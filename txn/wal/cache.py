@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from txn.records import Batch
 from txn.types import ShardId
 
 _SEGMENT_BITS = 6
@@ -91,14 +90,3 @@ class LogMap:
         self._dirty.pop(shard, None)
         self._last_write.pop(shard, None)
         self._flushed.pop(shard, None)
-
-
-def shards_of(batch: Batch) -> set[ShardId]:
-    """Return the shards whose durable state the batch changes (part swaps change none)."""
-    found: set[ShardId] = set()
-    for writes in batch.writes:
-        for w in writes.shards:
-            found.add(w.shard)
-        for change in writes.schema:
-            found.add(change.shard)
-    return found

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
-from txn.encode import LogEntry, decode_entry, decode_write_set
-from txn.errors import TxnError, UnknownFormat
+from txn.encode import LogEntry, decode_entry, decode_write_set, shards_of
+from txn.errors import DamagedEntry, DamagedFile, TxnError
 from txn.persist.location import Blob, Consensus, strictly_next
 from txn.persist.manifest import Manifest
 from txn.records import Batch, ShardWrites, WriteSet
 from txn.types import PartRef, ShardId
-from txn.wal.cache import LogMap, shards_of
+from txn.wal.cache import LogMap
 
 _CHUNK_BYTES = 4 << 20
 
@@ -29,11 +29,14 @@ class DamagedLog(TxnError):
 
 
 async def read_entries(
-    consensus: Consensus, blob: Blob, log_map: LogMap
-) -> AsyncIterator[tuple[int, Batch, list[str]]]:
+    consensus: Consensus, blob: Blob, log_map: LogMap, where: str = "the log"
+) -> AsyncIterator[tuple[int, Batch | DamagedEntry, list[str]]]:
     """Yield (seq, batch, blobs named) in order, as logged, and note each in ``log_map`` (it starts at the first).
 
-    Raises UnknownFormat, DamagedLog.
+    An entry that is damaged, or whose blob is, comes as the error that says which shards it concerns.
+    ``where`` names the log in errors.
+
+    Raises UnknownFormat, DamagedLog, DamagedEntry (one that does not even say that).
     """
     first, end = await consensus.log_bounds()
     if first != log_map.first:
@@ -45,10 +48,21 @@ async def read_entries(
             raise DamagedLog(f"the log has no entry {at} but goes on to {end - 1}")
         for seq, payload in entries:
             try:
-                entry = decode_entry(payload)
+                entry = decode_entry(payload, f"log entry {seq} in {where}")
+            except DamagedEntry as error:
+                if error.shards is None:
+                    raise
+                log_map.note(seq, len(payload), error.shards)
+                yield seq, error, []
+                continue
+            try:
                 batch, names, size = await _resolve(entry, blob, len(payload))
-            except UnknownFormat as error:
-                raise UnknownFormat(f"log entry {seq}: {error}") from error
+            except DamagedEntry as error:
+                if error.shards is None:
+                    raise
+                log_map.note(seq, len(payload), error.shards)
+                yield seq, error, []
+                continue
             log_map.note(seq, len(payload) + size, shards_of(batch))
             yield seq, batch, names
         at = entries[-1][0] + 1
@@ -64,20 +78,33 @@ async def _resolve(entry: LogEntry, blob: Blob, inline_bytes: int) -> tuple[Batc
             ts, name = write_set
             data = await blob.get(name)
             if data is None:
-                raise DamagedLog(f"the log names the blob {name}, which is not there")
+                raise DamagedEntry(blob.local_path(name), "it is missing", entry.shards, entry.upper)
             names.append(name)
             size += len(data)
-            write_set = decode_write_set(data, ts)
+            path = blob.local_path(name)
+            try:
+                write_set = decode_write_set(data, ts, path)
+            except DamagedFile as error:
+                raise DamagedEntry(path, error.what, entry.shards, entry.upper) from error
         writes.append(write_set)
     batch = Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps, bytes=inline_bytes + size)
     return batch, names, size
 
 
 class Uncovered:
-    """Cuts from each entry what the manifests already contain (C41)."""
+    """Cuts from each entry what the manifests already contain (C41), and what writes to damaged shards.
 
-    def __init__(self, manifests: Mapping[ShardId, Manifest], locate: Callable[[str], str]) -> None:
-        """``locate(part name)`` gives the path that part references carry in memory."""
+    A TRUNCATE or DROP of a damaged shard makes it whole: what was damaged is not needed any more.
+    """
+
+    def __init__(
+        self,
+        manifests: Mapping[ShardId, Manifest],
+        locate: Callable[[str], str],
+        damaged: dict[ShardId, DamagedFile],
+    ) -> None:
+        """``locate(part name)`` gives the path that part references carry in memory. ``damaged`` is kept current."""
+        self._damaged = damaged
         self._through = {shard: m.flushed_through for shard, m in manifests.items()}
         self._highest = max(self._through.values(), default=0)
         self._locate = locate
@@ -93,6 +120,12 @@ class Uncovered:
             else:
                 shards = tuple(w for w in write_set.shards if seq > through.get(w.shard, 0))
                 schema = tuple(c for c in write_set.schema if seq > through.get(c.shard, 0))
+            if self._damaged:
+                for change in schema:
+                    if change.forget or change.truncate:
+                        self._damaged.pop(change.shard, None)
+                shards = tuple(w for w in shards if w.shard not in self._damaged)
+                schema = tuple(c for c in schema if c.shard not in self._damaged)
             if any(w.parts for w in shards):
                 shards = tuple(self._located(w) for w in shards)
             if shards or schema:
@@ -103,6 +136,12 @@ class Uncovered:
         if not writes:
             return None
         return Batch(epoch=batch.epoch, writes=tuple(writes), bytes=batch.bytes)
+
+    def damage(self, seq: int, entry: DamagedEntry) -> None:
+        """Note the shards that need the damaged entry ``seq``."""
+        for shard in entry.shards or ():
+            if seq > self._through.get(shard, 0):
+                self._damaged.setdefault(shard, entry)
 
     def _located(self, writes: ShardWrites) -> ShardWrites:
         parts = tuple(locate_part(p, self._locate) for p in writes.parts)

@@ -13,7 +13,7 @@ from tests.support.durable import two_column_spec, write
 from tests.support.physical import TYPES, P, name_of, same, values
 from txn.encode import (
     CHUNK_OPS,
-    FORMAT_BYTE,
+    blob_pieces,
     decode_batch,
     decode_spec,
     decode_write_set,
@@ -22,7 +22,7 @@ from txn.encode import (
     encode_write_set,
     encode_write_set_slowly,
 )
-from txn.errors import UnknownFormat
+from txn.errors import DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.types import (
     PartRef,
@@ -129,8 +129,11 @@ def test_unknown_formats_and_damage_are_refused() -> None:
     data = encode_batch(batch_of(row_write(1, Decimal("1.5"))))
     extension = data.replace(b"\xc7\x03\x01", b"\xc7\x03\x63")
     assert extension != data
-    for bad in (b"", b"\x02" + data[1:], data[:-1], data + b"x", extension):
+    for bad in (b"", b"\x63" + data[1:-1] + b"?"):
         with pytest.raises(UnknownFormat):
+            decode_batch(bad)
+    for bad in (data[:-1], data + b"x", data[:5], extension):
+        with pytest.raises(DamagedFile):
             decode_batch(bad)
     for bad in (b"", b"\x02" + encode_spec(two_column_spec())[1:], b"\x01\xc0"):
         with pytest.raises(UnknownFormat):
@@ -156,6 +159,9 @@ def test_a_large_write_set_encodes_piece_by_piece_to_the_same_bytes(count: int) 
     pieces = list(encode_write_set_slowly(writes))
     assert b"".join(pieces) == encode_write_set(writes)
     assert max(map(len, pieces)) < 100_000
-    assert same(decode_write_set(FORMAT_BYTE + b"".join(pieces), TS), writes)
+    blob = b"".join(blob_pieces(pieces))
+    assert same(decode_write_set(blob, TS), writes)
     with pytest.raises(UnknownFormat):
-        decode_write_set(b"\x02" + b"".join(pieces), TS)
+        decode_write_set(b"\x63" + blob[1:-1] + bytes((blob[-1] ^ 1,)), TS)
+    with pytest.raises(DamagedFile):
+        decode_write_set(blob[:-1], TS)

@@ -253,7 +253,7 @@ def test_unknown_formats_are_refused(tmp_path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path / "log.sqlite")) as db:
             db.execute("PRAGMA user_version = 1")
             db.execute(
-                "UPDATE register SET data = CAST(X'02' || substr(data, 2) AS BLOB) WHERE name LIKE 'manifest/%'"
+                "UPDATE register SET data = CAST(X'63' || substr(data, 3) AS BLOB) WHERE name LIKE 'manifest/%'"
             )
             db.commit()
         with pytest.raises(UnknownFormat, match="manifest"):
@@ -273,7 +273,7 @@ def test_a_log_entry_of_another_format_is_refused() -> None:
         shadow = await Shadow.start(await on_disk(disk))
         await shadow.create(SPEC)
         await shadow.log.close()
-        disk.log[max(disk.log)] = b"\x02" + disk.log[max(disk.log)][1:]
+        disk.log[max(disk.log)] = b"\x63" + disk.log[max(disk.log)][2:]
         with pytest.raises(UnknownFormat):
             await on_disk(disk)
 
