@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bench import readers
 from bench.peers import holdfast, postgres
 from bench.tpch import compare, data
 from sqllogictest.client import Client
@@ -230,7 +231,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=5, help="of each pgbench run")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds; medians are compared")
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor")
-    parser.add_argument("--only", choices=["transactions", "bulk", "small", "tpch"], help="one part")
+    parser.add_argument(
+        "--only", choices=["transactions", "bulk", "small", "tpch", "readers"], help="one part"
+    )
     arguments = parser.parse_args()
     print("| what | Holdfast | PostgreSQL 15 | ratio | budget |\n| --- | --- | --- | --- | --- |", flush=True)
     with holdfast() as us, postgres("default_transaction_isolation=serializable") as them:
@@ -243,6 +246,8 @@ def main() -> int:
         for name, part in parts.items():
             if arguments.only in (None, name):
                 part()
+        if arguments.only in (None, "readers"):
+            readers.report(us.url, them, arguments.seconds, arguments.rounds)
     return 0
 
 

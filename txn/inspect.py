@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from txn.compaction import Written
 from txn.coordinator import Coordinator
 from txn.oracle import DurableOracle
 from txn.timeline import DEFAULT_TIMELINE
@@ -101,6 +102,39 @@ class LogFacts:
     upper: Timestamp
     subscriptions: int
     recent: Timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageFacts:
+    """Memory and upkeep. ``hot_bytes`` is an estimate; past ``hot_limit`` rows are flushed, at twice that writers wait.
+
+    ``superseded``: hot versions that have ended. ``doomed``: parts that go once nobody can have captured them.
+    ``damaged``: what is wrong with the shards that are not served.
+    """
+
+    hot_bytes: int
+    hot_limit: int
+    superseded: int
+    cached_bytes: int
+    log_bytes: int
+    doomed: int
+    written: Written
+    damaged: tuple[str, ...]
+
+
+def storage(core: Coordinator) -> StorageFacts:
+    """Return what memory and upkeep look like now."""
+    generations = [g for history in core.shards.values() for g in history.generations()]
+    return StorageFacts(
+        hot_bytes=core.hot_bytes(),
+        hot_limit=core.options.hot_bytes,
+        superseded=sum(g.log.superseded for g in generations),
+        cached_bytes=core.log.cache.bytes,
+        log_bytes=core.log.pressure().bytes,
+        doomed=len(core.doomed_parts),
+        written=core.written,
+        damaged=tuple(f"shard {shard}: {damage}" for shard, damage in core.log.damaged.items()),
+    )
 
 
 def shards(core: Coordinator) -> Iterator[ShardFacts]:

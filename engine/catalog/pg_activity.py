@@ -204,6 +204,20 @@ def holdfast_oracle(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
+@relation("holdfast_storage", "session")
+def holdfast_storage(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_storage: one row, memory of hot versions and what upkeep has written since the start."""
+    facts = inspect.storage(session.db.store.core)
+    done = facts.written
+    yield {
+        "hot_bytes": facts.hot_bytes, "hot_limit": facts.hot_limit, "superseded": facts.superseded,
+        "cached_bytes": facts.cached_bytes, "log_bytes": facts.log_bytes, "rows_flushed": done.flushed,
+        "rows_merged": done.merged, "rows_lost": done.lost, "rows_history": done.history, "merges": done.merges,
+        "part_bytes_written": done.bytes, "write_amplification": done.amplification,
+        "waiting_to_delete": facts.doomed, "damaged": "\n".join(facts.damaged) or None,
+    }  # fmt: skip
+
+
 @relation("holdfast_transactions", "session")
 def holdfast_transactions(session: Session) -> Iterator[RowDict]:
     """Yield holdfast_transactions."""

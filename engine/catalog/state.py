@@ -20,6 +20,7 @@ from typing import TypeAlias
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, RoleDef, SchemaDef
 from planner.facts import (
     BOOL,
+    FLOAT8,
     INFORMATION_SCHEMA_OID,
     INT4,
     INT8,
@@ -115,6 +116,15 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
         (
             ("transaction", INT8), ("pid", INT4), ("state", TEXT), ("read_only", BOOL), ("read_ts", INT8),
             ("read_at", TIMESTAMPTZ), ("locks", INT4), ("rows", INT8), ("waiting", BOOL),
+        ),
+    ),
+    "holdfast_storage": (
+        9905,
+        (
+            ("hot_bytes", INT8), ("hot_limit", INT8), ("superseded", INT8), ("cached_bytes", INT8),
+            ("log_bytes", INT8), ("rows_flushed", INT8), ("rows_merged", INT8), ("rows_lost", INT8),
+            ("rows_history", INT8), ("merges", INT8), ("part_bytes_written", INT8),
+            ("write_amplification", FLOAT8), ("waiting_to_delete", INT4), ("damaged", TEXT),
         ),
     ),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from typing import Any
 from unittest import mock
@@ -12,7 +13,9 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, tiny_limits
 from txn.errors import TxnError
+from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
+from txn.persist.part import part_of_blob
 from txn.store import ShardStore
 from txn.types import KeyRange
 
@@ -138,3 +141,62 @@ def test_a_commit_whose_waiter_is_cancelled_is_decided_all_the_same() -> None:
         await store.close()
 
     run(go)
+
+
+def test_a_crash_at_any_step_of_upkeep_leaves_no_file_that_nothing_names() -> None:
+    """Flush, history part, merge, deletion: killed at every step of storage, then started again."""
+
+    async def upkeep(disk: MemoryDisk) -> None:
+        store = await open_memory_store(disk)
+        await make_table(store, [(k, k, "x") for k in range(30)])
+        for n in range(5):
+            hold = store.hold()
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            rows = await now(txn.lookup(SHARD, BY_K, [(n,), (n + 5,)], for_update=True))
+            await now(txn.update(SHARD, [(rows[0].row_id, (n, 100 + n, "y"))]))
+            await now(txn.delete(SHARD, [rows[1].row_id]))
+            await now(txn.insert(SHARD, [(100 + n, 0, "z")]))
+            await now(txn.commit())
+            await store.flush(history=True)
+            store.release(hold)
+        store.core.vacuum()
+        await store.flush()
+        await store.close()
+
+    async def killed(step: int | None) -> int:
+        disk = MemoryDisk()
+        disk.crash_at_step = step
+        try:
+            await upkeep(disk)
+        except (TxnError, Indeterminate):
+            pass
+        steps = disk.steps
+        disk.crash_at_step = None
+        disk.crash()
+        store = await open_memory_store(disk)
+        log = store.core.log
+        sweeper = log._sweeper
+        assert sweeper is not None
+        await sweeper
+        await store.idle()
+        named = {p.ref.name for m in log.manifests.values() for p in m.parts} | set(log._loaded)
+        parts = {part_of_blob(n) for n in disk.blobs if not n.startswith("txn/")}
+        assert parts <= named, f"left behind after a crash at step {step}"
+        assert named <= parts, f"missing after a crash at step {step}"
+        if SHARD in store.core.shards:
+            found = await content(store)
+            assert len(found) == len({r[0] for r in found})
+            store.validate()
+        await store.close()
+        return steps
+
+    async def go() -> None:
+        total = await killed(None)
+        assert total > 150
+        for step in range(1, total + 1):
+            await killed(step)
+
+    with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001), mock.patch("txn.flush.RETRY_S", 0.001):
+        logging.getLogger("txn").setLevel(logging.CRITICAL)
+        run(go)

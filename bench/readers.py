@@ -1,0 +1,152 @@
+"""Point reads beside writers: how much later a lock-free reader is answered when others write.
+
+    idle      nobody else                              the measure of the others
+    paced     TPC-B, 8 clients, at half of what they reach at full speed
+    full      TPC-B, 8 clients, as fast as they can
+    COPY      1M rows with a primary key
+
+One connection reads one account after the other and times each answer. A reader never waits for a lock or a writer
+(P5), but it shares the processors and the server's loop with them; PostgreSQL's figures of the same minutes say what the
+machine itself adds.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from bench.tpch.compare import connect
+
+ACCOUNTS = 100_000
+COPY_ROWS = 1_000_000
+SNAPSHOT = "SET default_transaction_isolation = 'repeatable read'"
+"""For PostgreSQL's reader: at SERIALIZABLE it soon has no memory left for what was read."""
+TPS = re.compile(r"tps = ([\d.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Of the reads of one run, in milliseconds."""
+
+    p50: float
+    p99: float
+    count: int
+
+
+def read(url: str, until: Callable[[], bool], setting: str = "") -> Latency:
+    """Read accounts at random until told to stop, after ``setting``."""
+    client = connect(url)
+    if setting:
+        client.run(setting)
+    rng = Random(1)
+    times: list[float] = []
+    while not until() or len(times) < 200:
+        sql = f"SELECT abalance FROM pgbench_accounts WHERE aid = {rng.randrange(ACCOUNTS) + 1}"
+        started = time.perf_counter()
+        client.run(sql)
+        times.append((time.perf_counter() - started) * 1000)
+    client.close()
+    times.sort()
+    return Latency(times[len(times) // 2], times[int(len(times) * 0.99)], len(times))
+
+
+def _host(url: str) -> list[str]:
+    host, port = url.split("@")[1].split("/")[0].split(":")
+    return ["-h", host, "-p", port, "-U", "postgres"]
+
+
+def _beside(
+    command: list[str], url: str, setting: str, data: Callable[[subprocess.Popen[bytes]], None] | None = None
+) -> tuple[Latency, str]:
+    """Read while a command runs; returns its output, too."""
+    pipe = subprocess.PIPE if data is not None else None
+    with subprocess.Popen(command, stdin=pipe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as load:
+        feeder = None
+        if data is not None:
+            feeder = threading.Thread(target=data, args=(load,), daemon=True)
+            feeder.start()
+        found = read(url, lambda: load.poll() is not None, setting)
+        if feeder is not None:
+            feeder.join()
+        assert load.stdout is not None
+        said = load.stdout.read().decode()
+    if load.returncode:
+        raise RuntimeError(f"{command[0]} failed: {said[-300:]}")
+    return found, said
+
+
+def _tpcb(url: str, setting: str, seconds: int, *options: str) -> tuple[Latency, float]:
+    command = [
+        "pgbench",
+        *_host(url),
+        "-n",
+        "-c",
+        "8",
+        "-T",
+        str(seconds),
+        "--max-tries",
+        "0",
+        *options,
+        "postgres",
+    ]
+    found, said = _beside(command, url, setting)
+    match = TPS.search(said)
+    return found, float(match.group(1)) if match else 0.0
+
+
+def _copy(url: str, setting: str) -> Latency:
+    client = connect(url)
+    client.run("DROP TABLE IF EXISTS loaded")
+    client.run("CREATE TABLE loaded (id int PRIMARY KEY, k int, name text)")
+    client.close()
+    lines = "".join(f"{i}\t{i % 1000}\tname {i}\n" for i in range(COPY_ROWS)).encode("ascii")
+
+    def feed(load: subprocess.Popen[bytes]) -> None:
+        assert load.stdin is not None
+        load.stdin.write(lines)
+        load.stdin.close()
+
+    return _beside(["psql", "-X", "-q", url, "-c", "COPY loaded FROM STDIN"], url, setting, feed)[0]
+
+
+def measure(url: str, setting: str, seconds: int) -> dict[str, Latency]:
+    """Measure one server once; pgbench's tables are there at scale 1."""
+    stop = time.monotonic() + seconds
+    out = {"idle": read(url, lambda: time.monotonic() > stop, setting)}
+    out["full"], rate = _tpcb(url, setting, seconds)
+    out["paced"], _ = _tpcb(url, setting, seconds, "-R", str(max(1, int(rate / 2))))
+    out["COPY"] = _copy(url, setting)
+    return out
+
+
+def report(us: str, them: str, seconds: int, rounds: int) -> None:
+    """Measure both in turn and print medians over rounds, with the ratio of p99 to the idle one."""
+    for url in (us, them):
+        subprocess.run(
+            ["pgbench", *_host(url), "-i", "-q", "-s", "1", "postgres"], check=True, capture_output=True
+        )
+    runs: dict[str, list[dict[str, Latency]]] = {us: [], them: []}
+    for _ in range(rounds):
+        for url in (us, them):
+            runs[url].append(measure(url, SNAPSHOT if url == them else "", seconds))
+    print("\n| point reads, ms | Holdfast p50 | p99 | p99 / idle | PostgreSQL p50 | p99 | p99 / idle |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for case in ("idle", "paced", "full", "COPY"):
+        cells = []
+        for url in (us, them):
+            p50, p99, idle = (
+                _median([getattr(run[name], what) for run in runs[url]])
+                for name, what in ((case, "p50"), (case, "p99"), ("idle", "p99"))
+            )
+            cells.append(f"{p50:.2f} | {p99:.2f} | {p99 / idle:.2f}x")
+        print(f"| {case} | {' | '.join(cells)} |", flush=True)
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
