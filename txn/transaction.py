@@ -695,6 +695,7 @@ class StoreTransaction:
                 return self._commit_nothing()
             return self._end_reading()
         try:
+            core.check_retractions(changes, self.schema_states)
             validate = partial(core.check_watches, self.scans.watches()) if self.scans else None
             future = core.log.committer.submit(changes, validate, self._refused, at=self._commit_ts)
         except BaseException:

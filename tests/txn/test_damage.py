@@ -12,6 +12,7 @@ from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, spec
 from txn.encode import decode_batch, shards_of
 from txn.errors import DamagedEntry, DamagedFile
+from txn.mvcc.generation import StoreCorrupted
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.types import KeyRange, ShardId
@@ -288,6 +289,33 @@ def test_a_part_that_is_damaged_while_it_is_served_is_not_merged_away() -> None:
             await store.flush()
         assert part in generation.parts, "still there, beside the merged ones"
         assert len(generation.parts) < 10
+        await store.close()
+
+    run(go)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_retraction_without_its_row_is_refused_before_it_is_logged(
+    cold: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, ROWS[:3])
+        if cold:
+            await store.flush()
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        (row,) = await now(txn.lookup(SHARD, BY_K, [(1,)], for_update=True))
+        await now(txn.delete(SHARD, [row.row_id]))
+        txn.own[SHARD].rows[row.row_id].base -= 1  # the bug
+        logged = store.core.log.committer.applied_seq
+        with pytest.raises(StoreCorrupted, match="no current version"):
+            await now(txn.commit())
+        assert store.core.log.committer.applied_seq == logged
+        assert "this is a bug" in caplog.text
+        assert await everything(store, SHARD) == ROWS[:3], "the server goes on"
+        await put(store, SHARD, (7, 7, "too"))
+        store.validate()
         await store.close()
 
     run(go)

@@ -300,6 +300,17 @@ class Generation:
                     index.add(index.make.of_row(values), row_id)
         self.last_change = ts
 
+    def is_current(self, row_id: RowId, begin: int) -> bool:
+        """Tell whether a row's current version is the one that began at ``begin``."""
+        head = self.rows.get(row_id)
+        if head is not None:
+            return head.begin == begin and head.values is not None
+        return any(
+            part.begin(position) == begin and not part.end_of(position)
+            for part in self.parts
+            for position in part.file.positions(row_id)
+        )
+
     def _end_part_row(self, row_id: RowId, begin: int, ts: int) -> bool:
         for part in self.parts:
             for position in part.file.positions(row_id):
