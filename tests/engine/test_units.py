@@ -127,6 +127,7 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.WriteConflict: txn_errors.WriteConflict(ShardId(1)),
     txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
     txn_errors.SchemaChanged: txn_errors.SchemaChanged(ShardId(1)),
+    txn_errors.ReadInFuture: txn_errors.ReadInFuture(2, 1),  # type: ignore[arg-type]
     txn_errors.DamagedFile: txn_errors.DamagedFile("a.parquet", "its checksum is wrong"),
     txn_errors.DamagedEntry: txn_errors.DamagedEntry("log entry 7", "its checksum is wrong", None, None),
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
