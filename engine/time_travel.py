@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _TEXTS = frozenset((TEXT, UNKNOWN, 1043, 1042, 19))
 
+MIN_SKEW_MS = 1000  # what a clock is off by within a transaction is no step of it
 CARRIERS = (
     ast.Select, ast.SetOp, ast.Values, ast.Explain, ast.Copy, ast.DeclareCursor, ast.Prepare, ast.Transaction,
     ast.SetVariable,
@@ -114,7 +115,10 @@ def _timestamp_of(value: Any, oid: int, session: Session) -> Timestamp:
         value, oid = instant(value, session_zone(session)), TIMESTAMPTZ
     elif value is not None and oid == DATE:
         value, oid = date_to_instant(value, session_zone(session)), TIMESTAMPTZ
-    return moment(value, oid, "AS OF SYSTEM TIME", session.transaction_time_us, session.codec_settings)
+    # where the clock was set back, timestamps go on ahead of it: '-5s' is five seconds before those
+    skew_ms = session.db.store.skew_ms()
+    now_us = session.transaction_time_us + (skew_ms * 1000 if skew_ms >= MIN_SKEW_MS else 0)
+    return moment(value, oid, "AS OF SYSTEM TIME", now_us, session.codec_settings)
 
 
 # --- choosing -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ segments are never changed in a way a held timestamp could see. Work that takes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS: Final = 2000
 """Rows converted or scanned between two turns of the event loop: two to five milliseconds."""
+MASKED_FROM: Final = 256
+"""Entries of a segment from which on it pays to find the visible ones by columns: many may be history."""
 
 
 class Capture(NamedTuple):
@@ -180,7 +182,14 @@ async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow
     chunk: list[StoredRow] = []
     for segment, length in at.segments:
         begins, ends, row_ids = segment.begins, segment.ends, segment.row_ids
-        for offset in range(length):
+        offsets: Sequence[int] = range(length)
+        if length > MASKED_FROM:
+            mask = _mask(segment, length, ts, resident, with_history)
+            if mask is False:
+                continue
+            if mask is not True:
+                offsets = pc.indices_nonzero(mask).to_pylist()
+        for offset in offsets:
             begin = begins[offset]
             end = ends[offset]
             if begin > ts or end <= ts or (begin <= resident and (with_history or end > resident)):

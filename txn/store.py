@@ -118,6 +118,10 @@ class ShardStore:
         """Return the clock of the timestamps: at or below what the next commit gets, and above all before."""
         return self.core.log.oracle.present()
 
+    def skew_ms(self) -> int:
+        """Return how far the wall clock is behind the clock of the timestamps (>= 0)."""
+        return self.core.log.oracle.skew_ms()
+
     async def reach(self, ts: Timestamp) -> None:
         """Make ``ts`` readable: wait until the clock gets there and what was committed at or below it is applied.
 

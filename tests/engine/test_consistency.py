@@ -165,3 +165,23 @@ def test_only_what_the_level_allows_is_answered_by_a_leader_in_doubt(tmp_path: P
         database.lease = None
 
     served(tmp_path, use)
+
+
+def test_a_clock_set_back_an_hour_changes_nothing_for_readers(tmp_path: Path) -> None:
+    """Timestamps go on ahead of the clock (A11, L4): what is read, and when -1s is, follows them."""
+
+    async def use(database: Database, one: Client, _two: Client) -> None:
+        oracle = database.store.core.log.oracle
+        before = database.store.read_ts()
+        oracle._clock.raise_to((before >> 16) + 3_600_000)  # as if it had been that late, and set back since
+        assert database.store.skew_ms() > 3_500_000
+        await one.run(m.Query("INSERT INTO t VALUES (41)"))
+        await one.run(m.Query("INSERT INTO t VALUES (42)"))
+        for when, count in (("interval '0 s'", b"3"), ("'-1 min'", b"1"), (str(before), b"1")):
+            said = await one.run(m.Query(f"SELECT count(*) FROM t AS OF SYSTEM TIME {when}"))
+            assert [event.values for event in said if isinstance(event, m.DataRow)] == [(count,)], (
+                when,
+                said,
+            )
+
+    served(tmp_path, use)
