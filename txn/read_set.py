@@ -22,12 +22,12 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
-from txn.scan_watch import Predicate, ScanWatch, changed_for, image_at
+from txn.scan_watch import Images, Predicate, ScanWatch, changed_for, image_at, load_changed
 from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp, TxnId
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
-    from txn.view import View
+    from txn.view import Steps, View
 
 MAX_READ_KEYS: Final = 4096
 """A transaction that has read more keys, ranges, or rows of a range remembers table scans instead."""
@@ -54,12 +54,13 @@ class RangeRead(NamedTuple):
 class ReadSet:
     """The reads of one transaction at its read timestamp."""
 
-    __slots__ = ("_keys", "ranges", "scans")
+    __slots__ = ("_images", "_keys", "ranges", "scans")
 
     def __init__(self) -> None:
         self._keys: dict[tuple[ShardId, IndexId, IndexKey], tuple[Key, Found]] = {}
         self.ranges: list[RangeRead] = []
         self.scans: dict[ShardId, list[Predicate | None]] = {}
+        self._images: dict[ShardId, Images] = {}
 
     def add_keys(self, view: View, index: IndexId, keys: Sequence[Key], rows: list[StoredRow]) -> None:
         """Note keys that were looked up, with what was found."""
@@ -124,6 +125,13 @@ class ReadSet:
         ordered.sort(key=lambda want: want[0])
         return [(granule, mode) for _order, granule, mode in ordered]
 
+    def load(self, core: Coordinator, read_ts: int) -> Steps[None]:
+        """Bring what ``check`` compares of scans into memory, because it may not wait."""
+        for shard, predicates in self.scans.items():
+            generation = core.shards[shard].latest.generation
+            if generation is not None and None not in predicates:
+                yield from load_changed(core, generation, read_ts, self._images.setdefault(shard, {}))
+
     def check(self, core: Coordinator, read_ts: int) -> None:
         """Raise WriteConflict unless everything is still as it was at ``read_ts``. Under the locks; one tick."""
         shards = core.shards
@@ -134,7 +142,7 @@ class ReadSet:
             watch = ScanWatch(TxnId(0), shard)
             for predicate in predicates:
                 watch.add(predicate)
-            row_id = changed_for(core, generation, read_ts, watch)
+            row_id = changed_for(core, generation, read_ts, watch, self._images.get(shard, {}))
             if row_id is not None:
                 raise _conflict(core, read_ts, shard, generation, row_id=row_id)
         for read in self.ranges:

@@ -9,12 +9,14 @@ members. So nobody waits for a scan, and who scans learns of the first change th
                          p(before) or p(after)?  yes: WriteConflict
 
 ``predicate(row)`` tells whether a row (a tuple in full width) can matter to the scan; None: every row does. One that
-raises counts as true. Rows whose older version is on disk and not cached count as well: the test cannot wait.
+raises counts as true. The test cannot wait: what a row was that lies in a part is kept by the transaction that replaces
+it (``OwnWrites.cold``), and loaded ahead at promotion (``Images``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from txn.errors import WriteConflict
@@ -22,14 +24,29 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.version import INFINITY, Version
 from txn.records import RowOp, ShardWrites, WriteSet
 from txn.types import Row, RowId, ShardId, TxnId
+from txn.view import Steps
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
+    from txn.mvcc.parts import PartState
 
 Predicate: TypeAlias = Callable[[Row], bool]
 
 MAX_PREDICATES: Final = 32
 """A transaction that scans a table with more predicates than this watches all of it."""
+
+
+MAX_COLD_IMAGES: Final = 10_000
+"""Rows of parts that a promotion loads to compare them; of more changed ones it takes the worst for granted."""
+
+_ROUNDS: Final = 4
+"""While rows are loaded others go on committing, so that more have to be loaded: so often."""
+
+Images: TypeAlias = dict[tuple[str, int], Row]
+"""Rows of parts by (part name, position), loaded ahead of a comparison."""
+
+_NOTHING_KEPT: Final[Mapping[RowId, Row]] = MappingProxyType({})
+_NO_IMAGES: Final[Mapping[tuple[str, int], Row]] = MappingProxyType({})
 
 
 class ScanWatch:
@@ -74,15 +91,23 @@ def matches(predicate: Predicate, values: Row) -> bool:
         return True
 
 
-def images_of(generation: Generation, op: RowOp) -> Iterator[Row | None]:
-    """Yield what a row was and what an operation makes of it; None where that is on disk."""
+def images_of(generation: Generation, op: RowOp, kept: Mapping[RowId, Row]) -> Iterator[Row | None]:
+    """Yield what a row was and what an operation makes of it; None where that is on disk and not ``kept``.
+
+    So it is for a row that a flush has moved since the operation was prepared, and whose row group has left the cache.
+    """
     if op.values is not None:
         yield generation.padding.pad(op.values)
     if op.replaced:
-        yield from image_at(generation, op.row_id, INFINITY)
+        if op.row_id in kept:
+            yield generation.padding.pad(kept[op.row_id])
+        else:
+            yield from image_at(generation, op.row_id, INFINITY)
 
 
-def image_at(generation: Generation, row_id: RowId, ts: int) -> Iterator[Row | None]:
+def image_at(
+    generation: Generation, row_id: RowId, ts: int, loaded: Mapping[tuple[str, int], Row] = _NO_IMAGES
+) -> Iterator[Row | None]:
     """Yield the version of a row that is visible at ``ts``, if there is one; None if it is on disk."""
     place = generation.find_row(row_id, ts)
     if place is None:
@@ -92,6 +117,10 @@ def image_at(generation: Generation, row_id: RowId, ts: int) -> Iterator[Row | N
         yield generation.padding.pad(place.values)
         return
     part, position = place  # type: ignore[misc]
+    known = loaded.get((part.ref.name, position))
+    if known is not None:
+        yield generation.padding.pad(known)
+        return
     values = part.file.row(position, generation.spec)
     if isinstance(values, tuple):
         yield values
@@ -114,8 +143,11 @@ def conflict_with(
     core: Coordinator, watch: ScanWatch, generation: Generation, writes: ShardWrites, by: WriteSet
 ) -> WriteConflict | None:
     """Return how a transaction's writes to a watched table contradict its scans, None if they do not."""
+    owner = core.committing.get(by.txn)
+    own = None if owner is None else owner.own_of(writes.shard)
+    kept = _NOTHING_KEPT if own is None else own.cold
     for op in writes.ops:
-        if watch.concerns(images_of(generation, op)):
+        if watch.concerns(images_of(generation, op, kept)):
             return explain(core, generation, op.row_id, op.values, by)
     if writes.parts:
         return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
@@ -158,7 +190,35 @@ def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[Row
     return rows
 
 
-def changed_for(core: Coordinator, generation: Generation, ts: int, watch: ScanWatch) -> RowId | None:
+def load_changed(core: Coordinator, generation: Generation, ts: int, loaded: Images) -> Steps[None]:
+    """Load the rows that ``changed_for`` is going to compare from the parts that they lie in, into ``loaded``."""
+    for _ in range(_ROUNDS):
+        rows = changed_since(core, generation, ts) if generation.last_change > ts else None
+        if not rows or len(rows) > MAX_COLD_IMAGES:
+            return
+        by_part: dict[str, tuple[PartState, list[int]]] = {}
+        for row_id in rows:
+            for moment in (ts, INFINITY):
+                place = generation.find_row(row_id, moment)
+                if isinstance(place, tuple) and (place[0].ref.name, place[1]) not in loaded:
+                    by_part.setdefault(place[0].ref.name, (place[0], []))[1].append(place[1])
+        missing = sum(len(positions) for _part, positions in by_part.values())
+        if not missing or len(loaded) + missing > MAX_COLD_IMAGES:
+            return
+        for name, (part, positions) in by_part.items():
+            found = part.file.rows(positions, generation.spec)
+            if not isinstance(found, list):
+                found = yield found
+            loaded.update(zip(((name, position) for position in positions), found, strict=True))
+
+
+def changed_for(
+    core: Coordinator,
+    generation: Generation,
+    ts: int,
+    watch: ScanWatch,
+    loaded: Mapping[tuple[str, int], Row] = _NO_IMAGES,
+) -> RowId | None:
     """Return a row that a scan at ``ts`` would meet differently now (0: unknown which), None if there is none.
 
     What happened in between does not matter, only the states then and now.
@@ -169,8 +229,6 @@ def changed_for(core: Coordinator, generation: Generation, ts: int, watch: ScanW
     if rows is None or watch.predicates is None:
         return min(rows) if rows else RowId(0)
     for row_id in sorted(rows):
-        if watch.concerns(image_at(generation, row_id, ts)) or watch.concerns(
-            image_at(generation, row_id, INFINITY)
-        ):
+        if any(watch.concerns(image_at(generation, row_id, at, loaded)) for at in (ts, INFINITY)):
             return row_id
     return None

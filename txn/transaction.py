@@ -424,6 +424,7 @@ class StoreTransaction:
                 yield wait
         if self._reads is not None:
             yield from self._lock_ranges(self._reads)
+            yield from self._reads.load(self.core, self.read_ts)
         self._check_schemas()
         if self._reads is not None:
             self._reads.check(self.core, self.read_ts)

@@ -237,7 +237,7 @@ def change(
     bases: list[tuple[Row, int] | None] = []
     for start in range(0, len(changes), PREPARE_ROWS):
         some = changes[start : start + PREPARE_ROWS]
-        bases += yield from base_rows(view, [row_id for row_id, _row in some])
+        bases += yield from base_rows(view, [row_id for row_id, _row in some], keep=not exclusive)
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
@@ -280,8 +280,14 @@ def _leaves_key(view: View, row: Row, old: Row) -> bool:
     return any(index.unique and index.of_row(row) != index.of_row(old) for index in view.index_views())
 
 
-def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int] | None]]:
-    """Return each row's newest values and the begin of its committed version; None where it is gone."""
+def base_rows(
+    view: View, row_ids: Sequence[RowId], *, keep: bool = False
+) -> Steps[list[tuple[Row, int] | None]]:
+    """Return each row's newest values and the begin of its committed version; None where it is gone.
+
+    ``keep``: the rows are about to be replaced, and others may have scanned the table (no lock keeps them out); so
+    those that lie in parts are remembered, because their row group may not be in memory any more at the commit.
+    """
     generation = view.generation
     own_rows = view.own.rows if view.own is not None else {}
     padding = view.padding
@@ -311,10 +317,12 @@ def base_rows(view: View, row_ids: Sequence[RowId]) -> Steps[list[tuple[Row, int
     if missing:
         stored: list[StoredRow | None] = [None] * len(out)
         yield from fetch(view, missing, stored)
-        for place_, _row_id, _cold in missing:
+        for place_, row_id, _cold in missing:
             row = stored[place_]
             if row is not None:
                 out[place_] = (row.values, row.begin)
+                if keep and view.own is not None:
+                    view.own.cold[row_id] = row.values
     return out
 
 

@@ -27,7 +27,7 @@ from tests.support.store import (
     tiny_limits,
 )
 from txn.coordinator import TxnOptions
-from txn.errors import Deadlock, DuplicateKey, WriteConflict
+from txn.errors import Deadlock, DuplicateKey, LockNotAvailable, WriteConflict
 from txn.store import ShardStore
 from txn.types import KeyRange
 
@@ -67,6 +67,10 @@ class History:
                 match event:
                     case ("key", k, seen):
                         assert state.get(k) == seen, (txn.name, event)
+                    case ("exists", k, seen):
+                        assert (k in state) == seen, (txn.name, event)
+                    case ("some", v, seen):
+                        assert sorted(r for r in state.values() if r[1] == v) == seen, (txn.name, event)
                     case ("value", v, seen):
                         assert sorted(r for r in state.values() if r[1] == v) == seen, (txn.name, event)
                     case ("range", low, high, seen):
@@ -94,32 +98,78 @@ async def pause(rng: random.Random) -> None:
         await asyncio.sleep(0)
 
 
+def strength(txn: Any, rng: random.Random) -> Any:
+    """Return a row lock for a read, mostly none."""
+    if not txn.writing or rng.random() < 0.6:
+        return False
+    return rng.choice((True, "update", "no key update", "share", "key share"))
+
+
+async def lock_found(txn: Any, rng: random.Random, row: Any, events: list[tuple[Any, ...]]) -> None:
+    """Lock a row that was read, as SELECT ... FOR does; what it is then may be relied on."""
+    mode = rng.choice(("update", "no key update", "share", "key share"))
+    wait = rng.choice(("block", "block", "nowait", "skip"))
+    (latest,) = await now(txn.lock_rows(SHARD, [row.row_id], mode, wait))
+    if latest is not None:
+        k = latest.values[0]
+        events.append(("exists", k, True) if mode == "key share" else ("key", k, latest.values))
+
+
 async def read(txn: Any, rng: random.Random, events: list[tuple[Any, ...]]) -> None:
     k = rng.randrange(KEYS)
-    how = rng.choice(("key", "key", "key", "value", "range", "range", "first", "first", "all", "snapshot"))
+    how = rng.choice(
+        (
+            "key",
+            "key",
+            "key",
+            "value",
+            "range",
+            "range",
+            "first",
+            "first",
+            "all",
+            "some",
+            "some",
+            "snapshot",
+            "lock",
+        )
+    )
     if how == "key":
-        rows = await now(txn.lookup(SHARD, BY_K, [(k,)], for_update=txn.writing and rng.random() < 0.3))
+        mode = strength(txn, rng)
+        rows = await now(txn.lookup(SHARD, BY_K, [(k,)], for_update=mode))
         assert len(rows) < 2
-        events.append(("key", k, rows[0].values if rows else None))
+        # who locks KEY SHARE relies on the key alone
+        found = rows[0].values if rows else None
+        events.append(("exists", k, bool(rows)) if mode == "key share" else ("key", k, found))
+    elif how == "lock" and txn.writing:
+        for row in await now(txn.lookup(SHARD, BY_K, [(k,)], peek=True)):
+            await lock_found(txn, rng, row, events)
     elif how == "value":
         v = rng.randrange(3)
         rows = await now(txn.lookup(SHARD, BY_V, [(v,)]))
         events.append(("value", v, sorted(r.values for r in rows)))
     elif how == "range":
         wanted = KeyRange(has_lower=True, lower=k, has_upper=True, upper=k + 2)
-        rows = await now(txn.range(SHARD, BY_K, wanted, for_update=txn.writing and rng.random() < 0.2))
+        mode = strength(txn, rng)
+        rows = await now(txn.range(SHARD, BY_K, wanted, for_update=False if mode == "key share" else mode))
         events.append(("range", k, k + 2, [r.values for r in rows]))
     elif how == "first":
         v, reverse, limit = rng.randrange(3), rng.random() < 0.5, rng.randrange(1, 4)
         wanted = KeyRange(has_lower=True, lower=v)
         rows = await now(txn.range(SHARD, BY_V, wanted, reverse=reverse, limit=limit))
         events.append(("first", v, reverse, limit, [r.values for r in rows]))
-    elif how == "all":
-        seen = sorted([r.values async for chunk in txn.scan(SHARD) for r in chunk])
-        events.append(("all", seen))
-    else:
+    elif how == "some":
+        v = rng.randrange(3)
+        chunks = txn.scan(
+            SHARD, predicate=lambda row: row[1] == v, for_update=txn.writing and rng.random() < 0.3
+        )
+        events.append(("some", v, sorted([r.values async for c in chunks for r in c if r.values[1] == v])))
+    elif how == "snapshot":
         snapshot = await now(txn.snapshot(SHARD))
         events.append(("all", sorted(v for _r, _b, v in snapshot_rows(snapshot))))
+    else:
+        seen = sorted([r.values async for chunk in txn.scan(SHARD) for r in chunk])
+        events.append(("all", seen))
 
 
 async def write(txn: Any, rng: random.Random, name: int, events: list[tuple[Any, ...]]) -> None:
@@ -154,12 +204,19 @@ async def client(
         try:
             for _ in range(rng.randrange(1, 5)):
                 await pause(rng)
-                if not read_only and rng.random() < 0.5:
-                    if not txn.writing:
-                        await now(txn.begin_write([SHARD], [SHARD] if rng.random() < 0.1 else []))
-                    await write(txn, rng, name, events)
-                else:
-                    await read(txn, rng, events)
+                mark, before_it = txn.begin_statement(), len(events)
+                try:
+                    if not read_only and rng.random() < 0.5:
+                        if not txn.writing:
+                            await now(txn.begin_write([SHARD], [SHARD] if rng.random() < 0.1 else []))
+                        await write(txn, rng, name, events)
+                    else:
+                        await read(txn, rng, events)
+                except WriteConflict:
+                    if rng.random() < 0.2 or not txn.undo_statement(mark):
+                        raise
+                    del events[before_it:]
+                    outcomes["undone"] += 1
             await pause(rng)
             if rng.random() < 0.1:
                 txn.rollback()
@@ -167,7 +224,7 @@ async def client(
                 continue
             before = store.read_ts()
             ts = await now(txn.commit())
-        except (Deadlock, WriteConflict) as error:
+        except (Deadlock, WriteConflict, LockNotAvailable) as error:
             outcomes[type(error).__name__] += 1
             txn.rollback()
             continue

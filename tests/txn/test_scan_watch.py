@@ -18,6 +18,7 @@ from tests.support.store import (
     now,
     open_memory_store,
     settle,
+    spec,
 )
 from txn.errors import WriteConflict
 from txn.store import ShardStore
@@ -116,6 +117,35 @@ def test_a_change_after_a_scan_matters_if_the_scan_asked_for_it(
         assert (error.shard, error.index, error.key) == (SHARD, BY_K, key)
         assert (error.other_session, error.changed_at) == (9, ts)
         assert await now(store.begin(read_only=True).lookup(SHARD, BY_K, [(8,)])) == []
+
+    body()
+
+
+@CASES
+@pytest.mark.parametrize("before", [False, True], ids=["watched", "promoted"])
+def test_rows_of_parts_are_compared_although_no_row_group_is_in_memory(
+    row: int, values: Any, matters: bool, before: bool
+) -> None:
+    @with_store
+    async def body(store: ShardStore) -> None:
+        await store.flush()
+        (part,) = store.core.shards[SHARD].latest.generation.parts  # type: ignore[union-attr]
+        part.file._cache.budget_bytes = 0  # type: ignore[attr-defined]
+        assert await now(part.file.row(0, spec())) == (1, 10, "a")
+        assert part.file._cache.bytes == 0, "nothing is kept"  # type: ignore[attr-defined]
+        txn = store.begin(session=1)
+        if not before:
+            await now(txn.begin_write([SHARD]))
+        assert len(await scan(txn, small)) == 3
+        ts = await change(store, row, values)
+        if matters:
+            with pytest.raises(WriteConflict) as caught:
+                await now(txn.begin_write([SHARD]))
+            assert caught.value.changed_at == ts
+            return
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [(9, 90, "own")]))
+        await now(txn.commit())
 
     body()
 
@@ -257,6 +287,20 @@ async def test_scans_are_kept_once_the_next_statement_begins(store: ShardStore) 
     txn.begin_statement()
     mark = txn.begin_statement()
     await change(store, 1, (1, 11, "x"))
+    with pytest.raises(WriteConflict):
+        txn.undo_statement(mark)
+
+
+@with_store
+async def test_scans_of_several_statements_count_together(store: ShardStore) -> None:
+    txn = await writer(store)
+    await scan(txn, small)
+    txn.begin_statement()
+    await scan(txn, lambda row: row[0] == 3)
+    mark = txn.begin_statement()
+    await change(store, 2, (2, 21, "is nothing to either"))
+    at_once(txn.insert(SHARD, [(9, 90, "own")]))
+    await change(store, 3, (3, 31, "x"))
     with pytest.raises(WriteConflict):
         txn.undo_statement(mark)
 

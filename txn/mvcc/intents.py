@@ -35,11 +35,13 @@ class Intent(msgspec.Struct, gc=False):
 class OwnWrites:
     """The intents of one transaction in one generation of a shard, with its bulk-loaded parts."""
 
-    __slots__ = ("_indexes", "generation", "ops", "parts", "rows")
+    __slots__ = ("_indexes", "cold", "generation", "ops", "parts", "rows")
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
         self.rows: dict[RowId, Intent] = {}
+        self.cold: dict[RowId, Row] = {}
+        """What rows were that lay in parts: to compare with others' scans at the commit (``txn.scan_watch``)."""
         self.parts: list[tuple[int, PartState]] = []
         self._indexes: dict[IndexId, HotIndex] = {}
         self.ops: list[RowOp] | None = None
