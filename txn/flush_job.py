@@ -9,7 +9,7 @@
     slices   those rows leave the hot store
     then     checkpoint the manifest (exact state at the cut), trim the log
 
-A history part is in no manifest and in no log entry: readers do not survive a restart, and it serves nobody else.
+A history part is in no manifest and in no log entry: after a restart nothing older than the manifest is readable.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_the_sum_is_the_same_at_every_timestamp_under_load(server: ServerProcess
 def test_going_on_after_kill_9_loses_and_repeats_nothing(tmp_path: Path) -> None:
     """Read to random places, remember the last progress mark, kill the server, go on behind the mark."""
     rng = random.Random(7)
-    server = ServerProcess(tmp_path, "--retention-s", "600")
+    server = ServerProcess(tmp_path, "--history-retention", "600")
     bank(server, "bank")
     rows: Counter[tuple[int, int]] = Counter()
     pending: list[tuple[int, tuple[int, int]]] = []
@@ -158,7 +158,7 @@ def test_going_on_after_kill_9_loses_and_repeats_nothing(tmp_path: Path) -> None
                     assert sum(balance for _, balance in sure) == ACCOUNTS * EACH
         server.kill()
         clients.end()
-        server = ServerProcess(tmp_path, "--retention-s", "600")
+        server = ServerProcess(tmp_path, "--history-retention", "600")
     with connect(server) as c:
         changes = c.execute(f"SUBSCRIBE bank AS OF {token} UP TO '0 s' WITH (snapshot = false)").fetchall()
         for _ts, diff, id_, balance in changes:
