@@ -34,7 +34,7 @@ from planner.statements import StatementClass
 from planner.walk import ranges_of
 from txn.errors import ReadBelowSince
 from txn.selection import Bound, Readable, Request, Selection, choose
-from txn.time import moment_text
+from txn.time import moment_text, timestamp_ms
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _TEXTS = frozenset((TEXT, UNKNOWN, 1043, 1042, 19))
 
+_NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 MIN_SKEW_MS = 1000  # what a clock is off by within a transaction is no step of it
 CARRIERS = (
     ast.Select, ast.SetOp, ast.Values, ast.Explain, ast.Copy, ast.DeclareCursor, ast.Prepare, ast.Transaction,
@@ -81,7 +82,7 @@ class AsOfValue:
             raise _at(SqlError("0A000", "AS OF SYSTEM TIME takes a constant expression only"), clause)
         self._plan = Plan(bound, session.catalog)
         self._type = query.columns[0].type.oid
-        if self._type not in _TEXTS | {TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL, INT2, INT4, INT8, NUMERIC}:
+        if self._type not in _TEXTS | _NUMBERS | {TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL}:
             raise _at(SqlError("42804", "AS OF SYSTEM TIME takes a time, an interval or an integer"), clause)
         try:
             self._function = compile_expr(query.targets[0].expr)
@@ -115,10 +116,17 @@ def _timestamp_of(value: Any, oid: int, session: Session) -> Timestamp:
         value, oid = instant(value, session_zone(session)), TIMESTAMPTZ
     elif value is not None and oid == DATE:
         value, oid = date_to_instant(value, session_zone(session)), TIMESTAMPTZ
-    # where the clock was set back, timestamps go on ahead of it: '-5s' is five seconds before those
-    skew_ms = session.db.store.skew_ms()
-    now_us = session.transaction_time_us + (skew_ms * 1000 if skew_ms >= MIN_SKEW_MS else 0)
-    return moment(value, oid, "AS OF SYSTEM TIME", now_us, session.codec_settings)
+    store, skew_ms = session.db.store, session.db.store.skew_ms()
+    clause, now_us, settings = "AS OF SYSTEM TIME", session.transaction_time_us, session.codec_settings
+    if skew_ms < MIN_SKEW_MS:
+        return moment(value, oid, clause, now_us, settings)
+    # The clock was set back: timestamps wait for it, and '-5s' is five seconds before where they stand.
+    found = moment(value, oid, clause, now_us + skew_ms * 1000, settings)
+    exact = oid in _NUMBERS or (oid in _TEXTS and value.strip().isdigit())
+    present: Timestamp = store.present()
+    if not exact and 0 <= timestamp_ms(present) - timestamp_ms(found) <= 1:
+        return Timestamp(present - 1)  # all of their last millisecond is now
+    return found
 
 
 # --- choosing -------------------------------------------------------------------------------------
