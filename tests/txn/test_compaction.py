@@ -96,3 +96,10 @@ def test_a_merge_keeps_within_its_bound() -> None:
 
 def test_a_part_without_live_rows_goes_without_anything_being_written() -> None:
     assert choose([Size(5, 5), Size(70, 0)]) == [0]
+
+
+def test_the_cost_of_a_row_grows_with_the_levels_and_not_with_the_table() -> None:
+    table = Table(1_000_000_000)
+    for _ in range(1000):
+        table.flush(10_000)
+    assert table.written.amplification < 1 + level(10_000_000) - level(10_000) + 1

@@ -173,3 +173,51 @@ def test_many_small_parts_become_one_and_ended_rows_go() -> None:
         await store.close()
 
     run(go)
+
+
+def test_a_merge_is_invisible_at_every_turn() -> None:
+    """A row of a part that is being merged ends at every moment of the merge: the merged part knows."""
+
+    async def attempt(turns: int) -> bool:
+        store = await open_memory_store()
+        await make_table(store)
+        state: State = {}
+        for n in range(3):
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            rows = [(n * 4 + i, n, "x") for i in range(4)]
+            await now(txn.insert(SHARD, rows))
+            await now(txn.commit())
+            state |= {r[0]: r for r in rows}
+            if n < 2:
+                await store.flush()
+        hold = store.hold()  # what ends from now on is carried over, not left out
+        await store.flush()
+        state = await change(store, state, 1, (1, 7, "before"))
+        old, old_state = store.begin(read_only=True), state
+        merging = asyncio.ensure_future(store.flush())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        over = merging.done()
+        for k in (4, 5, 9):  # commits take turns of their own: each meets another moment
+            state = await change(store, state, k, None if k == 5 else (k, 8, "meanwhile"))
+        await merging
+        store.validate()
+        await look(old, old_state)
+        await look(store.begin(read_only=True), state)
+        store.release(hold)
+        for txn in list(store.core.active.values()):
+            txn.rollback()
+        await store.close()
+        return over
+
+    async def go() -> None:
+        merged = 0
+        turns = 0
+        while not await attempt(turns):
+            turns += 1
+            merged += 1
+        assert merged > 20
+
+    with tiny_limits():
+        run(go)
