@@ -416,14 +416,14 @@ def test_a_loaded_row_that_the_same_transaction_changes_survives_merges_and_late
         await now(load.begin_write([SHARD]))
         await load.bulk_insert(SHARD, batches([(k, 1, "b") for k in range(4)]))
         load.next_statement()
-        (row,) = await now(load.lookup(SHARD, BY_K, [(0,)], for_update=True))
-        await now(load.update(SHARD, [(row.row_id, (0, 2, "c"))]))
+        row, once = await now(load.lookup(SHARD, BY_K, [(0,), (1,)], for_update=True))
+        await now(load.update(SHARD, [(row.row_id, (0, 2, "c")), (once.row_id, (1, 2, "c"))]))
         await now(load.commit())
         for value in range(2, 12):
             await store.flush()
             reader = store.begin(read_only=True)
             found = [r.values for r in await now(reader.range(SHARD, BY_K, KeyRange()))]
-            assert found == [(0, value, "c"), (1, 1, "b"), (2, 1, "b"), (3, 1, "b")]
+            assert found == [(0, value, "c"), (1, 2, "c"), (2, 1, "b"), (3, 1, "b")]
             assert sorted(v for _r, _b, v in snapshot_rows(await now(reader.snapshot(SHARD)))) == found
             reader.rollback()
             change = store.begin()

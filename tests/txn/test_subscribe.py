@@ -35,6 +35,7 @@ from txn.errors import ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, Tx
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.types import KeyRange, ShardColumn, ShardId, Timestamp
+from txn.wal.changes import Window
 from txn.wal.subscribe import Changes, Progress, Subscription
 
 OTHER = ShardId(2)
@@ -457,6 +458,42 @@ def test_cancelling_a_reader_loses_nothing() -> None:
         await store.close()
 
     run(body)
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_history_is_the_same_at_every_turn_of_a_flush(history: bool) -> None:
+    """Between a flush and its eviction versions are in memory and in parts; each counts once."""
+
+    async def body() -> None:
+        store = await open_memory_store(options=KEEP)
+        start = await make_table(store, [(k, 0, "x") for k in range(20)])
+        kept = store.hold(start)
+        rng = random.Random(3)
+        looks: list[tuple[Timestamp, Window]] = []
+
+        async def changes() -> None:
+            for _ in range(8):
+                await change(store, rng, size=2)
+
+        for _round in range(4):
+            await changes()
+            work = asyncio.gather(store.flush(SHARD, history=history), changes())
+            while not work.done():
+                looks.append((store.read_ts(), Window(SHARD, store.core.shards[SHARD], spec(), start)))
+                await asyncio.sleep(0)
+            await work
+        assert len(looks) > 100
+        for ts, window in looks:
+            rows = await table(store, start)
+            async for places in window.places(start, ts):
+                for found in await window.read(places):
+                    rows[found.row] += found.diff
+            assert {r: n for r, n in rows.items() if n} == await table(store, ts)
+        store.release(kept)
+        await store.close()
+
+    with small_pieces():
+        run(body)
 
 
 def test_closing_wakes_who_waits() -> None:
