@@ -128,3 +128,17 @@ def test_statement_timeout_ends_a_query(client: Client) -> None:
     assert caught.value.sqlstate == "57014"
     client.run("RESET statement_timeout")
     assert client.run("SELECT count(*) FROM t").rows == [("7",)]
+
+
+def test_spark_reads_the_past(client: Client) -> None:
+    client.run("CREATE TABLE was (a int PRIMARY KEY, b int)")
+    client.run("INSERT INTO was SELECT g, g FROM generate_series(1, 100) g")
+    [(ts,)] = client.run("SELECT read_ts FROM holdfast_oracle").rows
+    client.run("UPDATE was SET b = 0 WHERE a <= 50")
+    client.run("CHECKPOINT")
+    client.run("DELETE FROM was WHERE a > 90")
+    client.run("ALTER TABLE was DROP COLUMN b")
+    assert client.run(f"SELECT count(*), sum(b) FROM was AS OF SYSTEM TIME {ts}").rows == [("100", "5050")]
+    assert client.run("SELECT count(*) FROM was").rows == [("90",)]
+    client.run("DROP TABLE was")
+    assert client.run(f"SELECT sum(b) FROM was AS OF SYSTEM TIME {ts} WHERE a > 90").rows == [("955",)]
