@@ -71,6 +71,8 @@ class AsOfValue:
                 variable_params=False,
             )
         except SqlError as error:
+            if error.sqlstate == "42P02":
+                error = SqlError("0A000", "parameters in AS OF SYSTEM TIME are not supported")
             raise _at(error, clause) from None
         except DataError as error:
             raise _at(SqlError(error.sqlstate, error.message, detail=error.detail), clause) from None

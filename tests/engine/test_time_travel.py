@@ -202,6 +202,8 @@ def test_prepared_statements_cursors_and_copy_travel(server: ServerProcess) -> N
         assert await relative.fetchval() == 5
         await asyncio.sleep(0.4)
         assert await relative.fetchval() == 0
+        with pytest.raises(asyncpg.FeatureNotSupportedError, match="parameters"):
+            await c.prepare("SELECT b FROM prep AS OF SYSTEM TIME $1::text")
         await c.execute(f"PREPARE q(int) AS SELECT b FROM prep AS OF SYSTEM TIME {ts} WHERE a = $1")
         assert await c.fetchval("EXECUTE q(1 + 1)") == 2
         async with c.transaction():
