@@ -235,9 +235,13 @@ def change(
     if txn.scans is not None:
         txn.check_scans()  # the new values were made from what a scan saw
     bases: list[tuple[Row, int] | None] = []
-    for start in range(0, len(changes), PREPARE_ROWS):
-        some = changes[start : start + PREPARE_ROWS]
-        bases += yield from base_rows(view, [row_id for row_id, _row in some], keep=not exclusive)
+    at_hand = _base_at_hand(view, own, changes[0][0]) if len(changes) == 1 else None
+    if at_hand is not None:
+        bases.append(at_hand)
+    else:
+        for start in range(0, len(changes), PREPARE_ROWS):
+            some = changes[start : start + PREPARE_ROWS]
+            bases += yield from base_rows(view, [row_id for row_id, _row in some], keep=not exclusive)
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
@@ -278,6 +282,17 @@ def change(
 def _leaves_key(view: View, row: Row, old: Row) -> bool:
     """Tell whether a unique key changes: others may rely on the old one (``key share``)."""
     return any(index.unique and index.of_row(row) != index.of_row(old) for index in view.index_views())
+
+
+def _base_at_hand(view: View, own: OwnWrites, row_id: RowId) -> tuple[Row, int] | None:
+    """Return what ``base_rows`` would of a hot row without own intents, the usual case; None says nothing."""
+    head = view.generation.rows.get(row_id)
+    if head is None or row_id in own.rows:
+        return None
+    values = head.values
+    if values is None:
+        return None
+    return (values if len(values) >= view.padding.width else view.padding.pad(values)), head.begin
 
 
 def base_rows(
