@@ -21,7 +21,7 @@ from txn.holds import Hold
 from txn.index_build import IndexBuild
 from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
-from txn.locks.table import LockRow
+from txn.locks.entry import LockRow
 from txn.persist.location import Offload, in_thread
 from txn.reads import one_row
 from txn.recovery import recover

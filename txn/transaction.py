@@ -35,9 +35,9 @@ from txn.errors import (
     WaitCancelled,
     WriteConflict,
 )
+from txn.locks.entry import LockOwner
 from txn.locks.granule import Granule
 from txn.locks.mode import IS, IX, MODES, SUPREMUM, RowLock, S, X
-from txn.locks.table import LockOwner
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY

@@ -20,7 +20,7 @@ from engine.catalog.virtual import RowDict, relation
 from engine.conflicts import mode_name, tid_of
 from engine.txn_block import BlockState
 from txn import inspect
-from txn.locks.table import LockRow
+from txn.locks.entry import LockRow
 from txn.time import timestamp_ms
 
 if TYPE_CHECKING:

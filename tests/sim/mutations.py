@@ -20,6 +20,7 @@ import msgspec
 import txn.coordinator
 import txn.locks.mode
 import txn.locks.table
+import txn.locks.validate
 import txn.next_key
 import txn.transaction
 import txn.writes
@@ -71,6 +72,8 @@ def _matrix(*pairs: tuple[int, int]) -> Plant:
         with (
             mock.patch.object(txn.locks.table, "COMPATIBLE", tuple(map(tuple, compatible))),
             mock.patch.object(txn.locks.table, "CONFLICTS", conflicts),
+            mock.patch.object(txn.locks.validate, "COMPATIBLE", tuple(map(tuple, compatible))),
+            mock.patch.object(txn.locks.validate, "CONFLICTS", conflicts),
         ):
             yield
 

@@ -21,102 +21,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final
 
 from txn.errors import (
     Deadlock,
     LockNotAvailable,
     LockTarget,
     LockTimeout,
-    LockWait,
     TxnError,
     WaitCancelled,
 )
+from txn.locks.entry import NO_SPANS, Entry, LockOwner, LockRow, Request, waiting_row
 from txn.locks.granule import RANGE, Granule, IndexKey, describe, key_of
-from txn.locks.mode import COMPATIBLE, CONFLICTS, IS, IX, NAMES, ONE, SUPREMUM, S, X
+from txn.locks.mode import COMPATIBLE, CONFLICTS, IS, NAMES, ONE, SUPREMUM, S, X
 from txn.locks.policy import POLICIES, Policy, Waiter
 from txn.locks.ranges import IndexRanges
-from txn.mvcc.index import Bounds
+from txn.locks.reports import explain, in_the_way
+from txn.locks.validate import validate
 from txn.types import IndexId, ShardId
-
-_NO_SPANS: Final[dict[Any, Any]] = {}
-
-
-class LockOwner:
-    """Someone who holds locks: one transaction.
-
-    ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable).
-    ``doomed`` is set when a policy chose this owner while it was not waiting; its next acquisition raises it.
-    """
-
-    __slots__ = (
-        "doomed",
-        "escalate_at",
-        "held",
-        "id",
-        "lock_timeout_ms",
-        "ranges",
-        "session",
-        "spans",
-        "waiting",
-    )
-
-    def __init__(self, txn_id: int, session: int = 0, lock_timeout_ms: int = 0) -> None:
-        self.id = txn_id
-        self.session = session
-        self.lock_timeout_ms = lock_timeout_ms
-        self.held: dict[Granule, int] = {}
-        self.escalate_at = 2**31  # with more locks than this, see txn.escalation
-        self.waiting: _Request | None = None
-        self.doomed: TxnError | None = None
-        self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
-            None  # registered in IndexRanges
-        )
-        self.spans: dict[tuple[ShardId, IndexId], list[Bounds]] = _NO_SPANS  # what txn.next_key has locked
-
-
-class _Entry:
-    """One granule that somebody holds or waits for. ``counts``: holders per mode, packed (mode.ONE)."""
-
-    __slots__ = ("counts", "granule", "holders", "queue")
-
-    def __init__(self, granule: Granule) -> None:
-        self.granule = granule
-        self.counts = 0
-        self.holders: dict[LockOwner, int] = {}
-        self.queue: list[_Request] | None = None
-
-
-class _Request:
-    """A waiting request: ``mode`` is what the owner will hold when it is granted."""
-
-    __slots__ = ("entry", "future", "mode", "owner", "since_s", "timer", "upgrade")
-
-    def __init__(self, owner: LockOwner, entry: _Entry, mode: int, upgrade: bool) -> None:
-        self.owner = owner
-        self.entry = entry
-        self.mode = mode
-        self.upgrade = upgrade
-        loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[None] = loop.create_future()
-        self.since_s = loop.time()
-        self.timer: asyncio.TimerHandle | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LockRow:
-    """One line of the lock table, for ``pg_locks``.
-
-    ``since_s``: when the wait began, on the event loop's clock; None for what is granted.
-    """
-
-    granule: Granule
-    session: int
-    txn: int
-    mode: str
-    granted: bool
-    since_s: float | None = None
 
 
 class LockTable:
@@ -124,8 +45,8 @@ class LockTable:
 
     def __init__(self, policy: Policy | str = "detect") -> None:
         self.policy = POLICIES[policy] if isinstance(policy, str) else policy
-        self._entries: dict[Granule, _Entry] = {}
-        self._waiting: dict[LockOwner, _Request] = {}
+        self.entries: dict[Granule, Entry] = {}
+        self.waiting: dict[LockOwner, Request] = {}
         self.ranges: dict[tuple[int, int], IndexRanges] = {}
         """The indexes of which ranges are locked."""
         self.escalations = 0
@@ -136,7 +57,7 @@ class LockTable:
 
     def __len__(self) -> int:
         """Number of granules held or waited for."""
-        return len(self._entries)
+        return len(self.entries)
 
     # -- acquiring ---------------------------------------------------------------------------------
 
@@ -151,7 +72,7 @@ class LockTable:
             target = SUPREMUM[held][mode]
             if target == held:
                 return None
-            entry = self._entries[granule]
+            entry = self.entries[granule]
             if not (entry.counts - ONE[held]) & CONFLICTS[target]:
                 entry.counts += ONE[target] - ONE[held]
                 entry.holders[owner] = target
@@ -160,12 +81,12 @@ class LockTable:
             return self._wait(owner, entry, target, upgrade=True)
         if owner.doomed is not None:
             raise owner.doomed
-        found = self._entries.get(granule)
+        found = self.entries.get(granule)
         if found is None:
-            entry = _Entry(granule)
+            entry = Entry(granule)
             entry.counts = ONE[mode]
             entry.holders[owner] = mode
-            self._entries[granule] = entry
+            self.entries[granule] = entry
             owner.held[granule] = mode
             if self.ranges:
                 self._note(granule)
@@ -207,49 +128,21 @@ class LockTable:
 
     def not_available(self, owner: LockOwner, granule: Granule, mode: int) -> LockNotAvailable:
         """Return the error of a request that may not wait."""
-        return LockNotAvailable(self.describe(granule), self._in_the_way(owner, granule, mode))
+        return LockNotAvailable(self.describe(granule), in_the_way(self, owner, granule, mode))
 
     def _is_free(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
         held = owner.held.get(granule)
         target = mode if held is None else SUPREMUM[held][mode]
-        found = self._entries.get(granule)
+        found = self.entries.get(granule)
         if found is None or held == target:
             return True
         if (found.counts - (0 if held is None else ONE[held])) & CONFLICTS[target]:
             return False
         return held is not None or not found.queue or all(COMPATIBLE[w.mode][mode] for w in found.queue)
 
-    def _in_the_way(self, owner: LockOwner, granule: Granule, mode: int) -> tuple[LockWait, ...]:
-        """Return the waits that a request would begin with."""
-        entry = self._entries.get(granule)
-        if entry is None:
-            return ()
-        held = owner.held.get(granule)
-        target = mode if held is None else SUPREMUM[held][mode]
-        others: dict[LockOwner, int | None] = {
-            o: m for o, m in entry.holders.items() if o is not owner and not COMPATIBLE[m][target]
-        }
-        for request in entry.queue or ():
-            if request.owner is not owner and not COMPATIBLE[request.mode][target]:
-                others.setdefault(request.owner, None)
-        return tuple(self._edge(owner, other, target, m, granule) for other, m in others.items())
-
-    def _edge(
-        self, waiter: LockOwner, holder: LockOwner, mode: int, held: int | None, granule: Granule
-    ) -> LockWait:
-        return LockWait(
-            waiter=waiter.session,
-            holder=holder.session,
-            waiter_txn=waiter.id,
-            holder_txn=holder.id,
-            mode=NAMES[mode],
-            held=None if held is None else NAMES[held],
-            target=self.describe(granule),
-        )
-
     def is_blocked(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
         """Tell whether somebody else holds ``granule`` in a mode that conflicts with ``mode``."""
-        entry = self._entries.get(granule)
+        entry = self.entries.get(granule)
         if entry is None:
             return False
         held = owner.held.get(granule)
@@ -260,7 +153,7 @@ class LockTable:
         held = owner.held.get(granule)
         if held is None or held == mode:
             return  # the owner has ended meanwhile
-        entry = self._entries[granule]
+        entry = self.entries[granule]
         entry.counts -= ONE[held]
         if mode is None:
             del entry.holders[owner], owner.held[granule]
@@ -294,7 +187,7 @@ class LockTable:
         where = (shard, index)
         found = self.ranges.get(where)
         if found is None:
-            locked = (key_of(granule) for granule in self._entries)
+            locked = (key_of(granule) for granule in self.entries)
             found = IndexRanges(key[1] for key in locked if key is not None and key[0] == where)
             self.ranges[where] = found
         found.register(key)
@@ -321,11 +214,11 @@ class LockTable:
         """The owner's range locks are gone."""
         for granule in owner.ranges or ():
             self._unregister_one(granule)
-        owner.ranges, owner.spans = None, _NO_SPANS
+        owner.ranges, owner.spans = None, NO_SPANS
 
     def holders(self, granule: Granule, mode: int, but: LockOwner | None = None) -> list[LockOwner]:
         """Return the owners whose lock on ``granule`` conflicts with ``mode``."""
-        entry = self._entries.get(granule)
+        entry = self.entries.get(granule)
         if entry is None:
             return []
         return [o for o, held in entry.holders.items() if o is not but and not COMPATIBLE[held][mode]]
@@ -333,7 +226,7 @@ class LockTable:
     def blockers(self, session: int) -> list[int]:
         """Return the sessions that a session's wait is for, each once."""
         out: dict[int, None] = {}
-        for owner in self._waiting:
+        for owner in self.waiting:
             if owner.session == session:
                 for other in self._waits_for(owner):
                     out[other.session] = None
@@ -341,14 +234,14 @@ class LockTable:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def _wait(self, owner: LockOwner, entry: _Entry, mode: int, *, upgrade: bool) -> Awaitable[None]:
+    def _wait(self, owner: LockOwner, entry: Entry, mode: int, *, upgrade: bool) -> Awaitable[None]:
         if owner.waiting is not None:
             raise AssertionError("a transaction may wait for one lock at a time")
         if owner.doomed is not None:
             raise owner.doomed
         if owner.lock_timeout_ms < 0:
             raise self.not_available(owner, entry.granule, mode)
-        request = _Request(owner, entry, mode, upgrade)
+        request = Request(owner, entry, mode, upgrade)
         queue = entry.queue
         if queue is None:
             queue = entry.queue = []
@@ -358,10 +251,10 @@ class LockTable:
         else:
             queue.append(request)
         owner.waiting = request
-        self._waiting[owner] = request
+        self.waiting[owner] = request
         for victim, cycle in self.policy.victims(owner, self._waits_for):
             assert isinstance(victim, LockOwner)
-            error = Deadlock(self._explain(cycle))
+            error = Deadlock(explain(self, cycle))
             self.deadlocks += 1
             if victim is owner:
                 self._abandon(request)
@@ -376,7 +269,7 @@ class LockTable:
             )
         return self._await(request)
 
-    async def _await(self, request: _Request) -> None:
+    async def _await(self, request: Request) -> None:
         try:
             await request.future
         except asyncio.CancelledError:
@@ -401,24 +294,11 @@ class LockTable:
             if not fits[other.mode]:
                 yield other.owner
 
-    def _explain(self, cycle: list[Waiter]) -> tuple[LockWait, ...]:
-        out = []
-        for i, waiter in enumerate(cycle):
-            holder = cycle[(i + 1) % len(cycle)]
-            assert isinstance(waiter, LockOwner)
-            assert isinstance(holder, LockOwner)
-            request = waiter.waiting
-            if request is not None and holder is not waiter:
-                granule = request.entry.granule
-                held = holder.held.get(granule)
-                out.append(self._edge(waiter, holder, request.mode, held, granule))
-        return tuple(out)
-
-    def _time_out(self, request: _Request) -> None:
-        waits = self._in_the_way(request.owner, request.entry.granule, request.mode)
+    def _time_out(self, request: Request) -> None:
+        waits = in_the_way(self, request.owner, request.entry.granule, request.mode)
         self._fail(request, LockTimeout(waits))
 
-    def _fail(self, request: _Request, error: TxnError) -> None:
+    def _fail(self, request: Request, error: TxnError) -> None:
         """End a wait with ``error``; nothing happens if it has ended already."""
         if request.owner.waiting is not request:
             return
@@ -426,7 +306,7 @@ class LockTable:
         if not request.future.done():
             request.future.set_exception(error)
 
-    def _abandon(self, request: _Request) -> None:
+    def _abandon(self, request: Request) -> None:
         """Take a request out of its queue and serve whom it held up."""
         self._forget(request)
         entry = request.entry
@@ -434,18 +314,18 @@ class LockTable:
             entry.queue.remove(request)
             self._grant(entry)
 
-    def _forget(self, request: _Request) -> None:
+    def _forget(self, request: Request) -> None:
         request.owner.waiting = None
-        self._waiting.pop(request.owner, None)
+        self.waiting.pop(request.owner, None)
         if request.timer is not None:
             request.timer.cancel()
             request.timer = None
 
-    def _grant(self, entry: _Entry) -> None:
+    def _grant(self, entry: Entry) -> None:
         """Serve the queue: in order, each request that fits the holders and all requests left before it."""
         queue = entry.queue
         if queue:
-            left: list[_Request] = []
+            left: list[Request] = []
             for request in queue:
                 owner = request.owner
                 held = entry.holders.get(owner)
@@ -463,7 +343,7 @@ class LockTable:
                     request.future.set_result(None)
             entry.queue = left or None
         if not entry.holders and not entry.queue:
-            del self._entries[entry.granule]
+            del self.entries[entry.granule]
             if self.ranges:
                 self._unnote(entry.granule)
 
@@ -471,7 +351,7 @@ class LockTable:
 
     def cancel(self, session: int) -> int:
         """Make the waits of a session raise WaitCancelled; returns how many there were."""
-        requests = [r for r in self._waiting.values() if r.owner.session == session]
+        requests = [r for r in self.waiting.values() if r.owner.session == session]
         for request in requests:
             self._fail(request, WaitCancelled("canceled while waiting for a lock"))
         return len(requests)
@@ -485,7 +365,7 @@ class LockTable:
         """Release everything, latest first, end a wait, and serve the queues. Idempotent."""
         if owner.waiting is not None:
             self._fail(owner.waiting, WaitCancelled("the transaction ended"))
-        entries = self._entries
+        entries = self.entries
         held = owner.held
         ranged = bool(self.ranges)
         for granule, mode in reversed(held.items()):
@@ -508,58 +388,17 @@ class LockTable:
 
     def waits(self) -> Iterator[LockRow]:
         """Yield the requests that wait, at most one for each owner."""
-        for owner, request in self._waiting.items():
-            yield _waiting_row(owner, request)
+        for request in self.waiting.values():
+            yield waiting_row(request)
 
     def rows(self) -> Iterator[LockRow]:
         """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps."""
-        for granule, entry in self._entries.items():
+        for granule, entry in self.entries.items():
             for owner, mode in entry.holders.items():
                 yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
             for request in entry.queue or ():
-                yield _waiting_row(request.owner, request)
+                yield waiting_row(request)
 
     def validate(self) -> None:
-        """Raise AssertionError unless all promises hold (tests and simulation call it).
-
-        Granted modes are pairwise compatible (D47); counts agree with holders; owners and entries agree; nobody
-        waits who could be served.
-        """
-        for where, ranges in self.ranges.items():
-            _check(bool(ranges), f"{where!r}: ranges are kept that nobody has locked")
-            locked = (key_of(granule) for granule in self._entries)
-            keys = sorted(key[1] for key in locked if key is not None and key[0] == where)
-            _check(list(ranges.keys) == keys, f"{where!r}: the list of locked keys is wrong")
-        for granule, entry in self._entries.items():
-            if type(granule) is tuple and len(granule) == 4:
-                for owner, mode in entry.holders.items():
-                    registered = owner.ranges is not None and granule in owner.ranges
-                    _check(registered or mode == IX, f"{granule!r}: a range lock is not registered")
-            holders = list(entry.holders.items())
-            _check(bool(holders or entry.queue), f"{granule!r}: an empty entry was kept")
-            _check(sum(ONE[m] for _o, m in holders) == entry.counts, f"{granule!r}: counts are wrong")
-            for i, (owner, mode) in enumerate(holders):
-                _check(owner.held.get(granule) == mode, f"{granule!r}: owner and entry disagree")
-                for _other, theirs in holders[:i]:
-                    _check(COMPATIBLE[mode][theirs], f"{granule!r}: {NAMES[mode]} beside {NAMES[theirs]}")
-            before: list[_Request] = []
-            for request in entry.queue or ():
-                _check(request.owner.waiting is request, f"{granule!r}: a waiter does not know it waits")
-                held = entry.holders.get(request.owner)
-                others = entry.counts - (0 if held is None else ONE[held])
-                served = not others & CONFLICTS[request.mode] and all(
-                    COMPATIBLE[b.mode][request.mode] for b in before
-                )
-                _check(not served, f"{granule!r}: {NAMES[request.mode]} could be granted but waits")
-                before.append(request)
-
-
-def _waiting_row(owner: LockOwner, request: _Request) -> LockRow:
-    return LockRow(
-        request.entry.granule, owner.session, owner.id, NAMES[request.mode], False, request.since_s
-    )
-
-
-def _check(condition: bool, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
+        """Raise AssertionError unless all promises hold (``txn.locks.validate``)."""
+        validate(self.entries, self.ranges)

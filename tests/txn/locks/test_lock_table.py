@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.durable import run
 from txn.errors import Deadlock, LockTimeout, WaitCancelled
+from txn.locks.entry import LockOwner
 from txn.locks.mode import COMPATIBLE, IS, IX, NAMES, SIX, SUPREMUM, S, X
-from txn.locks.table import LockOwner, LockTable
+from txn.locks.table import LockTable
 
 
 def owner(number: int, timeout_ms: int = 0) -> LockOwner:
