@@ -50,6 +50,7 @@ from planner.facts import (
 from planner.query import Expr, FuncExpr, QueryExpr, RangeRef, RelationRange, Select, Var
 from planner.statements import DeclareSubscribe, Subscribe
 from planner.walk import walk
+from txn.errors import SubscriptionEnded
 from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Progress, Subscription
 
@@ -137,6 +138,25 @@ class _Framed:
         return [(ts, True, *self._nulls)] if self.progress else []
 
 
+async def _poll(
+    subscription: Subscription, statement: Subscribe, timeout_s: float | None
+) -> Changes | Progress | None:
+    """Return the next event; a table that is dropped is called by the name under which it was subscribed."""
+    try:
+        return await subscription.poll(timeout_s)
+    except SubscriptionEnded as error:
+        name = next(
+            (r.name for r in walk(statement.query) if isinstance(r, RelationRange) and r.oid == error.shard),
+            str(error.shard),
+        )
+        what = "was dropped" if error.dropped else "changed its columns"
+        raise SqlError(
+            "42P01" if error.dropped else "55000",
+            f'table "{name}" {what}: the subscription ends',
+            detail=f"Everything below timestamp {error.ts} has been sent.",
+        ) from None
+
+
 class TableSource:
     """One table's changes, each row filtered and projected by itself."""
 
@@ -150,6 +170,7 @@ class TableSource:
     ) -> None:
         """``keep``: the WHERE clause over stored rows, by list; ``project``: the targets, by row."""
         self._subscription = subscription
+        self._statement = statement
         self._columns = statement.query.columns
         self._framed = _Framed(statement)
         self._keep = keep
@@ -158,7 +179,7 @@ class TableSource:
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
         """See Source."""
-        event = await self._subscription.poll(timeout_s)
+        event = await _poll(self._subscription, self._statement, timeout_s)
         if event is None:
             return None
         if isinstance(event, Progress):
@@ -204,7 +225,7 @@ class QuerySource:
         if self.subscription is None:
             raise StopAsyncIteration
         if self._event is None:
-            self._event = await self.subscription.poll(timeout_s)
+            self._event = await _poll(self.subscription, self._statement, timeout_s)
         event = self._event
         if event is None:
             return None
