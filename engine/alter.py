@@ -1,19 +1,23 @@
 """ALTER TABLE's actions. Stored rows are touched only where their values must change (DESIGN section 5).
 
 ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default the rows are
-rewritten. DROP COLUMN leaves the slot in old rows. New constraints are checked against the rows there are.
+rewritten. DROP COLUMN leaves the slot in old rows. New constraints are checked against the rows there are. Whatever looks
+at every row does so a slice at a time, under the table's lock; many rewritten rows become parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.physical import physical_type, shard_spec
+import pyarrow as pa
+
+from engine.catalog.physical import physical_type, shard_column, shard_spec
 from engine.constraints import define
 from engine.constraints.setwise import check_table
-from engine.dml import make_env
+from engine.dml import BULK_ROWS, make_env
 from engine.drop import drop_relations, notice_cascade
 from engine.eager import settle
 from engine.keys import add_checks, add_keys, building_indexes
@@ -21,6 +25,7 @@ from engine.plans import Plan
 from engine.query import context
 from engine.roles import named_role
 from engine.shape import TableShape, table_layout
+from engine.slices import SLICE_ROWS
 from engine.storable import refusal
 from engine.txn_block import BlockState
 from planner import statements as st
@@ -32,6 +37,7 @@ from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Var
 from planner.walk import walk
 from txn.api import Transaction
+from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -88,14 +94,37 @@ async def _store(session: Session, relation: RelationDef) -> None:
     await session.change_catalog([changed])
 
 
-async def _rows(session: Session, relation: RelationDef) -> list[tuple[int, Row]]:
-    """Return (row id, values) of every row, own changes included."""
+async def _rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
+    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on."""
     txn = session.ensure_txn()
+    await settle(txn.lock_table(ShardId(relation.oid), "X"))
     txn.next_statement()
-    found: list[tuple[int, Row]] = []
     async for chunk in txn.scan(ShardId(relation.oid)):
-        found.extend((row.row_id, row.values) for row in chunk)
-    return found
+        yield [row.values for row in chunk]
+
+
+async def _rewrite(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
+    """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
+    txn, shard = session.ensure_txn(), ShardId(relation.oid)
+    with building_indexes(relation):
+        if len(rows) <= BULK_ROWS:
+            await settle(txn.rewrite(shard, rows))
+        else:
+            await settle(txn.truncate(shard))
+            await txn.bulk_insert(shard, _batches(relation, rows))
+
+
+async def _batches(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
+    """Yield rows as Arrow batches of the table's live columns."""
+    columns = [shard_column(column) for column in relation.live]
+    schema = pa.schema([field for column in columns for field in column_fields(column)])
+    for start in range(0, len(rows), SLICE_ROWS):
+        some = rows[start : start + SLICE_ROWS]
+        arrays: list[Any] = []
+        for column in columns:
+            arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        await asyncio.sleep(0)
 
 
 async def _add_column(session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn) -> None:
@@ -129,10 +158,14 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
     if volatile:
         assert spec.default is not None
         make = compile_expr(spec.default)
-        rows = [(*row, make((), env)) for _, row in await _rows(session, relation)]
-        TableShape(changed, session).check(rows, env)
+        shape = TableShape(changed, session)
+        rows: list[Row] = []
+        async for chunk in _rows(session, relation):
+            longer = [(*row, make((), env)) for row in chunk]
+            shape.check(longer, env)
+            rows += longer
         await _store(session, changed)
-        await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+        await _rewrite(session, changed, rows)
         await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
         return
     if missing is None and (column.not_null or changed.columns[-1].not_null):
@@ -148,9 +181,10 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
 async def _require_no_rows_null(session: Session, relation: RelationDef, column: ColumnDef) -> None:
     """Raise 23502 if any row has NULL in ``column`` (absent in rows older than it)."""
     position = column.attnum - 1
-    for _, row in await _rows(session, relation):
-        if position >= len(row) or row[position] is None:
-            raise _has_nulls(relation, column)
+    async for chunk in _rows(session, relation):
+        for row in chunk:
+            if position >= len(row) or row[position] is None:
+                raise _has_nulls(relation, column)
 
 
 def _has_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
@@ -165,24 +199,45 @@ def _has_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
 
 async def _validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:
     """Raise 23514 if any row breaks one of the new CHECK constraints."""
-    _check_rows(session, relation, constraints, [row for _, row in await _rows(session, relation)])
+    check = RowCheck(session, relation, constraints)
+    async for chunk in _rows(session, relation):
+        check(chunk)
 
 
-def _check_rows(session: Session, relation: RelationDef, constraints: Any, rows: Sequence[Row]) -> None:
-    env = Env((), session, shared=Shared())
-    for constraint in constraints:
-        expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
-        predicate = compile_expr(expr, table_layout(relation))
-        for row in rows:
-            if predicate((*row, relation.oid), env) is False:
-                raise SqlError(
-                    "23514",
-                    f'check constraint "{constraint.name}" of relation "{relation.name}" '
-                    "is violated by some row",
-                    schema=relation.schema,
-                    table=relation.name,
-                    constraint=constraint.name,
-                )
+class RowCheck:
+    """CHECK constraints of a table, for rows that are there already."""
+
+    def __init__(self, session: Session, relation: RelationDef, constraints: Iterable[ConstraintDef]) -> None:
+        """Compile the constraints. Raises SqlError 42883 and others where one has no meaning."""
+        self._relation = relation
+        self._env = Env((), session, shared=Shared())
+        layout = table_layout(relation)
+        self._checks = [
+            (
+                constraint.name,
+                compile_expr(
+                    bind_check(
+                        constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                    ),
+                    layout,
+                ),
+            )
+            for constraint in constraints
+        ]
+
+    def __call__(self, rows: Sequence[Row]) -> None:
+        """Raise 23514 if a row breaks one."""
+        relation, env = self._relation, self._env
+        for name, predicate in self._checks:
+            for row in rows:
+                if predicate((*row, relation.oid), env) is False:
+                    raise SqlError(
+                        "23514",
+                        f'check constraint "{name}" of relation "{relation.name}" is violated by some row',
+                        schema=relation.schema,
+                        table=relation.name,
+                        constraint=name,
+                    )
 
 
 async def _drop_column(session: Session, relation: RelationDef, action: st.DropColumn) -> None:
@@ -342,8 +397,9 @@ async def _check_existing(
     if reader is None:
         await _validate_checks(session, relation, [constraint])
         return
+    check = RowCheck(session, relation, [constraint])
     async for chunk in reader.scan(ShardId(relation.oid)):
-        _check_rows(session, relation, [constraint], [row.values for row in chunk])
+        check([row.values for row in chunk])
 
 
 async def _alter_constraint(session: Session, relation: RelationDef, action: st.AlterConstraint) -> None:
@@ -464,21 +520,22 @@ async def _alter_type(
     env = make_env(context(session, plan, ()))
     make = compile_expr(action.using, table_layout(relation))
     position = column.attnum - 1
-    rows = []
-    for _, row in await _rows(session, relation):
-        value = make((*row, relation.oid), env)
-        rows.append((*row[:position], value, *row[position + 1 :]))
-    if after.not_null and any(row[position] is None for row in rows):
-        raise _has_nulls(relation, after)
-    checks = [c for c in changed.constraints if c.kind == "c"]
-    _check_rows(session, changed, checks, rows)
+    check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
     refuse = refusal(after)
-    if refuse is not None:
-        for row in rows:
-            refuse(row[position])
+    rows: list[Row] = []
+    async for chunk in _rows(session, relation):
+        new: list[Row] = []
+        for row in chunk:
+            value = make((*row, relation.oid), env)
+            if value is None and after.not_null:
+                raise _has_nulls(relation, after)
+            if refuse is not None:
+                refuse(value)
+            new.append((*row[:position], value, *row[position + 1 :]))
+        check(new)
+        rows += new
     await _store(session, changed)
-    with building_indexes(changed):
-        await settle(session.ensure_txn().rewrite(ShardId(relation.oid), rows))
+    await _rewrite(session, changed, rows)
     await define.rebuild(session, changed, column.attnum)
 
 
