@@ -310,6 +310,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
     if statement.what == "relation":
         if catalog.relation(relation.schema, new) is not None:
             raise SqlError("42P07", f'relation "{new}" already exists')
+        await lock_stored(session, relation)
         if relation.kind == "i":
             owner = table_of(session, relation.table_oid)
             await _rename_index(session, owner, relation.name, new)
@@ -325,6 +326,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         columns = tuple(
             replace(c, name=new) if c.name == statement.old and not c.dropped else c for c in relation.columns
         )
+        await lock_stored(session, relation)
         changed = replace(relation, columns=columns, version=version)
         changed = _rename_in_checks(session, relation, changed)
         await session.change_catalog([changed])
@@ -335,8 +337,16 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             "42704",
             f'constraint "{statement.old}" for table "{relation.name}" does not exist',
         )
+    await lock_stored(session, relation)
     await _rename_index(session, relation, statement.old, new)
     return Command(plan.bound.tag)
+
+
+async def lock_stored(session: Session, relation: RelationDef) -> None:
+    """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
+    if relation.kind in "ri":
+        oid = relation.oid if relation.kind == "r" else relation.table_oid
+        await settle(session.ensure_txn().lock_table(ShardId(oid), "X"))
 
 
 async def _rename_index(session: Session, table: RelationDef, old: str, new: str) -> None:

@@ -50,7 +50,8 @@ async def replace_table(session: Session, relation: RelationDef) -> None:
     await session.change_catalog([relation])
 
 
-def _resolve(session: Session, schema: str, name: str) -> RelationDef | None:
+def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
+    """Return the relation that a name in DROP means (schema "": by the search path), or None."""
     catalog = session.catalog
     if schema == "pg_temp":
         schema = session.temp_schema
@@ -73,7 +74,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
         return Command("DROP SCHEMA")
     targets: list[RelationDef] = []
     for schema, name in statement.names:
-        relation = _resolve(session, schema, name)
+        relation = resolve(session, schema, name)
         shown = f"{schema}.{name}" if schema else name
         if relation is None:
             if schema and session.catalog.schema(schema) is None:

@@ -106,6 +106,7 @@ class Planning:
 
     def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         session = self.session
+        session.renew_catalog()
         bound = bind_statement(
             statement.statement,
             statement.text,

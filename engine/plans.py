@@ -16,6 +16,7 @@ from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
 from planner.statements import BoundStatement, Copy, DeclareCursor, QueryStatement, StatementClass
+from txn.types import ShardId
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
@@ -51,6 +52,7 @@ class Plan:
         "permitted",
         "point",
         "quick",
+        "tables",
     )
 
     def __init__(
@@ -66,6 +68,14 @@ class Plan:
                 relation is not None and relation.virtual
                 for relation in (catalog.relation_by_oid(oid) for oid, _ in bound.versions)
             )
+        )
+        # the stored tables it reads or writes, by oid; its views are in what it was bound against, too
+        self.tables = tuple(
+            ShardId(oid)
+            for oid, _version in bound.versions
+            if (relation := catalog.relation_by_oid(oid)) is not None
+            and relation.kind == "r"
+            and not relation.virtual
         )
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version

@@ -184,6 +184,8 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
     if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
+    if not session.is_current(plan):
+        return None
     txn = session.ensure_txn()
     txn.next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))

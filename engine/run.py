@@ -78,6 +78,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     check_privileges(session, plan)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
+    elif isinstance(statement, _QUERIES) and plan.tables:
+        await session.start_read(plan)
     if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
     if isinstance(statement, q.Update):
@@ -150,6 +152,7 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
 
 
 _LOCKING_QUERIES = (st.QueryStatement, st.Copy)
+_QUERIES = (st.QueryStatement, st.Copy, st.DeclareCursor, st.Explain)
 
 
 async def _start_locking(session: Session, plan: Plan) -> None:

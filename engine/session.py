@@ -11,13 +11,14 @@ extended by its own DDL. Whoever writes holds table locks, so what it was bound 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from engine import snapshots
-from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.locks import CatalogLocks
+from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.conflicts import Surroundings
 from engine.constraints.timing import Mark, Timing
@@ -34,6 +35,7 @@ from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, Interval
 from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
+from planner.statements import CreateTable
 from planner.statements import Transaction as TransactionStatement
 from txn.api import MaybeAwaitable, Transaction
 from txn.errors import SchemaChanged
@@ -132,11 +134,13 @@ class Derived:
 class Savepoint:
     """One SAVEPOINT: what to go back to."""
 
-    __slots__ = ("catalog", "handle", "name", "settings", "timing")
+    __slots__ = ("changes", "handle", "name", "settings", "timing")
 
-    def __init__(self, name: str, handle: int, settings: int, catalog: CatalogSnapshot, timing: Mark) -> None:
-        """Remember the marks of txn, settings, catalog and deferred constraints."""
-        self.name, self.handle, self.settings, self.catalog = name, handle, settings, catalog
+    def __init__(
+        self, name: str, handle: int, settings: int, changes: Mapping[StoredKey, Stored | None], timing: Mark
+    ) -> None:
+        """Remember the marks of txn, settings and deferred constraints, and the catalog changes until now."""
+        self.name, self.handle, self.settings, self.changes = name, handle, settings, changes
         self.timing = timing
 
 
@@ -178,6 +182,8 @@ class Session:
         self.timing = Timing()
         self._used: dict[int, int] = {}
         self._ddl_staged = False
+        self.own_changes: Mapping[StoredKey, Stored | None] = {}  # of the catalog; replaced, never changed
+        self.catalog_locks = CatalogLocks(self)
         self.ahead = BuiltAhead(self)
         self._after_commit: list[Callable[[], None]] = []
         self.transaction_time_us = 0
@@ -670,7 +676,7 @@ class Session:
         if self.savepoints:
             self.savepoints.clear()
         self._used.clear()
-        self._ddl_staged = False
+        self._forget_ddl()
         self.timing.reset()
         for callback in tuple(self.on_block_end):
             callback(committed)
@@ -696,7 +702,7 @@ class Session:
         if self._timeout is not None:
             self._watch(0)
         self._used.clear()
-        self._ddl_staged = False
+        self._forget_ddl()
         self.timing.reset()
         self.state = BlockState.IDLE
 
@@ -711,6 +717,14 @@ class Session:
             self.txn.rollback()
             self.txn = None
         self._used.clear()
+        self._forget_ddl()
+
+    def _forget_ddl(self) -> None:
+        """The transaction is over."""
+        if self._ddl_staged or self.catalog_locks.any:
+            self._ddl_staged = False
+            self.own_changes = {}
+            self.catalog_locks.clear()
 
     # -- savepoints --------------------------------------------------------------------------------
 
@@ -718,7 +732,7 @@ class Session:
         """SAVEPOINT name."""
         txn = self.ensure_txn()
         self.savepoints.append(
-            Savepoint(name, txn.savepoint(), self.settings.mark(), self._catalog, self.timing.mark())
+            Savepoint(name, txn.savepoint(), self.settings.mark(), self.own_changes, self.timing.mark())
         )
 
     def _find_savepoint(self, name: str) -> int:
@@ -739,7 +753,9 @@ class Session:
         assert self.txn is not None
         self.txn.rollback_to(point.handle)
         self.settings.undo_to(point.settings)
-        self._catalog = point.catalog
+        if self.own_changes is not point.changes:
+            self.own_changes = point.changes
+            self._overlay()
         self.timing.go_back(point.timing)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
@@ -747,9 +763,35 @@ class Session:
     # -- catalog -----------------------------------------------------------------------------------
 
     def use(self, plan: Plan) -> None:
-        """Remember what the transaction relied on, for ``start_write``."""
-        for oid, version in plan.bound.versions:
-            self._used[oid] = version
+        """Remember what the transaction relied on, for ``adopt_catalog``; once it writes, it has that locked."""
+        if self.txn is not None and not self.txn.writing:
+            for oid, version in plan.bound.versions:
+                self._used[oid] = version
+
+    def is_current(self, plan: Plan) -> bool:
+        """Tell whether a query may run at once: if the transaction writes, its tables have to be locked already.
+
+        A transaction that only reads has the catalog of its timestamp; one that writes reads what is latest.
+        """
+        txn = self.txn
+        if txn is None or not txn.writing:
+            return True
+        return self._base_catalog is self.db.catalog and all(map(txn.holds_table, plan.tables))
+
+    async def start_read(self, plan: Plan) -> None:
+        """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not."""
+        if self.is_current(plan):
+            return
+        await self._hold_tables(plan)
+        self.adopt_catalog()
+        if not plan.fresh(self._catalog):
+            raise Replan
+
+    async def _hold_tables(self, plan: Plan) -> None:
+        txn = self.ensure_txn()
+        for shard in plan.tables:
+            if not txn.holds_table(shard):
+                await settle(txn.lock_table(shard, "IS"))
 
     async def start_write(
         self,
@@ -767,34 +809,55 @@ class Session:
         waiting = txn.begin_write(writes, scans)
         if waiting is not None:
             await waiting
-        self.adopt_catalog()
+        if not self.is_current(plan):
+            await self._hold_tables(plan)
+            self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
+    def renew_catalog(self) -> None:
+        """Before a statement is planned: what a writing transaction reads next is the latest. Raises SchemaChanged."""
+        if (
+            self.txn is not None
+            and self.txn.writing
+            and self.state in (BlockState.BLOCK, BlockState.IMPLICIT)
+        ):
+            self.adopt_catalog()
+
     def adopt_catalog(self) -> None:
-        """Move to the latest catalog, where the transaction's reads now are (after promotion)."""
+        """Move to the latest catalog, where the transaction's reads now are (after promotion).
+
+        Own changes stay on top: they are of objects that the transaction has locked. Raises SchemaChanged when a
+        relation that was read before the transaction wrote is no longer as it was.
+        """
         latest = self.db.catalog
         if self._base_catalog is latest:
             return
-        if self._catalog is not self._base_catalog:
-            # own DDL holds the catalog lock, so nobody else can have published
-            raise RuntimeError("the catalog changed under a transaction that holds its lock")
         for oid, version in self._used.items():
             relation = latest.relation_by_oid(oid)
             if relation is None or relation.version != version:
                 raise SchemaChanged(ShardId(oid))
-        self._catalog = self._base_catalog = latest
+        if self.txn is not None and self.txn.writing:
+            self._used.clear()  # locked from here on
+        self._base_catalog = latest
         self._historic = False
+        self._overlay()
+
+    def _overlay(self) -> None:
+        """See own changes on top of the catalog last adopted."""
+        base = self._base_catalog
+        own = self.own_changes
+        self._catalog = base.overlaid(own, self.db.next_catalog_version()) if own else base
 
     async def start_ddl(self, plan: Plan) -> None:
-        """Take the catalog lock, which serialises DDL (coarse; DESIGN section 7), and the latest catalog."""
+        """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""
         txn = self.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-        shard = ShardId(CATALOG_SHARD)
-        await settle(txn.begin_write([shard]))
-        await settle(txn.lock_table(shard, "X"))
-        self.adopt_catalog()
+        await self.catalog_locks.take_for(plan)
+        if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
+            await self._hold_tables(plan)
+            self.adopt_catalog()
         if not plan.fresh(self._catalog):
             raise Replan
 
@@ -804,10 +867,8 @@ class Session:
             self._start(read_only=False)  # whatever the session's last statement or its default was
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         txn = self.ensure_txn()
-        shard = ShardId(CATALOG_SHARD)
         try:
-            await settle(txn.begin_write([shard]))
-            await settle(txn.lock_table(shard, "X"))
+            await self.catalog_locks.take_everything()
             self.adopt_catalog()
             schema = self._catalog.schema(self.temp_schema)
             mine = [r for r in self._catalog.user_relations() if r.schema == self.temp_schema]
@@ -826,11 +887,24 @@ class Session:
     async def change_catalog(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
         txn = self.ensure_txn()
+        await self.catalog_locks.cover(puts, deletes)
         await write_changes(txn, self._catalog, puts, deletes)
+        own = dict(self.own_changes)
+        own.update((key_of(item), item) for item in puts)
+        own.update((key, None) for key in deletes if key in self._catalog.items)
+        self.own_changes = own
         self._catalog = self._catalog.with_changes(puts, deletes, self.db.next_catalog_version())
         if not self._ddl_staged:
             self._ddl_staged = True
-            txn.on_applied(lambda ts: self.db.publish(self._catalog, ts))
+            txn.on_applied(self._publish)
+
+    def _publish(self, ts: Timestamp) -> None:
+        """The commit is readable: make its changes part of the current catalog, which others may have changed."""
+        latest = self.db.catalog
+        if latest is self._base_catalog:
+            self.db.publish(self._catalog, ts)
+        elif self.own_changes:
+            self.db.publish(latest.overlaid(self.own_changes, self.db.next_catalog_version()), ts)
 
 
 def split_identifiers(text: str) -> list[str]:

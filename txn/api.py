@@ -199,6 +199,9 @@ class Transaction(Protocol):
 
     # -- schema ----------------------------------------------------------------------------------
 
+    def holds_table(self, shard: ShardId) -> bool:
+        """Tell whether this transaction has a lock on a table, so that its schema stays as it is."""
+
     def has_changed(self, shard: ShardId) -> bool:
         """Tell whether this transaction has rows or a schema of its own in a shard."""
 

@@ -521,6 +521,10 @@ class StoreTransaction:
 
     # -- schema ------------------------------------------------------------------------------------
 
+    def holds_table(self, shard: ShardId) -> bool:
+        """See ``txn.api``."""
+        return shard in self.owner.held
+
     def has_changed(self, shard: ShardId) -> bool:
         """See ``txn.api``."""
         return shard in self.own or shard in self.schema_states

@@ -359,6 +359,11 @@ class CatalogSnapshot:
             renamed |= not _same_names(old, item)
         return CatalogSnapshot(items, version, version if renamed else self.namespace_version)
 
+    def overlaid(self, changes: Mapping[StoredKey, Stored | None], version: int) -> CatalogSnapshot:
+        """Return a new snapshot with ``changes`` on top: objects put, or deleted where there is None."""
+        puts = [item for item in changes.values() if item is not None]
+        return self.with_changes(puts, [key for key, item in changes.items() if item is None], version)
+
     def highest_oid(self) -> int:
         """Return the highest oid in use by stored objects (at least the last built-in one)."""
         highest = FIRST_USER_OID - 1
