@@ -391,14 +391,15 @@ async def _check_committed(session: Session, relation: RelationDef, constraint: 
 async def _check_existing(
     session: Session, relation: RelationDef, constraint: ConstraintDef, reader: Transaction | None
 ) -> None:
+    if reader is None:  # what is found must stay so until the commit
+        await settle(session.ensure_txn().lock_table(ShardId(relation.oid), "S"))
+        session.ensure_txn().next_statement()
     if constraint.kind == "f":
         await check_table(session, relation, constraint, reader)
         return
-    if reader is None:
-        await _validate_checks(session, relation, [constraint])
-        return
     check = RowCheck(session, relation, [constraint])
-    async for chunk in reader.scan(ShardId(relation.oid)):
+    txn = reader or session.ensure_txn()
+    async for chunk in txn.scan(ShardId(relation.oid)):
         check([row.values for row in chunk])
 
 
