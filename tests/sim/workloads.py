@@ -180,9 +180,11 @@ async def sweep(s: Session) -> None:
         return bool(row[1] == group)
 
     await s.statement()
-    await now(s.txn.begin_write([EVENTS], (), {EVENTS: wanted}))
+    await now(s.txn.begin_write([EVENTS]))
     s.wrote = True
-    found = [row async for chunk in s.txn.scan(EVENTS) for row in chunk if wanted(row.values)]
+    found = [
+        row async for chunk in s.txn.scan(EVENTS, predicate=wanted) for row in chunk if wanted(row.values)
+    ]
     s.check_unique(EVENTS, found)
     rows = {row.values[0]: row for row in found}
     for k in range(group, s.sizes.events, 4):
