@@ -708,8 +708,9 @@ class Connection:
                 await session.commit()
             out.command_complete(outcome.tag)
             return
-        out.row_description(field_descriptions(outcome.columns, (), plan))
-        encode = encoder_of(plan, outcome.columns, (), session)
+        formats = (1,) if outcome.binary else ()
+        out.row_description(field_descriptions(outcome.columns, formats, plan))
+        encode = encoder_of(plan, outcome.columns, formats, session)
         result = outcome.result
         if isinstance(result, ReadyRows):
             count = len(result.rows)

@@ -23,13 +23,15 @@ from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
 from engine.rows import ReadyRows
-from engine.shape import TableShape, table_layout
+from engine.shape import TableShape, row_record, table_layout
 from engine.slices import in_slices
 from engine.txn_block import BlockState
+from pgwire.codecs.system import RecordValue
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_predicate, compile_row
 from planner.query import (
+    WHOLE_ROW,
     Delete,
     Insert,
     OnConflict,
@@ -58,7 +60,7 @@ def make_env(ctx: ExecContext) -> Env:
 class Returning:
     """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
 
-    __slots__ = ("columns", "project", "relation", "width")
+    __slots__ = ("columns", "project", "relation", "whole", "width")
 
     def __init__(
         self, relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
@@ -68,21 +70,24 @@ class Returning:
         self.columns = columns
         self.width = len(relation.columns)
         layout = table_layout(relation)
+        self.whole: Callable[[Row], RecordValue] | None = None
         for target in targets:
             for node in walk(target.expr):
-                if isinstance(node, Var) and node.range == 1:
+                if not isinstance(node, Var):
+                    continue
+                if node.range == 0 and node.attnum == WHOLE_ROW:
+                    self.whole = row_record(relation)
+                elif node.range == 1:
                     layout.columns[1, node.attnum] = self.width + 3 + node.attnum - 1
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
 
     def rows(self, stored: Sequence[tuple[RowId, Row, Row]], env: Env) -> list[Row]:
         """Project (row id, row, extras) triples."""
-        project, oid = self.project, self.relation.oid
-        live = [c.attnum - 1 for c in self.relation.live]
+        project, oid, whole = self.project, self.relation.oid, self.whole
         result = []
         for row_id, row, extra in stored:
-            whole = tuple(row[i] for i in live)
-            full = (*row, oid, tid_of(row_id), whole, *extra)
+            full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)
             result.append(project(full, env))
         return result
 
@@ -217,7 +222,7 @@ def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
 class ConflictPlan:
     """The compiled DO UPDATE of an ON CONFLICT: range 0 the existing row, range 1 the proposed one."""
 
-    __slots__ = ("action", "assigned", "values", "where")
+    __slots__ = ("action", "assigned", "values", "where", "whole")
 
     def __init__(self, relation: RelationDef, clause: OnConflict) -> None:
         """Compile assignments and WHERE over the two rows side by side."""
@@ -226,6 +231,7 @@ class ConflictPlan:
         layout = table_layout(relation)
         for column in relation.live:
             layout.columns[1, column.attnum] = width + 3 + column.attnum - 1
+        self.whole = row_record(relation)
         self.assigned = [attnum - 1 for attnum, _ in clause.assignments]
         self.values = compile_row([expr for _, expr in clause.assignments], layout)
         self.where: RowFunction | None = (
@@ -333,7 +339,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
                 hint="Ensure that no rows proposed for insertion within the same command have "
                 "duplicate constrained values.",
             )
-        whole = tuple(existing.values[c.attnum - 1] for c in shape.relation.live)
+        whole = conflict.whole(existing.values)
         both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
         if conflict.where is not None and not conflict.where(both, env):
             continue

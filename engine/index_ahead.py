@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.physical import shard_spec
 from engine.eager import settle
-from engine.keys import building_indexes, unused_name
+from engine.keys import building_indexes, unused_key_name, unused_name
 from engine.plans import Plan
 from engine.txn_block import BlockState
 from planner import statements as st
@@ -111,7 +111,9 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
         command = "CREATE INDEX CONCURRENTLY" if statement.concurrently else "CREATE INDEX"
         if table is None or _name_is_taken(session, table, statement.name):
             return command, None, []
-        return command, table, [index_of(statement)]
+        columns = [c.name for attnum in statement.attnums for c in table.columns if c.attnum == attnum]
+        name = statement.name or unused_name(session, table.schema, table.name, columns, "idx")
+        return command, table, [index_of(statement, name)]
     if isinstance(statement, st.AlterTable) and all(isinstance(a, st.AddKey) for a in statement.actions):
         table = session.catalog.relation_by_oid(statement.table)
         keys = [a.key for a in statement.actions if isinstance(a, st.AddKey) and a.key.using_index is None]
@@ -119,7 +121,7 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
             by_name = {column.name: column.attnum for column in table.live}
             return "ALTER TABLE", table, [
                 IndexDef(
-                    oid=0, name=key.name or _chosen_name(session, table, key),
+                    oid=0, name=key.name or unused_key_name(session, table, key),
                     attnums=tuple(by_name[name] for name in key.columns), unique=True,
                     nulls_not_distinct=key.nulls_not_distinct,
                 )
@@ -129,12 +131,6 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
                 and not (key.primary and any(i.primary for i in table.indexes))
             ]  # fmt: skip
     return "", None, []
-
-
-def _chosen_name(session: Session, table: RelationDef, key: st.KeySpec) -> str:
-    """Return the name that the key will get, as far as that is known before the locks (for errors)."""
-    columns = () if key.primary else key.columns
-    return unused_name(session, table.schema, table.name, columns, "pkey" if key.primary else "key")
 
 
 def _name_is_taken(session: Session, table: RelationDef, name: str | None) -> bool:

@@ -37,6 +37,14 @@ def unused_name(
     return choose_name(table, columns, label, used)
 
 
+def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> str:
+    """Return the name that a constraint without one gets: ``table_pkey``, ``table_col_key``."""
+    label = "pkey" if key.primary else "key"
+    columns = [] if key.primary else list(key.columns)
+    taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
+    return unused_name(session, relation.schema, relation.name, columns, label, taken)
+
+
 def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -> RelationDef:
     """Return ``relation`` with PRIMARY KEY and UNIQUE constraints and their indexes added.
 
@@ -60,9 +68,7 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     taken = [i.name for i in relation.indexes] + [c.name for c in relation.constraints]
     name = key.name
     if name is None:
-        label = "pkey" if key.primary else "key"
-        columns = [] if key.primary else list(key.columns)
-        name = unused_name(session, relation.schema, relation.name, columns, label, [*taken, relation.name])
+        name = unused_key_name(session, relation, key)
     elif name in taken or session.catalog.relation(relation.schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
     oid = session.db.allocate_oids(1)

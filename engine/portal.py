@@ -28,12 +28,17 @@ class Command:
 
 @dataclass(slots=True)
 class Rows:
-    """A statement that returns rows. ``tag`` is completed with the row count unless ``final_tag``."""
+    """A statement that returns rows.
+
+    ``tag`` is completed with the row count unless ``final_tag``. ``binary``: the simple protocol sends binary values
+    (FETCH from a BINARY cursor); the extended protocol's formats are the client's.
+    """
 
     columns: tuple[OutputColumn, ...]
     result: ReadyRows | RowStream
     tag: str = "SELECT"
     final_tag: bool = False
+    binary: bool = False
 
     def completion(self, count: int) -> str:
         """Return the command tag after ``count`` rows."""
@@ -55,6 +60,7 @@ class Prepared:
     param_oids: tuple[int, ...]
     from_sql: bool = False
     prepare_time_us: int = 0
+    shown: str = ""  # the PREPARE statement, if it was one
     # parameter decoders for one combination of formats and settings
     decoder_key: Any = None
     decoders: list[Any] = field(default_factory=list)

@@ -204,8 +204,8 @@ async def _fetch(
     rows = await conn.cursors.fetch(statement)
     if statement.move:
         return Command(f"MOVE {len(rows)}")
-    columns = conn.cursors.get(statement.cursor).columns
-    return Rows(columns, ReadyRows(columns, rows), tag="FETCH")
+    cursor = conn.cursors.get(statement.cursor)
+    return Rows(cursor.columns, ReadyRows(cursor.columns, rows), tag="FETCH", binary=cursor.binary)
 
 
 async def _close_cursor(
@@ -390,8 +390,10 @@ async def _prepare(
 ) -> Outcome:
     if statement.name in conn.prepared:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
-    prepared = conn.prepare(statement.name, statement.text, statement.param_types, from_sql=True)
-    prepared.text = statement.text
+    # blanks in front, so that an error points into what the client sent
+    padded = " " * statement.at + statement.text
+    prepared = conn.prepare(statement.name, padded, statement.param_types, from_sql=True)
+    prepared.text, prepared.shown = statement.text, plan.bound.text
     return Command("PREPARE")
 
 

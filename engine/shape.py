@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.storable import refusal
 from pgwire.codecs.registry import text_output
+from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
+from planner.evaluate_runtime import record_maker
 from planner.query import CTID, TABLEOID, WHOLE_ROW
 from txn.types import Row, ShardId
 
@@ -88,6 +90,14 @@ class TableShape:
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         return f"Failing row contains ({', '.join(shown)})."
+
+
+def row_record(relation: RelationDef) -> Callable[[Row], RecordValue]:
+    """Return the function from a stored row to the row as one value: its live columns, with types and names."""
+    live = relation.live
+    make = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
+    positions = [c.attnum - 1 for c in live]
+    return lambda row: make(tuple([row[i] for i in positions]))
 
 
 def table_layout(relation: RelationDef) -> Layout:

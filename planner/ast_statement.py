@@ -438,12 +438,13 @@ class Show(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepare(Node):
-    """PREPARE; ``text`` is the inner statement's text, as written."""
+    """PREPARE; ``text`` is the inner statement's text, as written, ``at`` where it stands in the text parsed."""
 
     name: str
     types: tuple[TypeName, ...]
     query: Node
     text: str
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,10 @@ from planner.evaluate_runtime import (
 )
 from planner.facts import ANY, INT4, OID, RECORD, facts
 from planner.query import (
+    CMAX,
+    CMIN,
+    XMAX,
+    XMIN,
     ArrayCoerce,
     ArrayExpr,
     BooleanTest,
@@ -305,6 +309,12 @@ class _Unit:
         for _ in range(expr.level):
             layout = layout.outer if layout is not None else None
         position = layout.columns.get((expr.range, expr.attnum)) if layout is not None else None
+        if position is None and expr.attnum in (XMAX, CMIN, CMAX):
+            return "0"  # no row has another value
+        if position is None and expr.attnum == XMIN:  # the version is known once the commit has its timestamp
+            raise SqlError(
+                "0A000", "xmin of a row that the statement itself changes is not supported", span=expr.span
+            )
         if position is None:
             raise LookupError(f"no column {expr.range}.{expr.attnum} at level {expr.level}")
         if expr.level == 0:

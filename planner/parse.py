@@ -129,9 +129,12 @@ def _parse_plain(text: str) -> list[Parsed]:
                 body = whole[start:end].strip()
                 clause = next((c for c in clauses if start <= c.span.start < end), None)
             reader = StatementReader(text, lambda word, body=body: _after(body, word))  # type: ignore[misc]
+            statement = reader.statement(raw["stmt"])
+            if isinstance(statement, ast.Prepare):
+                statement = replace(statement, at=start + len(body) - len(statement.text))
             found.append(
                 Parsed(
-                    statement=reader.statement(raw["stmt"]),
+                    statement=statement,
                     text=body,
                     span=Span(start, start + len(body)),
                     as_of=clause,

@@ -75,7 +75,8 @@ class Item:
 
     ``range`` is its index in ``Scope.ranges`` (-1 for joins, whose ``exprs`` hold the column expressions).
     ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
-    alone, while FROM is still being read; ``lateral_ok``: and legally so.
+    alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
+    row type, so its name means its only column.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Item:
     by_column: bool = True
     lateral_only: bool = False
     lateral_ok: bool = True
+    scalar: bool = False
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
         """Return column ``position`` as seen ``level`` levels further in than ``scope``."""
@@ -313,7 +315,12 @@ class Scope:
         return self._system_column(item, name, scope, level, span)
 
     def whole_row(self, level: int, scope: Scope, item: Item, span: Span | None) -> Expr:
-        """Return an entry as a row value: Var of attnum 0, or for joins a RowExpr of its columns."""
+        """Return an entry as one value: Var of attnum 0, for joins a RowExpr of its columns.
+
+        A function that returns a scalar stands for that scalar, as in ``SELECT e FROM jsonb_array_elements(...) e``.
+        """
+        if item.scalar:
+            return item.expr(scope, 0, level, span)
         if item.range >= 0:
             scope.use(item.range, 0)
             return Var(

@@ -449,11 +449,15 @@ class ShowVariable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepare:
-    """PREPARE name (types) AS statement; ``text`` is the inner statement's text."""
+    """PREPARE name (types) AS statement.
+
+    ``text`` is the inner statement's text, ``at`` the number of characters before it in what the client sent.
+    """
 
     name: str
     param_types: tuple[int, ...]
     text: str
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

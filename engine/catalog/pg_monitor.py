@@ -84,7 +84,7 @@ def pg_prepared_statements(session: Session) -> Iterator[RowDict]:
     for prepared in connection.prepared.values() if connection is not None else ():
         if prepared.name:
             yield {
-                "name": prepared.name, "statement": prepared.text, "prepare_time": prepared.prepare_time_us,
+                "name": prepared.name, "statement": prepared.shown or prepared.text, "prepare_time": prepared.prepare_time_us,
                 "parameter_types": prepared.param_oids, "from_sql": prepared.from_sql,
                 "generic_plans": 0, "custom_plans": 0,
             }  # fmt: skip

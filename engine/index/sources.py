@@ -18,7 +18,7 @@ from engine.index.access import Access
 from engine.index.nodes import Node, chunks, lockstep
 from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate, evaluate_rows
 from planner.catalog import RelationDef
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.evaluate import (
     Env,
     Layout,
@@ -50,7 +50,7 @@ from planner.query import (
 )
 from planner.walk import walk
 from txn.scan_watch import Predicate
-from txn.types import IndexId, KeyRange, RowId, ShardId, StoredRow, Timestamp
+from txn.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 
 Columns = dict[tuple[int, int], int]
 
@@ -468,6 +468,20 @@ class VirtualLookup(Source):
 # --- the rest -----------------------------------------------------------------------------------
 
 
+def fields(value: Row | None, width: int) -> Row:
+    """Return a record's fields, NULLs for no record. Raises 42804 if it has not ``width`` of them."""
+    if value is None:
+        return (None,) * width
+    if len(value) != width:
+        found = f"{len(value)} attribute" + ("s" if len(value) != 1 else "")
+        raise SqlError(
+            "42804",
+            "function return row and query-specified return row do not match",
+            detail=f"Returned row contains {found}, but query expects {width}.",
+        )
+    return value
+
+
 class FunctionSource(Source):
     """Functions in FROM; arguments may use the row joined so far."""
 
@@ -502,7 +516,7 @@ class FunctionSource(Source):
                     if width == 1:
                         flat_row.append(value)
                     else:
-                        flat_row.extend(value if value is not None else (None,) * width)
+                        flat_row.extend(fields(value, width))
                 row = tuple(flat_row)
             if ordinality:
                 row = (*row, number)

@@ -335,7 +335,9 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
         lateral=_reads_outside(calls) or node.lateral,
     )
     index = scope.add_range(made)
-    return index, scope.item(index, aliased=node.alias is not None)
+    item = scope.item(index, aliased=node.alias is not None)
+    item.scalar = single and not node.ordinality and calls[0][0].type.oid != RECORD and len(columns) == 1
+    return index, item
 
 
 _Call = tuple[Expr, str, tuple[ast.ColumnDefinition, ...]]

@@ -149,7 +149,7 @@ def bind_discard(context: BindContext, node: ast.Discard) -> st.Discard:
 def bind_prepare(context: BindContext, node: ast.Prepare) -> st.Prepare:
     """PREPARE: the inner statement is planned by whoever keeps it, from its text."""
     types = tuple(resolve_type(name).oid for name in node.types)
-    return st.Prepare(name=node.name, param_types=types, text=node.text)
+    return st.Prepare(name=node.name, param_types=types, text=node.text, at=node.at)
 
 
 def bind_deallocate(context: BindContext, node: ast.Deallocate) -> st.Deallocate:

@@ -109,7 +109,7 @@ def test_execute_keeps_its_literals_open() -> None:
 
 def test_prepare_resolves_types_and_keeps_the_text() -> None:
     made = bind("PREPARE q (int, numeric(5,2)) AS SELECT $1", CATALOG).statement
-    assert made == st.Prepare(name="q", param_types=(23, 1700), text="SELECT $1")
+    assert made == st.Prepare(name="q", param_types=(23, 1700), text="SELECT $1", at=33)
 
 
 def test_explain_wraps_a_bound_statement() -> None:

@@ -1,0 +1,103 @@
+"""What an application developer types in the first hour, beside PostgreSQL 15: rows, tags and whole errors are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.engine.test_like_postgres import Peer
+from tests.support.fields import connect
+from tests.support.postgres import postgres
+from tests.support.server import ServerProcess
+
+__all__ = ["postgres"]
+
+ITEMS = "CREATE TEMP TABLE item (id int PRIMARY KEY, a text, b numeric)"
+
+
+@pytest.fixture
+def peer(server: ServerProcess, postgres: str) -> Iterator[Peer]:
+    made = Peer(server.port, postgres)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT e FROM jsonb_array_elements_text('[\"a\", null]') e",
+        "SELECT e->>'k' FROM json_array_elements('[{\"k\": 3}, {\"k\": 4}]') e WHERE (e->>'k')::int > 3",
+        "SELECT i->>'sku' FROM (VALUES ('[{\"sku\": 1}]'::jsonb)) o(items), jsonb_array_elements(o.items) AS i",
+        "SELECT e.value, e, e.* FROM jsonb_array_elements('[1]') e",
+        "SELECT r[1] FROM regexp_matches('abab', '(a)b', 'g') r",
+        "SELECT x FROM generate_series(1, 2) x(y) ORDER BY x DESC",
+        "SELECT e, n FROM jsonb_array_elements('[1]') WITH ORDINALITY e(v, n)",
+        "SELECT e FROM jsonb_array_elements('[1]') WITH ORDINALITY e",
+        "SELECT e FROM jsonb_each('{\"a\": 1}') e",
+        "SELECT m FROM unnest(ARRAY[1, 2], ARRAY['a']) m",
+    ],
+)
+def test_a_scalar_functions_alias_means_its_value(peer: Peer, sql: str) -> None:
+    ours, theirs = peer.both(sql)
+    assert ours == theirs
+
+
+def test_returning_gives_whole_rows_and_system_columns(peer: Peer) -> None:
+    for sql in (
+        ITEMS,
+        "INSERT INTO item VALUES (1, 'x', 1), (2, NULL, 2.50) RETURNING item",
+        "INSERT INTO item VALUES (3, 'z', 3) RETURNING row_to_json(item), (item).a, item IS NULL, tableoid::regclass",
+        "UPDATE item SET a = 'y' WHERE id < 3 RETURNING item, xmax, cmin IS NULL, cmax IS NULL",
+        "INSERT INTO item VALUES (1, 'n', 9) ON CONFLICT (id) DO UPDATE SET a = row_to_json(item)::text RETURNING *",
+        "DELETE FROM item WHERE id = 2 RETURNING to_jsonb(item)",
+    ):
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql
+    refused = peer.ours.fails("INSERT INTO item VALUES (7, 'x', 1) RETURNING xmin")
+    assert (refused["sqlstate"], "xmin" in refused["message"]) == ("0A000", True)
+    assert peer.ours.run("SELECT count(*) FROM item WHERE id = 7").rows == [("0",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM coalesce(row(1)) AS (a int, b int)",
+        "PREPARE p6 AS SELECT nosuch",
+        "SELECT 1; PREPARE /* é */ p6(int) AS SELECT $1, nosuch(1)",
+        "CREATE UNIQUE INDEX ON pg_temp.twice (a, b)",
+        "ALTER TABLE pg_temp.twice ADD UNIQUE (a)",
+        "ALTER TABLE pg_temp.twice ADD PRIMARY KEY (a)",
+    ],
+)
+def test_errors_have_postgresqls_words_and_places(peer: Peer, sql: str) -> None:
+    peer.both("CREATE TEMP TABLE twice (a int, b int)")
+    peer.both("INSERT INTO twice VALUES (1, 1), (1, 1)")
+    ours = peer.ours.fails(sql)
+    with pytest.raises(psycopg.Error) as theirs:
+        peer.theirs.execute(sql)
+    diag = theirs.value.diag
+    assert (ours["sqlstate"], ours["message"], ours.get("detail"), ours.get("position")) == (
+        diag.sqlstate, diag.message_primary, diag.message_detail, diag.statement_position,
+    )  # fmt: skip
+    assert ours.get("constraint") == diag.constraint_name
+
+
+def test_a_binary_cursor_sends_binary_values(server: ServerProcess) -> None:
+    client = connect(server.port)
+    client.run("BEGIN")
+    client.run("DECLARE c BINARY CURSOR FOR SELECT 258, 'ab'")
+    client.send(b"Q", b"FETCH c\0")
+    answer = client.until_ready()
+    [described] = [body for kind, body in answer if kind == b"T"]
+    [row] = [body for kind, body in answer if kind == b"D"]
+    assert described.endswith(b"\x00\x01")
+    assert row == b"\x00\x02" + b"\x00\x00\x00\x04" + b"\x00\x00\x01\x02" + b"\x00\x00\x00\x02" + b"ab"
+    client.close()
+
+
+def test_prepared_statements_show_their_text(peer: Peer) -> None:
+    peer.both("PREPARE shown (int, text) AS SELECT $1, $2")
+    ours, theirs = peer.both("SELECT name, statement, from_sql FROM pg_prepared_statements")
+    assert ours == theirs
