@@ -159,8 +159,8 @@ def test_what_follows_a_sync_waits_for_its_commit(tmp_path: Path) -> None:
         said = [event for _ in range(4) for event in await one.answers()]
         kinds = [type(event) for event in said if not isinstance(event, m.RowDescription | m.BindComplete)]
         assert kinds == [
-            m.CommandComplete, m.ReadyForQuery, m.ErrorResponse, m.ReadyForQuery,
-            m.CommandComplete, m.ReadyForQuery, m.DataRow, m.CommandComplete, m.ReadyForQuery,
+            m.CommandComplete, m.ParameterStatus, m.ReadyForQuery, m.ErrorResponse, m.ReadyForQuery,
+            m.CommandComplete, m.ParameterStatus, m.ReadyForQuery, m.DataRow, m.CommandComplete, m.ReadyForQuery,
         ]  # fmt: skip
         [row] = [event for event in said if isinstance(event, m.DataRow)]
         assert row.values == (b"3",)
