@@ -679,6 +679,7 @@ class Connection:
                 out.empty_query()
                 return
             alone = len(statements) == 1
+            session.one_of_several = not alone
             for statement in statements:
                 await self._simple(statement, out, alone=alone)
             if session.state is BlockState.IMPLICIT:
@@ -690,6 +691,8 @@ class Connection:
                 raise
             out.error(report)
             session.fail()
+        finally:
+            session.one_of_several = False
 
     async def _simple(self, statement: Parsed, out: Responder, *, alone: bool) -> None:
         session = self.session

@@ -153,12 +153,12 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
 
 
 def refuse_in_block(session: Session, plan: Plan) -> None:
-    """Raise 25001 for CONCURRENTLY within a transaction block, or after other statements of one Query."""
+    """Raise 25001 for CONCURRENTLY within a transaction block, or beside other statements in one Query."""
     statement = plan.bound.statement
     words = {st.CreateIndex: "CREATE", st.Drop: "DROP"}.get(type(statement))
     if words is None or not getattr(statement, "concurrently", False):
         return
-    if session.txn is not None or session.state is not BlockState.IDLE:
+    if session.txn is not None or session.state is not BlockState.IDLE or session.one_of_several:
         raise SqlError("25001", f"{words} INDEX CONCURRENTLY cannot run inside a transaction block")
 
 

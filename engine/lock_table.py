@@ -38,7 +38,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
     owns the table.
     """
-    if session.state is not BlockState.BLOCK:
+    if session.state is not BlockState.BLOCK and not session.one_of_several:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
     role = session.catalog.role(session.user)
     for oid in statement.tables:

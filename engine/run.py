@@ -182,7 +182,8 @@ async def _declare(
     conn: Connection, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    if session.state in (BlockState.IDLE, BlockState.IMPLICIT) and not statement.hold:
+    in_block = session.state is BlockState.BLOCK or session.one_of_several
+    if not in_block and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.ensure_txn().next_statement()
     if plan.locking:
@@ -442,7 +443,7 @@ async def _discard(
 ) -> Outcome:
     session = conn.session
     if statement.what == "all":
-        if session.state is BlockState.BLOCK:
+        if session.state is BlockState.BLOCK or session.one_of_several:
             raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
         conn.cursors.close_all()
         session.settings.reset_all()
@@ -468,7 +469,7 @@ async def _maintenance(
     conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    if statement.what == "vacuum" and session.state is BlockState.BLOCK:
+    if statement.what == "vacuum" and (session.state is BlockState.BLOCK or session.one_of_several):
         raise SqlError("25001", "VACUUM cannot run inside a transaction block")
     if statement.what in ("vacuum", "checkpoint", "cluster"):
         # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).

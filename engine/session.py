@@ -197,6 +197,7 @@ class Session:
         self._derived: Derived | None = None
         self._codec: CodecSettings | None = None
         self._modes_set = False
+        self.one_of_several = False  # the Query message that runs holds more statements
         self.reads_alone = False  # the statement to run is a read and a transaction by itself
         self.optimistic = False  # it may be run again, so that its scans need not lock their tables (U4)
         self.lost_blocks = 0  # to races, since one has committed (engine.races)

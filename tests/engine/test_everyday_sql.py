@@ -101,3 +101,22 @@ def test_prepared_statements_show_their_text(peer: Peer) -> None:
     peer.both("PREPARE shown (int, text) AS SELECT $1, $2")
     ours, theirs = peer.both("SELECT name, statement, from_sql FROM pg_prepared_statements")
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1; VACUUM", "VACUUM; SELECT 1", "DISCARD ALL; SELECT 1", "CREATE INDEX CONCURRENTLY ON item (a); SELECT 1",
+        "SELECT 1; DECLARE c CURSOR FOR VALUES (1), (2); FETCH ALL FROM c",
+        "DECLARE c CURSOR FOR VALUES (1), (2); MOVE 1 FROM c; FETCH ALL FROM c", "LOCK TABLE item; SELECT 1",
+        "DECLARE c CURSOR FOR SELECT 1", "LOCK TABLE item", "SAVEPOINT a; SELECT 1", "VACUUM",
+    ],
+)  # fmt: skip
+def test_several_statements_of_one_query_are_a_block(peer: Peer, sql: str) -> None:
+    """What PostgreSQL refuses in a block, and what it wants one for."""
+    peer.both("DROP TABLE IF EXISTS item")
+    peer.both("CREATE TABLE item (id int PRIMARY KEY, a text)")
+    ours, theirs = peer.both(sql)
+    assert ours == theirs
+    assert peer.both("FETCH c") == ("34000", "34000")  # the block is over
+    peer.both("DROP TABLE item")
