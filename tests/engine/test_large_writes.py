@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 
-from sqllogictest.client import Client
+import pytest
+
+from sqllogictest.client import Client, ServerError
 from tests.support.server import ServerProcess
 
 ROWS = 60_000
@@ -68,3 +71,58 @@ def test_rows_written_by_the_thousand_are_all_there(server: ServerProcess) -> No
     assert other.run("SELECT count(*), max(k), max(t) FROM copied").rows == [(str(ROWS), str(ROWS), "r9999")]
     client.close()
     other.close()
+
+
+def test_rewriting_a_large_table_keeps_rows_indexes_and_older_readers(server: ServerProcess) -> None:
+    """ALTER TYPE and a volatile default write the rows anew as parts; a rollback takes that back."""
+    client, reader = server.connect(), server.connect()
+    client.run("CREATE TABLE wide (k int PRIMARY KEY, v int UNIQUE, gone int, a int[])")
+    client.run(f"INSERT INTO wide SELECT i, i, 0, ARRAY[i, NULL] FROM generate_series(1, {ROWS}) i")
+    client.run("ALTER TABLE wide DROP COLUMN gone")
+    reader.run("BEGIN")
+    assert reader.run("SELECT v, a FROM wide WHERE k = 7").rows == [("7", "{7,NULL}")]
+    longest_s = 0.0
+    done = threading.Event()
+
+    def look() -> None:
+        nonlocal longest_s
+        other = server.connect()
+        while not done.is_set():
+            began = time.monotonic()
+            other.run("SELECT 1")
+            longest_s = max(longest_s, time.monotonic() - began)
+        other.close()
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    try:
+        client.run("BEGIN")
+        client.run("ALTER TABLE wide ALTER COLUMN v TYPE text USING 'x' || v")
+        assert client.run("SELECT k, v, a FROM wide WHERE v = 'x9'").rows == [("9", "x9", "{9,NULL}")]
+        client.run("ROLLBACK")
+        assert client.run("SELECT count(*), max(v) FROM wide").rows == [(str(ROWS), str(ROWS))]
+        client.run("ALTER TABLE wide ALTER COLUMN v TYPE text USING 'x' || v")
+        client.run("ALTER TABLE wide ADD COLUMN r float8 DEFAULT random() NOT NULL CHECK (r >= 0)")
+    finally:
+        done.set()
+        watching.join()
+    assert longest_s < 1.0
+    assert client.run("SELECT count(*), count(DISTINCT v), count(r), count(a) FROM wide").rows == [
+        (str(ROWS),) * 4
+    ]
+    assert client.run("SELECT k, v, a FROM wide WHERE v = 'x9'").rows == [("9", "x9", "{9,NULL}")]
+    assert client.run("SELECT v FROM wide WHERE k = 7").rows == [("x7",)]
+    for statement, sqlstate in (
+        ("ALTER TABLE wide ALTER COLUMN v TYPE int USING 1", "23505"),
+        ("ALTER TABLE wide ALTER COLUMN v TYPE int USING substr(v, 1, 1)::int", "22P02"),
+        ("ALTER TABLE wide ADD CHECK (k < 60000)", "23514"),
+    ):
+        with pytest.raises(ServerError) as caught:
+            client.run(statement)
+        assert caught.value.sqlstate == sqlstate
+    assert client.run("SELECT k, v FROM wide WHERE v = 'x9'").rows == [("9", "x9")]
+    assert reader.run("SELECT v, a FROM wide WHERE v = 7").rows == [("7", "{7,NULL}")]
+    reader.run("COMMIT")
+    client.run("DROP TABLE wide")
+    client.close()
+    reader.close()
