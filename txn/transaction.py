@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, reads, row_locks, schema, snapshot, writes
+from txn import bulk, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import (
@@ -41,7 +41,6 @@ from txn.locks.mode import IS, IX, MODES, SUPREMUM, RowLock, S, X
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
-from txn.next_key import lock_range
 from txn.read_set import ReadSet
 from txn.scan_watch import Predicate
 from txn.scans import Scans
@@ -383,7 +382,7 @@ class StoreTransaction:
         if self.scans is not None:
             self.scans.check()
 
-    # -- promotion (DESIGN section 7) --------------------------------------------------------------
+    # -- promotion (txn.promotion) ------------------------------------------------------------------
 
     def begin_write(
         self,
@@ -401,68 +400,33 @@ class StoreTransaction:
             held = self.owner.held
             if all(held.get(shard) == mode for shard, mode in modes.items()) and self._state is _ACTIVE:
                 return None
-        return self.run(self._begin_write(modes))
+        return self.run(promotion.begin_write(self, modes))
 
-    def _begin_write(self, modes: dict[ShardId, int]) -> Steps[None]:
-        acquire = self.core.locks.acquire
-        owner = self.owner
-        if self.writing:
-            for shard, mode in modes.items():
-                wait = acquire(owner, shard, mode)
-                if wait is not None:
-                    yield wait
-            return
-        while self.core.crowded is not None and not self.owner.held:
-            yield asyncio.wait([self.core.crowded])
-        if self._reads is None:
-            wants: Iterable[tuple[Granule, int]] = sorted(modes.items())
-        else:
-            wants = self._reads.wants(modes)
-        for granule, mode in wants:
-            wait = acquire(owner, granule, mode)
-            if wait is not None:
-                yield wait
-        if self._reads is not None:
-            yield from self._lock_ranges(self._reads)
-            yield from self._reads.load(self.core, self.read_ts)
-        self._check_schemas()
-        if self._reads is not None:
-            self._reads.check(self.core, self.read_ts)
+    @property
+    def reads_so_far(self) -> ReadSet | None:
+        """What was read before the first write, for promotion; None if nothing was."""
+        return self._reads
+
+    def views(self) -> Iterable[tuple[ShardId, View]]:
+        """Return the shards that were looked at, as they were seen."""
+        return self._views.items()
+
+    def now_writing(self, reads: ReadSet | None) -> None:
+        """Promotion has succeeded, in this tick; ``reads`` are current."""
         self.writing = True
-        if self._reads is not None:
-            for shard, predicates in self._reads.scans.items():
+        if reads is not None:
+            for shard, predicates in reads.scans.items():
                 watched = self._unlocked(shard)
                 if watched is not None:
                     watched.keep(shard, predicates)
             self._reads = None
         self._views.clear()
 
-    def _lock_ranges(self, read: ReadSet) -> Steps[None]:
-        """Lock the ranges that were read, as they are now; their tables are locked IS at least."""
-        for shard, index, wanted, reverse, limit, _found in read.ranges:
-            if self.owner.held[shard] >= S:
-                continue
-            entry = self.core.shards[shard].latest
-            if entry.generation is None or entry.spec is None or index not in entry.generation.indexes:
-                raise SchemaChanged(shard)
-            view = View(shard, entry.generation, entry.spec, None)
-            if (yield from lock_range(self, view, index, wanted, reverse, limit, S)) is None:
-                yield from self.lock(shard, S)
-
-    def _check_schemas(self) -> None:
-        """Every schema used so far must still be the current one (D77)."""
-        for shard, view in self._views.items():
-            if shard in self.schema_states:
-                continue
-            latest = self.core.shards[shard].latest
-            if latest.spec is not view.spec or latest.generation is not view.generation:
-                raise SchemaChanged(shard)
-
     def lock_table(
         self, shard: ShardId, mode: Literal["IS", "IX", "S", "SIX", "X"]
     ) -> Awaitable[None] | None:
         """See ``txn.api``. Promotes a reading transaction, so that the lock protects what is read next."""
-        return self.run(self._begin_write({shard: MODES[mode]}))
+        return self.run(promotion.begin_write(self, {shard: MODES[mode]}))
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -510,7 +474,7 @@ class StoreTransaction:
 
     async def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> int:
         """See ``txn.api``."""
-        lock = self.run(self._begin_write({shard: X}))
+        lock = self.run(promotion.begin_write(self, {shard: X}))
         if isinstance(lock, Awaitable):
             await lock
         self._busy += 1
@@ -570,7 +534,7 @@ class StoreTransaction:
     def _schema_change(self, shard: ShardId, steps: Callable[[], Steps[None]]) -> Steps[None]:
         if self.read_only:
             raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
-        yield from self._begin_write({shard: X})
+        yield from promotion.begin_write(self, {shard: X})
         mark = len(self.journal)
         try:
             yield from steps()

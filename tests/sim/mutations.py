@@ -22,6 +22,7 @@ import txn.locks.mode
 import txn.locks.table
 import txn.locks.validate
 import txn.next_key
+import txn.promotion
 import txn.transaction
 import txn.writes
 from tests.sim.run import Result, run_seed
@@ -290,7 +291,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "promotion": Mutation("promotion check (DESIGN 7)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(
-        StoreTransaction, "_check_schemas", lambda self: None), (*SKEW, *LOST, "")),
+        txn.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
     "early release": Mutation("locks until durable (D39)", "locks go when the commit is queued", _release_early, (*LOST, "")),
     "read_ts": Mutation("oracle (A27)", "read_ts covers what is not applied yet", _readable_too_soon, (*LOST, "")),
     "reservation": Mutation("oracle reservation (A22, A40)", "a restart begins at the clock", _forgotten_reservation,

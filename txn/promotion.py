@@ -1,0 +1,79 @@
+"""Promotion: a transaction that has only read begins to write (DESIGN section 7, N8).
+
+    lock      all that was read and is needed now, granule by granule in one order for all transactions; ranges last
+    load      what scans have to be compared with and lies on disk
+    compare   in one tick, under the locks: schemas, scans, ranges, keys are as they were at the read timestamp
+    watch     scans, which are not locked, from this tick on
+
+From then on it reads the latest committed state; nothing that it read before has changed, or it fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from txn.errors import SchemaChanged
+from txn.locks.granule import Granule
+from txn.locks.mode import S
+from txn.next_key import lock_range
+from txn.types import ShardId
+from txn.view import Steps, View
+
+if TYPE_CHECKING:
+    from txn.read_set import ReadSet
+    from txn.transaction import StoreTransaction
+
+
+def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]:
+    """Lock tables for a writing statement; promote the transaction if this is its first.
+
+    Raises WriteConflict, SchemaChanged, and what waiting for locks raises.
+    """
+    acquire = txn.core.locks.acquire
+    owner = txn.owner
+    if txn.writing:
+        for shard, mode in modes.items():
+            wait = acquire(owner, shard, mode)
+            if wait is not None:
+                yield wait
+        return
+    while txn.core.crowded is not None and not owner.held:
+        yield asyncio.wait([txn.core.crowded])
+    reads = txn.reads_so_far
+    wants: Iterable[tuple[Granule, int]] = sorted(modes.items()) if reads is None else reads.wants(modes)
+    for granule, mode in wants:
+        wait = acquire(owner, granule, mode)
+        if wait is not None:
+            yield wait
+    if reads is not None:
+        yield from _lock_ranges(txn, reads)
+        yield from reads.load(txn.core, txn.read_ts)
+    check_schemas(txn)
+    if reads is not None:
+        reads.check(txn.core, txn.read_ts)
+    txn.now_writing(reads)
+
+
+def _lock_ranges(txn: StoreTransaction, reads: ReadSet) -> Steps[None]:
+    """Lock the ranges that were read, as they are now; their tables are locked IS at least."""
+    for shard, index, wanted, reverse, limit, _found in reads.ranges:
+        if txn.owner.held[shard] >= S:
+            continue
+        entry = txn.core.shards[shard].latest
+        if entry.generation is None or entry.spec is None or index not in entry.generation.indexes:
+            raise SchemaChanged(shard)
+        view = View(shard, entry.generation, entry.spec, None)
+        if (yield from lock_range(txn, view, index, wanted, reverse, limit, S)) is None:
+            yield from txn.lock(shard, S)
+
+
+def check_schemas(txn: StoreTransaction) -> None:
+    """Raise SchemaChanged unless every schema used so far is still the current one (D77)."""
+    for shard, view in txn.views():
+        if shard in txn.schema_states:
+            continue
+        latest = txn.core.shards[shard].latest
+        if latest.spec is not view.spec or latest.generation is not view.generation:
+            raise SchemaChanged(shard)
