@@ -74,6 +74,10 @@ class Session(Protocol):
         """Existing schemas of the search path, pg_catalog first unless listed."""
 
     @property
+    def explicit_search_path(self) -> tuple[str, ...]:
+        """Those that the setting names: current_schemas(false)."""
+
+    @property
     def transaction_time_us(self) -> int:
         """now(): microseconds since 1970."""
 

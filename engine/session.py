@@ -307,6 +307,8 @@ class Session:
         names: list[str] = []
         for entry in split_identifiers(self.settings.get("search_path")):
             name = self.user if entry == "$user" else entry
+            if name == "pg_temp":
+                name = self.temp_schema
             if name not in names and catalog.schema(name) is not None:
                 names.append(name)
         return tuple(names)

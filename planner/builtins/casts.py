@@ -118,10 +118,7 @@ def _now_as(signature: str, result: int, typmod: int) -> Callable[[EvalSession],
 
 
 def _current_schema(session: EvalSession) -> str | None:
-    for schema in session.search_path:
-        if schema != "pg_catalog":
-            return schema
-    return None
+    return next(iter(session.explicit_search_path), None)
 
 
 def current_value(what: str, typmod: int) -> Callable[[EvalSession], Any]:

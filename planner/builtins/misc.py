@@ -175,22 +175,13 @@ def set_config(session: EvalSession, name: str | None, value: str | None, local:
 
 
 def current_schema(session: EvalSession) -> str | None:
-    """SQL's ``current_schema``: the first schema of the path in which objects are created."""
-    for schema in session.search_path:
-        if schema != "pg_catalog":
-            return schema
-    return None
+    """SQL's ``current_schema``: the first schema of the path that was asked for; temporary tables do not change it."""
+    return next(iter(session.explicit_search_path), None)
 
 
 def current_schemas(session: EvalSession, implicit: bool) -> tuple[str, ...]:
     """SQL's ``current_schemas``: the search path, with implicit schemas or without."""
-    path = session.search_path
-    if implicit:
-        return path
-    setting = session.setting("search_path")
-    if path[:1] == ("pg_catalog",) and "pg_catalog" not in setting:
-        return path[1:]
-    return path
+    return session.search_path if implicit else session.explicit_search_path
 
 
 def pg_typeof(*args: Any, types: tuple[int, ...]) -> int:

@@ -126,6 +126,10 @@ class EvalSession(Protocol):
         """Return the existing schemas of the search path, pg_catalog first unless listed."""
 
     @property
+    def explicit_search_path(self) -> tuple[str, ...]:
+        """Return those that the setting names."""
+
+    @property
     def transaction_time_us(self) -> int:
         """Return now(): microseconds since 1970."""
 

@@ -120,3 +120,20 @@ def test_several_statements_of_one_query_are_a_block(peer: Peer, sql: str) -> No
     assert ours == theirs
     assert peer.both("FETCH c") == ("34000", "34000")  # the block is over
     peer.both("DROP TABLE item")
+
+
+def test_a_temporary_table_leaves_the_current_schema(peer: Peer) -> None:
+    """Drivers look tables up in current_schema; that of temporary tables is searched first but never current."""
+    shown = (
+        "SELECT current_schema, current_schema(), current_schemas(false),"
+        " current_schema IN (SELECT nspname FROM pg_namespace), cardinality(current_schemas(true))"
+    )
+    for path in ("public", "pg_catalog, public", "nosuch", '"$user", public'):
+        ours, theirs = peer.both(f"SET search_path = {path}; {shown}")
+        assert ours == theirs, path
+        peer.both("CREATE TEMP TABLE IF NOT EXISTS fleeting (i int)")
+        ours, theirs = peer.both(shown)
+        assert ours == theirs, path
+    peer.both("SET search_path = pg_temp")
+    for client in (peer.ours.run(shown).rows, peer.theirs.execute(shown).fetchall()):
+        assert str(client[0][0]).startswith("pg_temp_")
