@@ -20,10 +20,13 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from zoneinfo import ZoneInfo
 
-from planner.errors import SqlError
+from pgwire.codecs.zone import find_zone
+from planner.errors import SqlError, not_supported
 from planner.facts import rows
 
 Validator = Callable[[str], str]
+
+_END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
 SERVER_VERSION = "15.18"
 SERVER_VERSION_NUM = "150018"
@@ -307,8 +310,8 @@ def definitions() -> Mapping[str, SettingDef]:
     return result
 
 
-def _invalid(name: str, value: str, hint: str | None = None) -> SqlError:
-    return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
+def _invalid(name: str, value: str, hint: str | None = None, detail: str | None = None) -> SqlError:
+    return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint, detail=detail)
 
 
 def _number_with_unit(setting: SettingDef, text: str) -> Decimal:
@@ -387,6 +390,35 @@ def _zone_names() -> Mapping[str, str]:
     return {name.lower(): name for name in available_timezones()}
 
 
+def _offset_east(text: str) -> int | None:
+    """Return the seconds east of UTC that ``-3.5`` or ``INTERVAL '-03:30'`` means; None for another text.
+
+    A text like ``+05:30`` is no number but a POSIX zone, which counts west.
+    """
+    interval = re.fullmatch(
+        r"interval\s*'?([-+]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?(?:\.\d+)?'?", text, re.I
+    )
+    if interval is not None:
+        sign, hours, minutes, seconds = interval.groups()
+        size = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+        return -size if sign == "-" else size
+    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?", text, re.I) is None:
+        return None
+    return int(min(max(Decimal(text) * 3600, Decimal(-_END_OF_OFFSETS_S)), Decimal(_END_OF_OFFSETS_S)))
+
+
+def _posix(east_s: int) -> str:
+    """Return the POSIX specification that PostgreSQL shows for a constant offset: ``<+05:30>-05:30``."""
+    minutes, seconds = divmod(abs(east_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    body = f"{hours:02d}"
+    if minutes or seconds:
+        body += f":{minutes:02d}"
+    if seconds:
+        body += f":{seconds:02d}"
+    return f"<-{body}>+{body}" if east_s < 0 else f"<+{body}>-{body}"
+
+
 def _time_zone(value: str) -> str:
     text = value.strip()
     known = _zone_names().get(text.lower())
@@ -395,21 +427,15 @@ def _time_zone(value: str) -> str:
         return known
     if text.lower() in ("local", "default"):
         return "Etc/UTC"
-    match = re.fullmatch(r"(?:interval\s*)?'?([-+]?\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(\.\d+)?'?", text, re.I)
-    if match is not None:
-        # ISO sign in SET TIME ZONE n; PostgreSQL shows it as a POSIX specification
-        hours = int(match.group(1))
-        minutes, seconds = int(match.group(2) or 0), int(match.group(3) or 0)
-        sign = "-" if text.lstrip("interval '").startswith("-") else "+"
-        posix = "+" if sign == "-" else "-"
-        body = f"{abs(hours):02d}"
-        if minutes or seconds:
-            body += f":{minutes:02d}"
-        if seconds:
-            body += f":{seconds:02d}"
-        return f"<{sign}{body}>{posix}{body}"
-    if re.fullmatch(r"(<[-+A-Za-z0-9:]+>|[A-Za-z]{3,})[-+]?\d{1,2}(:\d{2}){0,2}([A-Za-z]{3,}.*)?", text):
-        return text
+    offset = _offset_east(text)
+    if offset is not None:
+        if abs(offset) >= _END_OF_OFFSETS_S:
+            raise _invalid("TimeZone", value, detail="UTC timezone offset is out of range.")
+        return _posix(offset)
+    if find_zone(text) is not None:
+        return text.upper()
+    if re.fullmatch(r"(<[-+A-Za-z0-9:]+>|[A-Za-z]{3,})[-+]?\d{1,3}(:\d{2}){0,2}[A-Za-z]{3,}.*", text):
+        raise not_supported(f'TimeZone "{value}" (POSIX rules of daylight saving time)')
     raise _invalid("TimeZone", value)
 
 

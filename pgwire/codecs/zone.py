@@ -28,7 +28,8 @@ _UTC_NAMES: Final = frozenset({
     "etc/greenwich", "greenwich", "gmt0", "etc/gmt0", "etc/gmt+0", "etc/gmt-0", "gmt+0", "gmt-0",
 })  # fmt: skip
 _POSIX: Final = re.compile(
-    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([+-]?)([0-9]{1,3})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?", re.ASCII
+    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]{3,}|(?=[+-]|[0-9]+:)))([+-]?)([0-9]{1,3})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?",
+    re.ASCII,
 )
 _EPOCH: Final = datetime(1970, 1, 1)
 _VARIES: Final = 1 << 40
@@ -131,7 +132,8 @@ def _names() -> dict[str, str]:
 def find_zone(name: str) -> Zone | None:
     """Return the zone called ``name`` (any case), or given as a POSIX offset like ``UTC+3``; None if unknown.
 
-    A POSIX offset counts hours *west*; ``<+05>-05`` is how a numeric TimeZone setting is written.
+    A POSIX offset counts hours *west*; ``<+05>-05`` is how a numeric TimeZone setting is written. Its abbreviation may
+    be missing: ``+05:30`` is west, too.
     """
     lower = name.lower()
     if lower in _UTC_NAMES:

@@ -137,3 +137,26 @@ def test_a_temporary_table_leaves_the_current_schema(peer: Peer) -> None:
     peer.both("SET search_path = pg_temp")
     for client in (peer.ours.run(shown).rows, peer.theirs.execute(shown).fetchall()):
         assert str(client[0][0]).startswith("pg_temp_")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "-3.5", "'-3.5'", "5.75", "'+05:30'", "'-3:30'", "'05:30'", "+5", "'-0'", "'167'", "'168'", "1e1", "'5:61'", "'foo5'",
+        "'<+05:30>-05:30'", "'UTC+3'", "INTERVAL '-03:30' HOUR TO MINUTE", "INTERVAL '2' HOUR", "'abc'", "'Z'", "'cet'",
+    ],
+)  # fmt: skip
+def test_every_way_to_name_a_time_zone(peer: Peer, zone: str) -> None:
+    """Numbers count hours east, POSIX specifications west; what SET takes can be used."""
+    ours, theirs = peer.both(f"SET TIME ZONE {zone}")
+    assert ours == theirs
+    shown = "SELECT timestamptz '2024-07-01 00:00+00', to_char(timestamptz '2024-07-01 00:00+00', 'TZ OF'), current_setting('timezone')"
+    ours, theirs = peer.both(shown)
+    assert ours == theirs
+
+
+def test_daylight_saving_rules_are_refused_by_name(server: ServerProcess) -> None:
+    client = connect(server.port)
+    refused = client.fails("SET timezone = 'EST5EDT,M3.2.0,M11.1.0'")
+    assert (refused["sqlstate"], "TimeZone" in refused["message"]) == ("0A000", True)
+    client.close()
