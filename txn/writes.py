@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
@@ -26,6 +27,8 @@ from txn.view import IndexView, Steps, View
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
+
+_ROW_ID: Final = itemgetter(0)
 
 ESCALATE_ROWS: Final = 2000
 """An insert, update or delete of more rows than this takes table X instead of row locks."""
@@ -228,7 +231,8 @@ def change(
     exclusive = owner.held[shard] == X
     if not exclusive:
         acquire = txn.core.locks.acquire
-        for row_id, row in changes:
+        # In one order for all: scans meet the same rows in different orders, which would make them deadlock.
+        for row_id, row in changes if len(changes) == 1 else sorted(changes, key=_ROW_ID):
             wait = acquire(owner, (shard, row_id), X if row is None else SIX)
             if wait is not None:
                 yield wait

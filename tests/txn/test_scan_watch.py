@@ -360,3 +360,19 @@ async def test_a_transaction_that_wrote_nothing_is_compared_too(store: ShardStor
     await change(store, 1, (1, 11, "x"))
     with pytest.raises(WriteConflict):
         await now(txn.commit())
+
+
+@with_store
+async def test_statements_that_meet_the_same_rows_in_other_orders_do_not_deadlock(store: ShardStore) -> None:
+    holder, a, b = await writer(store), await writer(store), await writer(store)
+    at_once(holder.update(SHARD, [(RowId(1), (1, 11, "first"))]))
+    first = must_wait(a.update(SHARD, [(RowId(1), (1, 12, "a")), (RowId(2), (2, 22, "a"))]))
+    second = must_wait(b.update(SHARD, [(RowId(2), (2, 23, "b")), (RowId(1), (1, 13, "b"))]))
+    await settle()
+    await now(holder.commit())
+    assert await first == [True, True]
+    await now(a.commit())
+    assert await second == [True, True]
+    await now(b.commit())
+    reader = store.begin(read_only=True)
+    assert await scan(reader) == [(1, 13, "b"), (2, 23, "b"), (3, 30, "c")]
