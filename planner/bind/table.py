@@ -483,13 +483,26 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
         columns=tuple(parts.columns),
-        keys=tuple(parts.keys),
+        keys=_distinct_keys(parts.keys),
         checks=checks,
         foreign_keys=tuple(parts.foreign_keys),
         persistence=persistence,
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
     )
+
+
+def _distinct_keys(keys: Sequence[st.KeySpec]) -> tuple[st.KeySpec, ...]:
+    """Return the keys, the primary one first; of those that say the same only the first, with the first name given."""
+    kept: list[st.KeySpec] = []
+    for key in sorted(keys, key=lambda k: not k.primary):
+        for at, prior in enumerate(kept):
+            if replace(key, name=None, primary=prior.primary) == replace(prior, name=None):
+                kept[at] = replace(prior, name=prior.name or key.name)
+                break
+        else:
+            kept.append(key)
+    return tuple(kept)
 
 
 def _constraint_span(constraints: Sequence[ast.Constraint], key: st.KeySpec) -> Span | None:

@@ -160,3 +160,20 @@ def test_daylight_saving_rules_are_refused_by_name(server: ServerProcess) -> Non
     refused = client.fails("SET timezone = 'EST5EDT,M3.2.0,M11.1.0'")
     assert (refused["sqlstate"], "TimeZone" in refused["message"]) == ("0A000", True)
     client.close()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "i int PRIMARY KEY, j int UNIQUE, UNIQUE (j), UNIQUE (i)",
+        "i int UNIQUE, CONSTRAINT named UNIQUE (i), CONSTRAINT other UNIQUE (i), PRIMARY KEY (i)",
+        "i int UNIQUE, j int, UNIQUE (i, j), UNIQUE (j, i), UNIQUE (i) DEFERRABLE, UNIQUE NULLS NOT DISTINCT (i)",
+    ],
+)
+def test_keys_that_say_the_same_are_one(peer: Peer, columns: str) -> None:
+    peer.both(f"CREATE TEMP TABLE twofold ({columns})")
+    ours, theirs = peer.both(
+        "SELECT conname, contype, conkey, condeferrable FROM pg_constraint"
+        " WHERE conrelid = 'twofold'::regclass AND contype IN ('p', 'u') ORDER BY 1"
+    )
+    assert ours == theirs
