@@ -365,14 +365,15 @@ def _action(
             _column(relation, action.name)
         columns = tuple(replace(c, dropped=True) if c.name == action.name else c for c in relation.columns)
         dropped = st.DropColumn(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
-        return dropped, replace(relation, columns=columns)
+        attnum = next((c.attnum for c in relation.live if c.name == action.name), 0)
+        indexes = tuple(i for i in relation.indexes if attnum not in i.attnums)
+        return dropped, replace(relation, columns=columns, indexes=indexes)
     if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
         return _add_constraint(context, relation, action.definition), relation
     if kind == "drop constraint":
-        return (
-            st.DropConstraint(name=action.name, if_exists=action.missing_ok, cascade=action.cascade),
-            relation,
-        )
+        gone = st.DropConstraint(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
+        keys = [c.index_oid for c in relation.constraints if c.name == action.name and c.kind in "pu"]
+        return gone, replace(relation, indexes=tuple(i for i in relation.indexes if i.oid not in keys))
     if kind == "column default":
         column = _column(relation, action.name)
         value: Default = (None, None)

@@ -177,3 +177,29 @@ def test_keys_that_say_the_same_are_one(peer: Peer, columns: str) -> None:
         " WHERE conrelid = 'twofold'::regclass AND contype IN ('p', 'u') ORDER BY 1"
     )
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        "DROP CONSTRAINT moved_pkey, ADD PRIMARY KEY (b)",
+        "DROP COLUMN id, ADD PRIMARY KEY (b)",
+        "DROP COLUMN id, ADD COLUMN id bigint PRIMARY KEY DEFAULT 7",
+        "DROP CONSTRAINT moved_pkey, ALTER COLUMN id DROP NOT NULL",
+        "DROP CONSTRAINT moved_b_key, ADD CONSTRAINT moved_b_key UNIQUE (b, id)",
+        "ADD PRIMARY KEY (b)",
+    ],
+)
+def test_one_alter_table_replaces_a_key(peer: Peer, actions: str) -> None:
+    peer.both("CREATE TEMP TABLE moved (id int PRIMARY KEY, b int NOT NULL UNIQUE)")
+    peer.both("INSERT INTO moved VALUES (1, 10)")
+    for sql in (
+        f"ALTER TABLE moved {actions}",
+        "SELECT pg_get_constraintdef(oid), conname FROM pg_constraint WHERE conrelid = 'moved'::regclass ORDER BY 1",
+        "SELECT attname, attnotnull FROM pg_attribute WHERE attrelid = 'moved'::regclass AND attnum > 0"
+        " AND NOT attisdropped ORDER BY 1",
+        "INSERT INTO moved (id, b) VALUES (2, 10)",
+        "SELECT * FROM moved",
+    ):
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql
