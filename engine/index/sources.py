@@ -17,6 +17,7 @@ from typing import Any
 from engine.index.access import Access
 from engine.index.nodes import Node, chunks, lockstep
 from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate, evaluate_rows
+from pgwire.codecs.system import RecordValue
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.evaluate import (
@@ -29,6 +30,7 @@ from planner.evaluate import (
     flat,
     record_maker,
 )
+from planner.facts import RECORD
 from planner.query import (
     CMAX,
     CMIN,
@@ -48,6 +50,7 @@ from planner.query import (
     RowMark,
     Var,
 )
+from planner.typefacts import format_type
 from planner.walk import walk
 from txn.scan_watch import Predicate
 from txn.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
@@ -468,18 +471,22 @@ class VirtualLookup(Source):
 # --- the rest -----------------------------------------------------------------------------------
 
 
-def fields(value: Row | None, width: int) -> Row:
-    """Return a record's fields, NULLs for no record. Raises 42804 if it has not ``width`` of them."""
+def fields(value: Row | None, expected: tuple[int, ...]) -> Row:
+    """Return a record's fields, NULLs for no record. Raises 42804 if they are not of the ``expected`` types."""
     if value is None:
-        return (None,) * width
-    if len(value) != width:
+        return (None,) * len(expected)
+    if not isinstance(value, RecordValue) or value.types == expected:
+        return value
+    if len(value) != len(expected):
         found = f"{len(value)} attribute" + ("s" if len(value) != 1 else "")
-        raise SqlError(
-            "42804",
-            "function return row and query-specified return row do not match",
-            detail=f"Returned row contains {found}, but query expects {width}.",
+        detail = f"Returned row contains {found}, but query expects {len(expected)}."
+    else:
+        at = next(i for i, (a, b) in enumerate(zip(value.types, expected, strict=True)) if a != b)
+        detail = (
+            f"Returned type {format_type(value.types[at])} at ordinal position {at + 1},"
+            f" but query expects {format_type(expected[at])}."
         )
-    return value
+    raise SqlError("42804", "function return row and query-specified return row do not match", detail=detail)
 
 
 class FunctionSource(Source):
@@ -496,6 +503,15 @@ class FunctionSource(Source):
         self.item = item
         self.functions = compile_row(item.functions, outer)
         self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in item.functions]
+        ends = list(itertools.accumulate(item.widths))
+        self.types = [
+            tuple(c.type.oid for c in item.columns[end - width : end])
+            for end, width in zip(ends, item.widths, strict=True)
+        ]
+        self.records = [
+            f.type.oid == RECORD and (len(types) > 1 or not isinstance(f, FuncExpr))
+            for f, types in zip(item.functions, self.types, strict=True)
+        ]
         self.dependent = bool(outer.columns)
 
     def rows(self, outer: Any, e: Env) -> Pipe:
@@ -505,18 +521,18 @@ class FunctionSource(Source):
         sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
         widths = self.item.widths
         ordinality = self.item.ordinality
-        plain = len(widths) == 1 and widths[0] == 1
+        plain = len(widths) == 1 and widths[0] == 1 and not self.records[0]
         out: Rows = []
         for number, parts in enumerate(lockstep(sets), 1):
             if plain:
                 row = parts
             else:
                 flat_row: list[Any] = []
-                for value, width in zip(parts, widths, strict=True):
-                    if width == 1:
-                        flat_row.append(value)
+                for value, types, is_record in zip(parts, self.types, self.records, strict=True):
+                    if is_record or len(types) > 1:
+                        flat_row.extend(fields(value, types))
                     else:
-                        flat_row.extend(fields(value, width))
+                        flat_row.append(value)
                 row = tuple(flat_row)
             if ordinality:
                 row = (*row, number)

@@ -35,6 +35,8 @@ def peer(server: ServerProcess, postgres: str) -> Iterator[Peer]:
         "SELECT x FROM generate_series(1, 2) x(y) ORDER BY x DESC",
         "SELECT e, n FROM jsonb_array_elements('[1]') WITH ORDINALITY e(v, n)",
         "SELECT e FROM jsonb_array_elements('[1]') WITH ORDINALITY e",
+        "SELECT * FROM coalesce(row(1)) AS (a int)",
+        "SELECT * FROM coalesce(row(1, NULL::text)) AS (a int, b text)",
         "SELECT e FROM jsonb_each('{\"a\": 1}') e",
         "SELECT m FROM unnest(ARRAY[1, 2], ARRAY['a']) m",
     ],
@@ -64,6 +66,8 @@ def test_returning_gives_whole_rows_and_system_columns(peer: Peer) -> None:
     "sql",
     [
         "SELECT * FROM coalesce(row(1)) AS (a int, b int)",
+        "SELECT * FROM coalesce(row(1, 2)) AS (a int, b float)",
+        "SELECT * FROM coalesce(row(1)) AS (a text)",
         "PREPARE p6 AS SELECT nosuch",
         "SELECT 1; PREPARE /* é */ p6(int) AS SELECT $1, nosuch(1)",
         "CREATE UNIQUE INDEX ON pg_temp.twice (a, b)",
