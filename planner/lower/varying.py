@@ -405,11 +405,14 @@ def total(d: Dialect, value: Val, call: Aggregate) -> Node:
 
 def _part(d: Dialect, part: str, u: Node, s: Node) -> Node:
     """Return the whole part (w) or a limb of 18 places (h, l) of a value; 22003 where 36 places do not hold it."""
-    limb, unit = wide(10**18), numeric.pow10(d, s)
+    # NaN and the infinities have scales beyond these. The whole part is what refuses them, but an engine may ask for
+    # another part first, and must not find a division by zero there.
+    scale = b.fn("greatest", b.fn("least", s, b.integer(36)), b.integer(0))
+    limb, unit = wide(10**18), numeric.pow10(d, scale)
     if part == "w":
         bad = b.or_(b.op("<", s, b.integer(0)), b.op(">", s, b.integer(36)))
         return b.case([(bad, d.error(*numeric.OVERFLOW, s))], _quotient(d, u, unit))
-    fraction = b.op("*", b.op("%", u, unit), numeric.pow10(d, b.op("-", b.integer(36), s)))
+    fraction = b.op("*", b.op("%", u, unit), numeric.pow10(d, b.op("-", b.integer(36), scale)))
     fraction = b.cast(fraction, WIDE)
     return _quotient(d, fraction, limb) if part == "h" else b.cast(b.op("%", fraction, limb), WIDE)
 
