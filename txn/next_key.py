@@ -17,6 +17,8 @@ Why a locked range stays protected until its reader ends, though boundaries come
   that had its key before the reader came was waited for, and then the reader looked again. If its key lies beyond
   what was asked for but before the next boundary, nobody waits: it is taken for a boundary already, since when
   it becomes one, a lock of the next would no longer cover what lies before it.
+- A boundary that is no entry (a key that is only locked, or whose entry has gone) divides what is locked after it,
+  not what was locked before. So an insert asks for every range from its key up to the first entry.
 - An own insert is no boundary while its transaction runs, so nothing has to be handed on from the next key to the
   new one (D55's lock state replication; its three scenarios are tests).
 - A boundary goes when vacuum, flush or merge drop an entry (D61, D62). If its range is locked it stays as a boundary
@@ -30,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txn.locks.granule import RANGE
+from txn.locks.granule import RANGE, Granule
 from txn.locks.mode import IX, S
 from txn.mvcc.generation import Cold, Generation
 from txn.mvcc.index import TOP, Bounds, bounds_of
@@ -124,8 +126,10 @@ def traverse(
     if stop is None or reverse:
         boundaries.append(_beyond(locks, generation, index_id, wanted, bounds))
     elif not boundaries or boundaries[-1] != stop:
-        last = ceiling(locks, generation, index_id, stop, make.values(stop), locked_keys=True)
-        boundaries.append(last)
+        above = [ceiling(generation, index_id, stop, make.values(stop))]
+        if ranges is not None:  # a locked key, too, may become a boundary
+            above += [*ranges.bounds.irange(stop, None)][:1] + [*ranges.keys.irange(stop, None)][:1]
+        boundaries.append(min(above))
     return Traversal(rows, boundaries, span)
 
 
@@ -214,29 +218,13 @@ def _beyond(
     return min((key for key in after if key is not None), default=TOP)
 
 
-def ceiling(
-    locks: LockTable,
-    generation: Generation,
-    index_id: IndexId,
-    ikey: IndexKey,
-    key: Key,
-    *,
-    locked_keys: bool = False,
-) -> IndexKey:
-    """Return the first boundary at or above a key, TOP if there is none: the range that the key lies in.
-
-    ``locked_keys``: they count as well (for readers, see the module's text).
-    """
+def ceiling(generation: Generation, index_id: IndexId, ikey: IndexKey, key: Key) -> IndexKey:
+    """Return the first entry at or above a key, visible to anybody or not; TOP if there is none."""
     index = generation.indexes[index_id]
     above = [index.key_ceiling(ikey)]
     for part in generation.parts:
         found = part.file.key_ceiling(index_id, key)
         above.append(None if found is None else index.make.of_key(found))
-    ranges = locks.ranges.get((generation.shard, index_id))
-    if ranges is not None:
-        above.append(next(ranges.bounds.irange(ikey), None))
-        if locked_keys:
-            above.append(next(ranges.keys.irange(ikey), None))
     return min((found for found in above if found is not None), default=TOP)
 
 
@@ -306,30 +294,45 @@ def _inserting(txn: StoreTransaction, shard: ShardId, index_id: IndexId, span: B
 def lock_new_key(
     txn: StoreTransaction, view: View, index_id: IndexId, ikey: IndexKey, row: Row, mode: int
 ) -> Steps[None]:
-    """Lock a key that a row enters, while nobody else has locked the range that it lies in."""
+    """Lock a key that a row enters, while nobody else has locked a range that it lies in."""
     locks, owner, shard = txn.core.locks, txn.owner, view.shard
     key = (shard, index_id, ikey)
-    while True:
-        held: tuple[IndexKey, int | None] | None = None
-        if (shard, index_id) in locks.ranges:
-            raw = view.generation.indexes[index_id].make.raw(row)
-            end = ceiling(locks, view.generation, index_id, ikey, raw)
-            gap = (shard, index_id, end, RANGE)
-            if locks.is_blocked(owner, gap, IX):
-                before = owner.held.get(gap)
-                wait = locks.acquire(owner, gap, IX)
-                assert wait is not None
+    waited_for: list[tuple[Granule, int | None]] = []
+    try:
+        while True:
+            blocked = None
+            if (shard, index_id) in locks.ranges:
+                raw = view.generation.indexes[index_id].make.raw(row)
+                for end in _ends_above(locks, view.generation, index_id, ikey, raw):
+                    if locks.is_blocked(owner, (shard, index_id, end, RANGE), IX):
+                        blocked = (shard, index_id, end, RANGE)
+                        break
+            if blocked is None:
+                wait = locks.acquire(owner, key, mode)
+                if wait is None:
+                    return
                 yield wait
-                if ceiling(locks, view.generation, index_id, ikey, raw) != end:
-                    locks.demote(owner, gap, before)
-                    continue
-                held = (gap, before)
-        try:
-            wait = locks.acquire(owner, key, mode)
-            if wait is None:
-                return
+                # A reader may have come while this waited; now that the key is locked, the next one will see it.
+                continue
+            before = owner.held.get(blocked)
+            wait = locks.acquire(owner, blocked, IX)
+            assert wait is not None
             yield wait
-        finally:
-            if held is not None:
-                locks.demote(owner, *held)
-        # A reader may have come while this waited; now that the key is locked, the next one will see it.
+            waited_for.append((blocked, before))
+    finally:
+        for gap, before in reversed(waited_for):
+            locks.demote(owner, gap, before)
+
+
+def _ends_above(
+    locks: LockTable, generation: Generation, index_id: IndexId, ikey: IndexKey, key: Key
+) -> list[IndexKey]:
+    """Return the ends of all locked ranges that a new key may lie in: up to the first entry at or above it.
+
+    The keys of range locks below that entry are boundaries for who came after them only: whoever had locked the
+    entry's range before holds all of what they divide.
+    """
+    entry = ceiling(generation, index_id, ikey, key)
+    ranges = locks.ranges[generation.shard, index_id]
+    ends = [bound for bound in ranges.bounds.irange(ikey, None if entry is TOP else entry) if bound != entry]
+    return [*ends, entry]

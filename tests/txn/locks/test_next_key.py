@@ -582,3 +582,21 @@ async def test_an_insert_under_way_beyond_a_limit_does_not_split_its_lock(store:
     await now(reader.commit())
     await waits
     await now(other.commit())
+
+
+@with_keys(1, 2)
+async def test_a_boundary_that_never_came_to_be_does_not_split_a_lock(store: ShardStore) -> None:
+    """A reader took a locked key for one, and holds its range: its own insert still meets who held all of it before."""
+    reader = await writer(store)
+    assert at_once(reader.range(SHARD, BY_K, between(18, 24))) == []
+    locker = await writer(store)
+    assert at_once(locker.lookup(SHARD, BY_K, [(34,)], for_update=True)) == []
+    other = await writer(store)
+    assert at_once(other.range(SHARD, BY_K, between(26, 30))) == []
+    locker.rollback()
+    waits = must_wait(other.insert(SHARD, [(22, 22, "x")]))
+    await settle()
+    assert not waits.done()
+    await now(reader.commit())
+    await waits
+    await now(other.commit())
