@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.executor import ExecContext
 from engine.index.access import conjuncts_of, has_sublink
-from engine.moments import moment
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import CompiledQuery, collect, execute
 from engine.rows import RowBatch, RowStream, RowTuple
+from engine.time_travel import timestamp_of
 from engine.txn_block import BlockState
 from pgwire.backend import Responder
 from planner.errors import SqlError
@@ -365,9 +365,8 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
 def _moment(session: Session, expr: Expr | None, clause: str, env: Env) -> Timestamp | None:
     if expr is None:
         return None
-    return moment(
-        compile_expr(expr)((), env), expr.type.oid, clause, session.db.clock_us(), session.codec_settings
-    )
+    value = compile_expr(expr)((), env)
+    return timestamp_of(value, expr.type.oid, session, clause, session.db.clock_us())
 
 
 async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | None:

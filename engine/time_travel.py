@@ -98,7 +98,7 @@ class AsOfValue:
         try:
             stable = self._plan.stable_values(session, ())
             value = self._function((), Env(stable, session, shared=Shared()))
-            return _timestamp_of(value, self._type, session)
+            return timestamp_of(value, self._type, session)
         except SqlError as error:
             if error.span is None:
                 error.span = self.span
@@ -112,17 +112,25 @@ def _at(error: SqlError, clause: AsOf) -> SqlError:
     return error
 
 
-def _timestamp_of(value: Any, oid: int, session: Session) -> Timestamp:
-    """Convert a value of one of the types that the clause takes. ``value`` is of the value domain."""
+def timestamp_of(
+    value: Any, oid: int, session: Session, clause: str = "AS OF SYSTEM TIME", now_us: int | None = None
+) -> Timestamp:
+    """Convert a value of one of the types that ``clause`` takes; of the value domain. SqlError 22004, 22023.
+
+    Intervals count from ``now_us`` (None: the transaction's time), or from where timestamps stand if that is later.
+    """
     if value is not None and oid == TIMESTAMP:
         value, oid = instant(value, session_zone(session)), TIMESTAMPTZ
     elif value is not None and oid == DATE:
         value, oid = date_to_instant(value, session_zone(session)), TIMESTAMPTZ
     store, skew_ms = session.db.store, session.db.store.skew_ms()
-    clause, now_us, settings = "AS OF SYSTEM TIME", session.transaction_time_us, session.codec_settings
-    if skew_ms < MIN_SKEW_MS:
+    settings, least_skew_ms = session.codec_settings, 1
+    if now_us is None:
+        now_us, least_skew_ms = session.transaction_time_us, MIN_SKEW_MS
+    if skew_ms < least_skew_ms:
         return moment(value, oid, clause, now_us, settings)
-    # The clock was set back: timestamps wait for it, and '-5s' is five seconds before where they stand.
+    # The clock was set back, or a restart began above what was handed out before: timestamps wait for it, and '-5s'
+    # is five seconds before where they stand.
     found = moment(value, oid, clause, now_us + skew_ms * 1000, settings)
     exact = oid in _NUMBERS or (oid in _TEXTS and value.strip().isdigit())
     present: Timestamp = store.present()
