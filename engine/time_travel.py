@@ -130,10 +130,10 @@ def timestamp_of(
     if skew_ms < least_skew_ms:
         return moment(value, oid, clause, now_us, settings)
     # The clock was set back, or a restart began above what was handed out before: timestamps wait for it, and '-5s'
-    # is five seconds before where they stand.
-    found = moment(value, oid, clause, now_us + skew_ms * 1000, settings)
-    exact = oid in _NUMBERS or (oid in _TEXTS and value.strip().isdigit())
+    # is five seconds before where they stand (not before the clock and its lag, which are read at two moments).
     present: Timestamp = store.present()
+    found = moment(value, oid, clause, timestamp_ms(present) * 1000, settings)
+    exact = oid in _NUMBERS or (oid in _TEXTS and value.strip().isdigit())
     if not exact and 0 <= timestamp_ms(present) - timestamp_ms(found) <= 1:
         return Timestamp(present - 1)  # all of their last millisecond is now
     return found
