@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
 from engine.cursors import Cursors
+from engine.derived import Derived
 from engine.dml import make_env, run_insert
 from engine.eager import eager, settle
 from engine.errors import report_of
@@ -31,7 +32,8 @@ from engine.privileges import check as check_privileges
 from engine.query import context, read_point, start_quick
 from engine.races import may_race, note_loss, statement_point, undo_statement
 from engine.rows import ReadyRows
-from engine.session import Derived, Replan, Session
+from engine.session import Replan, Session
+from engine.temporary import drop_temporaries
 from engine.time_travel import catalog_at
 from engine.txn_block import BlockState, status_byte
 from pgwire.backend import (
@@ -754,7 +756,7 @@ class Connection:
         """Drop the session's temporary tables in a transaction of its own (end of session)."""
         session = self.session
         try:
-            await session.drop_temporaries()
+            await drop_temporaries(session)
         except TxnError as error:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 from engine import snapshots
 from engine.catalog.locks import CatalogLocks
@@ -22,6 +22,7 @@ from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.conflicts import Surroundings
 from engine.constraints.timing import Mark, Timing
+from engine.derived import Derived, split_identifiers
 from engine.eager import settle, uninterrupted
 from engine.index_ahead import BuiltAhead
 from engine.plans import Plan
@@ -31,15 +32,15 @@ from engine.system import SystemView
 from engine.temporary import CommitActions
 from engine.txn_block import BlockEvent, BlockState, next_state
 from pgwire.backend import Responder
-from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
+from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 from planner.statements import CreateTable
 from planner.statements import Transaction as TransactionStatement
-from txn.api import MaybeAwaitable, Transaction
+from txn.api import Transaction
 from txn.errors import SchemaChanged
-from txn.selection import Level, Selection
+from txn.selection import Selection
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
@@ -69,66 +70,6 @@ class CancelFlag:
     def is_set(self) -> bool:
         """Return whether a cancel or timeout is pending."""
         return bool(self._session.cancel_requested)
-
-
-class Derived:
-    """What one generation of settings amounts to, looked up once instead of per statement."""
-
-    __slots__ = (
-        "chooses",
-        "codec",
-        "consistency",
-        "executor",
-        "generation",
-        "idle_in_transaction_ms",
-        "idle_limits",
-        "idle_session_ms",
-        "local_max_bytes",
-        "lock_timeout_ms",
-        "max_staleness_ms",
-        "min_read_ts",
-        "plan_key",
-        "read_only",
-        "reports_commits",
-        "short_ways",
-        "statement_timeout_ms",
-        "transaction_timeout_ms",
-        "user",
-    )
-
-    def __init__(self, settings: Settings, user: str) -> None:
-        """Read ``settings``; ``user`` is the current role."""
-        get = settings.get
-        self.generation = settings.generation
-        self.user = user
-        style, order = get("datestyle").split(", ")
-        interval_style, zone = get("intervalstyle"), get("timezone")
-        self.codec = CodecSettings(
-            date_style=cast(DateStyle, style),
-            date_order=cast(DateOrder, order),
-            interval_style=cast(IntervalStyle, interval_style),
-            time_zone=zone,
-            bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
-            extra_float_digits=int(get("extra_float_digits")),
-        )
-        self.plan_key = (get("search_path"), user, style, order, interval_style, zone)
-        self.executor = get("executor")
-        self.consistency = cast(Level, get("consistency"))
-        self.max_staleness_ms = settings.integer("max_staleness")
-        self.min_read_ts = Timestamp(settings.integer("min_read_ts"))
-        self.chooses = (
-            self.consistency != "strict" or self.min_read_ts > 0
-        )  # a timestamp: engine/time_travel.py
-        self.short_ways = self.executor == "auto" and not self.chooses
-        self.reports_commits = get("holdfast.report_commit_ts") == "on"
-        self.local_max_bytes = settings.integer("local_executor_max_bytes")
-        self.lock_timeout_ms = settings.integer("lock_timeout")
-        self.statement_timeout_ms = settings.integer("statement_timeout")
-        self.transaction_timeout_ms = settings.integer("transaction_timeout")
-        self.idle_in_transaction_ms = settings.integer("idle_in_transaction_session_timeout")
-        self.idle_session_ms = settings.integer("idle_session_timeout")
-        self.idle_limits = self.idle_session_ms > 0 or self.idle_in_transaction_ms > 0
-        self.read_only = get("default_transaction_read_only") == "on"
 
 
 class Savepoint:
@@ -434,6 +375,13 @@ class Session:
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         assert self.txn is not None
         return self.txn
+
+    def begin_writing(self) -> Transaction:
+        """Return the running transaction; without one, start one that may write, whatever the default says."""
+        if self.txn is None:
+            self._start(read_only=False)
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
+        return self.ensure_txn()
 
     def start_at(self, chosen: Selection, *, historic: bool) -> None:
         """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
@@ -864,29 +812,6 @@ class Session:
         if not plan.fresh(self._catalog):
             raise Replan
 
-    async def drop_temporaries(self) -> None:
-        """Drop the session's temporary tables and their schema, and commit."""
-        if self.txn is None:
-            self._start(read_only=False)  # whatever the session's last statement or its default was
-            self.state = next_state(self.state, BlockEvent.STATEMENT)
-        txn = self.ensure_txn()
-        try:
-            await self.catalog_locks.take_everything()
-            self.adopt_catalog()
-            schema = self._catalog.schema(self.temp_schema)
-            mine = [r for r in self._catalog.user_relations() if r.schema == self.temp_schema]
-            for relation in mine:
-                if relation.kind == "r":
-                    await settle(txn.drop_shard(ShardId(relation.oid)))
-            deletes = [key_of(r) for r in mine]
-            if schema is not None:
-                deletes.append(key_of(schema))
-            await self.change_catalog([], deletes)
-        except BaseException:
-            self.rollback()
-            raise
-        await self.commit()
-
     async def change_catalog(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
         txn = self.ensure_txn()
@@ -908,49 +833,3 @@ class Session:
             self.db.publish(self._catalog, ts)
         elif self.own_changes:
             self.db.publish(latest.overlaid(self.own_changes, self.db.next_catalog_version()), ts)
-
-
-def split_identifiers(text: str) -> list[str]:
-    """Split a comma-separated identifier list as search_path holds it; unquoted names fold to lower case.
-
-    Raises SqlError 22023 for a malformed list.
-    """
-    names: list[str] = []
-    position, end = 0, len(text)
-    while True:
-        while position < end and text[position].isspace():
-            position += 1
-        if position >= end:
-            if names:
-                raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
-            return names
-        if text[position] == '"':
-            close = position + 1
-            parts = []
-            while True:
-                quote = text.find('"', close)
-                if quote < 0:
-                    raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
-                parts.append(text[close:quote])
-                if text[quote + 1 : quote + 2] == '"':
-                    parts.append('"')
-                    close = quote + 2
-                    continue
-                position = quote + 1
-                break
-            names.append("".join(parts))
-        else:
-            comma = text.find(",", position)
-            stop = end if comma < 0 else comma
-            names.append(text[position:stop].strip().lower())
-            position = stop
-        while position < end and text[position].isspace():
-            position += 1
-        if position >= end:
-            return names
-        if text[position] != ",":
-            raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
-        position += 1
-
-
-MaybeNone = MaybeAwaitable[None]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from engine.catalog.state import key_of
 from engine.eager import settle
 from planner.errors import SqlError
 from txn.types import ShardId
@@ -81,3 +82,24 @@ async def _has_rows(session: Session, oid: int) -> bool:
         if rows:
             return True
     return False
+
+
+async def drop_temporaries(session: Session) -> None:
+    """Drop the session's temporary tables and their schema, and commit."""
+    txn = session.begin_writing()
+    try:
+        await session.catalog_locks.take_everything()
+        session.adopt_catalog()
+        schema = session.catalog.schema(session.temp_schema)
+        mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
+        for relation in mine:
+            if relation.kind == "r":
+                await settle(txn.drop_shard(ShardId(relation.oid)))
+        deletes = [key_of(r) for r in mine]
+        if schema is not None:
+            deletes.append(key_of(schema))
+        await session.change_catalog([], deletes)
+    except BaseException:
+        session.rollback()
+        raise
+    await session.commit()
