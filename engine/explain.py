@@ -41,6 +41,11 @@ def _source(statement: Any) -> tuple[str, QueryExpr] | None:
     return None
 
 
+def _shown(value: Any) -> str:
+    """Return a fact as the text format prints it; fractions are milliseconds."""
+    return f"{value:.3f} ms" if isinstance(value, float) else str(value)
+
+
 async def run_explain(
     conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
@@ -84,12 +89,12 @@ async def run_explain(
             facts["Actual Rows"] = len(await collect(session, result.result))
         elif isinstance(result, Command):
             facts["Result"] = result.tag
-        facts["Execution Time"] = f"{(session.clock_time_us() - started) / 1000:.3f} ms"
+        facts["Execution Time"] = (session.clock_time_us() - started) / 1000  # milliseconds
     if format_ == "json":
         document = json.dumps([{**facts, "Plan": lines}], indent=2)
         columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON)),)
         return Rows(columns, ReadyRows(columns, [(document,)]), tag="EXPLAIN", final_tag=True)
     columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
-    text = [*text_before, *(f"{name}: {value}" for name, value in facts.items())]
+    text = [*text_before, *(f"{name}: {_shown(value)}" for name, value in facts.items())]
     text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
     return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

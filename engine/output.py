@@ -16,7 +16,7 @@ from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import row_encoder
 from pgwire.codecs.settings import CodecSettings
-from planner.builtins.reg import REG_TYPES, reg_input, reg_output
+from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
 from planner.query import OutputColumn
@@ -28,7 +28,8 @@ THREAD_ROWS = 1000  # Arrow batches from here on are encoded in a thread: they w
 class Encoder:
     """Encodes batches of one result shape in one set of formats.
 
-    Columns of reg* types (oids that print as names, by the session's catalog and search path) become texts first.
+    Columns of reg* types and arrays of them (oids that print as names, by the session's catalog and search path)
+    become texts first.
     """
 
     __slots__ = ("_columnar", "_shape", "rows", "shareable")
@@ -36,7 +37,7 @@ class Encoder:
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
         settings = session.output_settings
-        named = [(i, oid) for i, oid in enumerate(oids) if oid in REG_TYPES and not formats[i]]
+        named = [(i, oid) for i, oid in enumerate(oids) if oid in NAMED and not formats[i]]
         if named:
             oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
@@ -68,7 +69,7 @@ def _naming(
             cells = list(row)
             for i, oid in named:
                 if cells[i] is not None:
-                    cells[i] = reg_output(session, oid, cells[i])
+                    cells[i] = named_output(session, oid, cells[i])
             out.append(tuple(cells))
         return encode(out)
 
@@ -125,8 +126,8 @@ def param_decoder(
         return binary_decoder(oid, settings)
     if format_ != 0:
         raise SqlError("22023", f"unsupported format code: {format_}")
-    if oid in REG_TYPES and session is not None:
-        read: Callable[[str], Any] = functools.partial(reg_input, session, oid)
+    if oid in NAMED and session is not None:
+        read: Callable[[str], Any] = functools.partial(named_input, session, oid)
     else:
         read = text_decoder(oid, settings)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pgwire.codecs import registry as codecs
 from pgwire.codecs import typmod as typmods
-from planner.builtins.reg import REG_TYPES, reg_input, reg_output
+from planner.builtins.reg import NAMED, REG_TYPES, named_input, named_output
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.text import name_of
@@ -54,8 +54,8 @@ def to_text(oid: int, value: Any, session: EvalSession | None) -> str:
     """Return the text form of a value that is not NULL."""
     if oid in _TEXTUAL:
         return str(value)
-    if oid in REG_TYPES:
-        return reg_output(session, oid, value)
+    if oid in NAMED:
+        return named_output(session, oid, value)
     return codecs.text_output(oid, value, settings(session))
 
 
@@ -65,8 +65,8 @@ def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
         return text
     if oid == NAME:
         return name_of(text)
-    if oid in REG_TYPES:
-        return reg_input(session, oid, text)
+    if oid in NAMED:
+        return named_input(session, oid, text)
     return codecs.text_input(oid, text, -1, settings(session))
 
 

@@ -8,7 +8,9 @@ Names are looked up along the search path; a name that is visible there prints w
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from pgwire.codecs import array
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef
@@ -30,6 +32,8 @@ REGCOLLATION = 4191
 REG_TYPES = frozenset(
     (REGCLASS, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, REGCOLLATION)
 )
+REG_ARRAYS = {facts().types[oid].array: oid for oid in REG_TYPES}
+NAMED = REG_TYPES | REG_ARRAYS.keys()  # types whose text names catalog objects
 _LABEL = {
     REGCLASS: "relation", REGNAMESPACE: "schema", REGROLE: "role", REGTYPE: "type", REGPROC: "function",
     REGPROCEDURE: "function", REGOPER: "operator", REGOPERATOR: "operator", REGCOLLATION: "collation",
@@ -365,6 +369,24 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
                 if int(row["oid"]) == value:
                     found = quote_ident(row["collname"])
     return found if found is not None else str(value)
+
+
+def named_input(session: EvalSession | None, oid: int, text: str) -> Any:
+    """Read a value of a type in NAMED: a reg* value, or an array of them."""
+    element = REG_ARRAYS.get(oid)
+    if element is None:
+        return reg_input(session, oid, text)
+    return array.parse(text, lambda item: reg_input(session, element, item))
+
+
+def named_output(session: EvalSession | None, oid: int, value: Any) -> str:
+    """Print a value of a type in NAMED."""
+    element = REG_ARRAYS.get(oid)
+    if element is None:
+        return reg_output(session, oid, value)
+    return array.printer(lambda item: reg_output(session, element, item), leaf_is_tuple=False, plain=False)(
+        value
+    )
 
 
 def _to_reg(oid: int) -> object:

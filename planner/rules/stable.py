@@ -13,18 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from planner.builtins.reg import NAMED
 from planner.facts import (
     DATE,
     INTERVAL,
     RECORD,
-    REGCLASS,
-    REGNAMESPACE,
-    REGOPER,
-    REGOPERATOR,
-    REGPROC,
-    REGPROCEDURE,
-    REGROLE,
-    REGTYPE,
     TIMESTAMP,
     TIMESTAMPTZ,
     TIMETZ,
@@ -54,17 +47,15 @@ from planner.query import (
     WindowFunc,
 )
 from planner.rewrite import replace_children
-from planner.walk import children
+from planner.walk import children, walk
 
 _T = TypeVar("_T")
 
 # Types whose text form depends on settings or on the catalog.
-_SESSION_TYPES = frozenset(
-    (
-        DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL, REGCLASS, REGNAMESPACE, REGOPER, REGOPERATOR,
-        REGPROC, REGPROCEDURE, REGROLE, REGTYPE, 3734, 3769,
-    )
-)  # fmt: skip
+_SESSION_TYPES = NAMED | {DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL, 3734, 3769}
+_SESSION_TYPES |= {facts().types[oid].array for oid in _SESSION_TYPES if facts().types[oid].array}
+
+_SET_CONFIG = facts().proc_by_signature["set_config(text,text,bool)"]
 
 # Values of these types cannot be handed over as parameters.
 _NO_PARAMETER = frozenset((RECORD, 2287, VOID, UNKNOWN))
@@ -77,8 +68,11 @@ _VOLATILITIES = {"i": _PLAIN, "s": _STABLE, "v": _BOUND}
 def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
     """Return ``node`` (query or statement) without stable expressions, and those expressions.
 
-    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters.
+    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters. A statement
+    that changes settings as it runs (``set_config``) keeps them all: they have to be evaluated in their turn.
     """
+    if any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node)):
+        return node, ()
     taken = _Extraction(params)
     return taken.visit(node, False), tuple(taken.found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import psycopg
@@ -207,3 +209,43 @@ def test_one_alter_table_replaces_a_key(peer: Peer, actions: str) -> None:
     ):
         ours, theirs = peer.both(sql)
         assert ours == theirs, sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT ARRAY['int4'::regtype, 'text'::regtype], '{pg_class,-}'::regclass[], '{{int4},{text}}'::regtype[]",
+        "SELECT ARRAY['int4'::regtype]::text, ('{' || 'bpchar,timetz}')::regtype[]::text, ARRAY[1259]::regclass[]",
+        "SELECT array_agg(oid::regclass ORDER BY oid) FROM pg_class WHERE relname IN ('pg_class', 'pg_type')",
+        "SELECT '{nosuch}'::regclass[]",
+        "SELECT '{int8,\"char\"}'::regtype[]",
+    ],
+)
+def test_arrays_of_catalog_objects_show_names(peer: Peer, sql: str) -> None:
+    ours, theirs = peer.both(sql)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT set_config('my.var', 'a', false), current_setting('my.var')",
+        "SELECT current_setting('my.var', true), set_config('my.var', 'b', false), current_setting('my.var')",
+        "SELECT set_config('timezone', 'Asia/Tokyo', false), '2020-01-01 00:00Z'::timestamptz::text",
+        "SELECT CASE WHEN set_config('my.var', 'c', true) = 'c' THEN current_setting('my.var') END",
+    ],
+)
+def test_a_setting_is_seen_as_soon_as_it_is_made(peer: Peer, sql: str) -> None:
+    ours, theirs = peer.both(sql)
+    assert ours == theirs
+
+
+def test_explain_gives_times_as_numbers(server: ServerProcess) -> None:
+    client = connect(server.port)
+    [(document,)] = client.run("EXPLAIN (ANALYZE, FORMAT JSON) SELECT 1").rows
+    assert document is not None
+    [plan] = json.loads(document)
+    assert isinstance(plan["Execution Time"], float)
+    [line] = [row[0] for row in client.run("EXPLAIN ANALYZE SELECT 1").rows if row[0].startswith("Execution")]
+    assert re.fullmatch(r"Execution Time: \d+\.\d{3} ms", line)
+    client.close()
