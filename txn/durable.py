@@ -142,6 +142,9 @@ class DurableLog:
         self._loaded: dict[str, tuple[ShardId, int]] = {}
         self._must_cover: dict[ShardId, int] = {}
         self._spilled: dict[str, int] = {}  # blobs of large write sets -> the entry that names them
+        self._indexes: set[str] = (
+            set()
+        )  # "<shard>.x<index>" of all that manifests and replayed entries define
         self._replayed = False
         self._sweeper: asyncio.Task[None] | None = None
         self._closed = False
@@ -266,7 +269,13 @@ class DurableLog:
             # What is damaged does not say what it refers to, so nothing is swept before it is mended or given up.
             _log.warning("unused files are not looked for: %d shards are damaged", len(self.damaged))
             return
+        for manifest in self._store.current.values():
+            self._define(manifest.spec)
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(self._referenced()))
+
+    def _define(self, spec: ShardSpec) -> None:
+        """Note which sidecars a schema calls for."""
+        self._indexes.update(sidecar_name(str(spec.shard), index.index) for index in spec.indexes)
 
     def _note(self, batch: Batch, seq: int, blobs: list[str]) -> None:
         for name in blobs:
@@ -275,6 +284,10 @@ class DurableLog:
             for writes in write_set.shards:
                 for part in writes.parts:
                     self._loaded[part.name] = (writes.shard, seq)
+            if not self._replayed:
+                for change in write_set.schema:
+                    if change.spec is not None:
+                        self._define(change.spec)
         for swap in batch.swaps:
             for name in swap.removed:
                 loaded = self._loaded.get(name)
@@ -341,6 +354,8 @@ class DurableLog:
         Columns that the part lacks count with their missing value. A sidecar that is there already is replaced:
         it belongs to an index of the same id that was rolled back, or lost in a crash. Nobody may be reading it.
         """
+        if self._sweeper is not None and not self._sweeper.done():
+            await asyncio.wait([self._sweeper])  # it may just be removing a file of this name
         definition = next(i for i in spec.indexes if i.index == index)
         part = await self.open_part(ref)
         table = await part.read_arrow([a for a in definition.attnums if a in ref.columns])
@@ -458,7 +473,8 @@ class DurableLog:
     async def _sweep(self, parts: set[str]) -> None:
         """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names.
 
-        What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing.
+        What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing. A sidecar's name
+        has no epoch: those of dropped indexes and of builds that were cut off go, and builds wait (``build_sidecar``).
         """
         ends = self._store.blob_names()
         try:
@@ -467,6 +483,9 @@ class DurableLog:
                 if epoch is None or epoch >= self.epoch:
                     continue
                 used = name in ends if ".ends" in name else part_of_blob(name) in parts
+                if used and ".x" in name:
+                    shard, _, file = name.partition("/")
+                    used = f"{shard}.{file.rpartition('.')[2]}" in self._indexes
                 if not used:
                     await self.blob.delete(name)
         except TxnError as error:

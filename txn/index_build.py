@@ -8,7 +8,7 @@
                their sidecar, and the index is an index like others; the commit of the schema makes it known
 
 Nobody reads the index before that commit, for no schema names it. A build that is given up, or cut off by a crash,
-leaves nothing but sidecars that nobody opens; they are replaced or go with their parts.
+leaves nothing but sidecars that nobody opens; the next start removes them.
 
 Why the keys noted since ``enter`` are enough at the end: two rows that share a key then did so already when that key was
 compared, which raised DuplicateKey, or one of them has come by its key since, which has noted it.

@@ -10,26 +10,38 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqllogictest.client import Client, Target
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+ROOT = str(Path(__file__).resolve().parents[2])
 READY = re.compile(r"ready on 127\.0\.0\.1:(\d+)")
 
 
 class ServerProcess:
     """A running server; ``stop`` ends it with SIGTERM, ``kill`` with SIGKILL.
 
-    With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting.
+    With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting. ``odd``: variables of
+    ``tests.support.odd_server``, which is run then.
     """
 
-    def __init__(self, data_dir: Path, *options: str, wait: bool = True) -> None:
+    def __init__(
+        self, data_dir: Path, *options: str, wait: bool = True, odd: Mapping[str, str] | None = None
+    ) -> None:
         self.data_dir = data_dir
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+        module = "engine"
+        if odd is not None:
+            module = "tests.support.odd_server"
+            environment |= odd
+            environment["PYTHONPATH"] = os.pathsep.join(
+                filter(None, (ROOT, environment.get("PYTHONPATH", "")))
+            )
         command = [
-            sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(data_dir),
+            sys.executable, "-m", module, "serve", "--port", "0", "--data-dir", str(data_dir),
             "--spark-start", "off", *options,
         ]  # fmt: skip
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process

@@ -292,3 +292,39 @@ def test_a_column_added_meanwhile_does_not_disturb() -> None:
         await store.close()
 
     run(go)
+
+
+def test_sidecars_of_builds_that_were_cut_off_and_of_dropped_indexes_go_at_the_next_start() -> None:
+    async def go() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store, [(k, k, str(k)) for k in range(KEYS)])
+        await store.flush()
+        ref = store.core.log.manifests[SHARD].parts[0].ref
+        await store.core.log.build_sidecar(ref, with_index(False), BY_T)  # and no commit comes
+        left = f"{ref.name}.x{BY_T}"
+        assert left in disk.blobs
+        disk.crash()
+        store = await open_memory_store(disk)
+        assert store.core.log._sweeper is not None
+        await store.core.log._sweeper
+        assert left not in disk.blobs
+        assert f"{ref.name}.x10" in disk.blobs, "that of an index that is there stays"
+        building = store.build_index(with_index(False), BY_T)
+        await building.run()
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.alter_shard(with_index(False)))
+        await now(txn.commit())
+        building.close()
+        store.core.stop_vacuum()
+        await store._flusher.stop()
+        disk.crash()
+        store = await open_memory_store(disk)
+        assert store.core.log._sweeper is not None
+        await store.core.log._sweeper
+        assert left in disk.blobs, "only the log defines the index, and it is there"
+        assert len(await rows_by_index(store)) == KEYS
+        await store.close()
+
+    run(go)

@@ -1,0 +1,60 @@
+"""``python -m tests.support.odd_server serve ...``: the server, with a wall clock or limits of a test's choosing.
+
+    HFTEST_CLOCK=file     the file holds seconds (a number, may be negative) by which the wall clock is off; read anew
+                          every time the clock is asked, so that a test sets the clock of a running server
+    HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
+
+Nothing else differs from ``python -m engine``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def _set_clock(path: Path) -> None:
+    """Make ``time.time`` and ``time.time_ns`` show what the file says."""
+    true_ns = time.time_ns
+
+    def time_ns() -> int:
+        return true_ns() + int(float(path.read_text()) * 1e9)
+
+    time.time_ns = time_ns
+    time.time = lambda: time_ns() / 1e9
+
+
+def _small_limits() -> None:
+    import engine.dml
+    import txn.compaction
+    import txn.coordinator
+    import txn.group_commit
+
+    txn.compaction.FANOUT = 3
+    txn.group_commit.SPILL_BYTES = 64 << 10
+    engine.dml.BULK_ROWS = 2_000
+    options = txn.coordinator.TxnOptions
+    small = {"history_versions": 300, "hot_rows_total": 6_000, "log_bytes": 256 << 10, "part_bytes": 4 << 20}
+    original = options.__init__
+
+    def init(self: object, **given: object) -> None:
+        original(self, **(small | {k: v for k, v in given.items() if k not in small}))  # type: ignore[arg-type]
+
+    options.__init__ = init  # type: ignore[assignment,method-assign]
+
+
+def main() -> int:
+    """Run the command line of the engine."""
+    if clock := os.environ.get("HFTEST_CLOCK"):
+        _set_clock(Path(clock))
+    if os.environ.get("HFTEST_SMALL"):
+        _small_limits()
+    from engine.__main__ import main as serve
+
+    return serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
