@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txn.compaction import Written
 from txn.errors import LockTarget, TxnError, WriteConflict
-from txn.holds import HoldRegistry
+from txn.holds import Hold, HoldRegistry
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 class TxnOptions:
     """Settings of a store's transactions.
 
-    ``retention_ms``: how far back reads stay possible without a hold. ``history_versions``: superseded versions kept
+    ``hold_at_start``: see ``txn.recovery``. ``retention_ms``: how far back reads stay possible without a hold. ``history_versions``: superseded versions kept
     in memory for that and for holds; more go to history parts. ``hot_rows``: hot rows per shard at which a
     flush starts. ``hot_rows_total``, ``hot_bytes``: of all shards together, superseded versions included, at
     which the largest are flushed; at twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log
@@ -63,12 +63,14 @@ class TxnOptions:
     that a load or a merge makes. ``table_locks``: a transaction with more
     locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
     and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
+    So does a durable hold, and one for which the log grows past ``KEPT_LOG`` times ``log_bytes``.
     """
 
     policy: str | Policy = "detect"
     lock_timeout_ms: int = 0
     table_locks: int = 5000
     retention_ms: int = 0
+    hold_at_start: bool = False
     history_versions: int = 100_000
     subscription_versions: int = 5_000_000
     hot_rows: int = 50_000
@@ -122,6 +124,8 @@ class Coordinator:
         self.holds = HoldRegistry(self.read_ts, self.read_ts(), options.retention_ms)
         self.committing: dict[TxnId, StoreTransaction] = {}
         self.active: dict[TxnId, StoreTransaction] = {}
+        self.start_hold: Hold | None = None  # keeps all that recovery found, see TxnOptions
+        self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
         self.failure: TxnError | None = None
         self.doomed_parts: dict[str, int] = {}
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
@@ -384,7 +388,7 @@ class Coordinator:
             self._vacuum.cancel()
             self._vacuum = None
         garbage = self.garbage
-        if self.feed.subscribers:
+        if self.feed.subscribers or self.holds.durable():
             self._bound_subscriptions()
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
@@ -434,6 +438,18 @@ class Coordinator:
         for subscription in list(self.feed.subscribers):
             if subscription.position == oldest < self.holds.retained:
                 subscription.lapse(most)
+        for hold in self.holds.durable():
+            if hold.ts == oldest < self.holds.retained:
+                self.take_away(hold)
+
+    def take_away(self, hold: Hold) -> None:
+        """Give a durable hold up, because what it keeps has grown past its bound."""
+        if hold is self.start_hold:
+            return
+        hold.lost = True
+        self.holds.release(hold)
+        _log.warning("the durable hold at %d was taken away: it kept too much", hold.ts)
+        self.on_taken_away(hold)
 
     async def advance_upper(self) -> Timestamp:
         """Commit nothing: every shard's logical upper moves above the returned timestamp (C16, L13, L15).

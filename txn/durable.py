@@ -379,7 +379,7 @@ class DurableLog:
                 raise self.committer.failed
             owner = ShardId(int(name.partition("/")[0]))
             manifest = self._store.current.get(owner)
-            if manifest is not None and any(p.ref.name == name for p in manifest.parts):
+            if manifest is not None and any(p.ref.name == name for p in manifest.files):
                 raise ValueError(f"part {name} is in the manifest of shard {owner}")
             loaded = self._loaded.get(name)
             if loaded is not None and (manifest is None or manifest.flushed_through < loaded[1]):
@@ -467,7 +467,7 @@ class DurableLog:
     # -- sweeping and closing ----------------------------------------------------------------------
 
     def _referenced(self) -> set[str]:
-        parts = {p.ref.name for m in self._store.current.values() for p in m.parts}
+        parts = {p.ref.name for m in self._store.current.values() for p in m.files}
         return parts | set(self._loaded) | set(map(part_of_blob, self._spilled))
 
     async def _sweep(self, parts: set[str]) -> None:

@@ -20,13 +20,14 @@ from typing import Final
 from txn.coordinator import Coordinator
 from txn.errors import TxnError
 from txn.flush_job import run as job
-from txn.flush_job import wants_merge
+from txn.flush_job import waits_for_hold, wants_merge
 from txn.mvcc.generation import Generation
 from txn.persist.manifest import Manifest
 from txn.types import ShardId
 
 TICK_S: Final = 1.0
 RETRY_S: Final = 5.0  # after a failed job (no space): do not hammer
+KEPT_LOG: Final = 8  # so many times ``log_bytes`` the log may hold for a durable hold
 CROWDED: Final = 2  # so many times the budget of hot versions make writers wait
 LOOKS: Final = 16  # a sixteenth of the budget has been written: look at once
 
@@ -170,6 +171,15 @@ class Flusher:
         if pressure.bytes > options.log_bytes:
             for shard in pressure.laggards:
                 self._want(shard)
+        if pressure.bytes > KEPT_LOG * options.log_bytes:
+            self._stop_keeping(pressure.laggards)
+
+    def _stop_keeping(self, laggards: tuple[ShardId, ...]) -> None:
+        """Take the oldest durable hold away if the log is as long as it is because manifests wait for it."""
+        core = self._core
+        histories = [core.shards[shard] for shard in laggards if shard in core.shards]
+        if any(waits_for_hold(core, history) for history in histories):
+            core.take_away(min(core.holds.durable(), key=lambda hold: hold.ts))
 
     def _relieve(self, *, want: bool = True) -> None:
         """See how much memory hot versions take: flush the largest, let writers wait or go on."""
@@ -199,7 +209,7 @@ class Flusher:
     def _has_doomed(self, manifest: Manifest) -> bool:
         """Tell whether a manifest still names parts that could go otherwise (after TRUNCATE)."""
         doomed = self._core.doomed_parts
-        return bool(doomed) and any(p.ref.name in doomed for p in manifest.parts)
+        return bool(doomed) and any(p.ref.name in doomed for p in manifest.files)
 
     # -- files -------------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@
     slices   those rows leave the hot store
     then     checkpoint the manifest (exact state at the cut), trim the log
 
-A history part is in no manifest and in no log entry: after a restart nothing older than the manifest is readable.
+A history part is in no log entry, and in the manifest only where a durable hold needs what is older than the manifest
+(``HoldRegistry.kept_from``): else nothing older is readable after a restart. A manifest has one schema and one generation,
+so while such a hold has yet to pass a TRUNCATE, a DROP or a change of columns, it is not replaced, and the log kept.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import gc
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -57,11 +60,27 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
         await _checkpoint_dropped(core, shard)
         return
     generation, spec = entry.generation, entry.spec
+    if waits_for_hold(core, found) and not history and generation.log.current < core.options.hot_rows:
+        return  # nothing could be made durable
     if generation.pinned or generation.flushing or len(generation.indexes) != len(spec.indexes):
         return  # a schema change is under way, or an older reader still needs a dropped index
     if generation.damage is not None:
         return  # nothing of it may be replaced
     await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
+
+
+def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
+    """Tell whether a durable hold needs a schema or generation of before the latest, which a manifest would leave out."""
+    kept, latest = core.holds.kept_from(core.read_ts()), history.latest
+    for entry, following in pairwise(history.entries):
+        if following.begin > kept and (
+            entry.generation is not latest.generation
+            or entry.spec is None
+            or latest.spec is None
+            or entry.spec.columns != latest.spec.columns
+        ):
+            return True
+    return False
 
 
 def _stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
@@ -81,7 +100,7 @@ def _stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
 
 async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
     manifest = core.log.manifests.get(shard)
-    if manifest is None or manifest.forgotten:
+    if manifest is None or manifest.forgotten or waits_for_hold(core, core.shards[shard]):
         return
     seq = core.log.committer.applied_seq
     await core.log.checkpoint(
@@ -181,17 +200,20 @@ class Job:
         self._next_row_id = generation.next_row_id
         self._at_cut = generation.parts
         self._watermark = core.holds.low_watermark()
+        self._since = core.holds.kept_from(self._cut)
+        self._waits = waits_for_hold(core, core.shards[generation.shard])
 
     async def run(self, *, history: bool) -> None:
         """Do the job; whatever fails leaves the generation as it was."""
         core, generation = self._core, self._generation
-        candidates = mergeable(generation)
+        # What the manifest still names must not be replaced as long as the manifest is not.
+        candidates = [] if self._waits else mergeable(generation)
         merge = [
             candidates[i] for i in choose(sizes(candidates, self._watermark), max_rows(core, candidates))
         ]
-        outlived = [p for p in generation.history if p.last_end <= self._watermark]
+        outlived = [p for p in generation.history if p.last_end <= self._watermark and not self._waits]
         manifest = core.log.manifests.get(generation.shard)
-        history = history and generation.log.superseded > 0
+        history = (history or self._since < self._cut) and generation.log.superseded > 0
         if (
             manifest is not None
             and manifest.flushed_through >= self._seq
@@ -216,7 +238,8 @@ class Job:
             await self._evict(segments, everything=past is not None)
         else:
             generation.abandon_flush()
-        await self._checkpoint(merge, [p for p in (hot, merged) if p is not None])
+        if not self._waits:
+            await self._checkpoint(merge, [p for p in (hot, merged) if p is not None])
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -380,11 +403,11 @@ class Job:
     async def _checkpoint(self, merge: Sequence[PartState], added: Sequence[PartState]) -> None:
         core, generation = self._core, self._generation
         leaving = {p.ref.name for p in merge}
-        parts = []
-        for part in [*(p for p in self._at_cut if p.ref.name not in leaving), *added]:
-            # Ends later than the cut may be in it, too: whoever replays the log meets them again (C27).
-            ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(core.read_ts())))
-            parts.append(ManifestPart(ref=part.ref, ends=ends))
+        parts = [
+            await self._named(part)
+            for part in [*(p for p in self._at_cut if p.ref.name not in leaving), *added]
+        ]
+        past = [await self._named(part) for part in generation.history if part.last_end > self._since]
         await core.log.checkpoint(
             Manifest(
                 shard=generation.shard,
@@ -392,11 +415,18 @@ class Job:
                 generation=generation.number,
                 flushed_through=self._seq,
                 next_row_id=self._next_row_id,
-                since=self._cut,
+                since=self._since,
                 parts=tuple(parts),
+                history=tuple(past),
                 registered=Timestamp(core.shards[generation.shard].registered),
             )
         )
+
+    async def _named(self, part: PartState) -> ManifestPart:
+        """Return a part as a manifest names it. Ends later than the cut may be in it, too: replay meets them again (C27)."""
+        core = self._core
+        ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(core.read_ts())))
+        return ManifestPart(ref=part.ref, ends=ends)
 
 
 def _live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:

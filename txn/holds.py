@@ -3,6 +3,9 @@
 One registry for the whole store. A hold at ``ts`` promises that every version visible at ``ts`` stays readable
 and that every part file captured while it is held stays on disk. The *low watermark* is the lowest timestamp
 anyone may still read; versions superseded at or below it may go.
+
+A *durable* hold is one that its owner takes again after a restart (a named subscription's). Manifests then keep
+history from it on (``kept_from``), which they do for nobody else.
 """
 
 from __future__ import annotations
@@ -14,13 +17,18 @@ from txn.types import Timestamp
 
 
 class Hold:
-    """One promise. ``serial`` orders holds by when they were taken. Release it once."""
+    """One promise. ``serial`` orders holds by when they were taken. Release it once.
 
-    __slots__ = ("serial", "ts")
+    ``lost``: a durable hold that kept too much and was taken away (``Coordinator.take_away``).
+    """
 
-    def __init__(self, serial: int, ts: Timestamp) -> None:
+    __slots__ = ("durable", "lost", "serial", "ts")
+
+    def __init__(self, serial: int, ts: Timestamp, *, durable: bool = False) -> None:
         self.serial = serial
         self.ts = ts
+        self.durable = durable
+        self.lost = False
 
 
 class HoldRegistry:
@@ -37,14 +45,14 @@ class HoldRegistry:
         self._serial = 0
         self.since = since
 
-    def acquire(self, ts: Timestamp | None = None) -> Hold:
+    def acquire(self, ts: Timestamp | None = None, *, durable: bool = False) -> Hold:
         """Hold ``ts`` (default: now). Raises ReadBelowSince when it is not readable any more."""
         if ts is None:
             ts = self._read_ts()
         elif ts < self.since:
             raise ReadBelowSince(ts, self.since)
         serial = self._serial = self._serial + 1
-        hold = Hold(serial, ts)
+        hold = Hold(serial, ts, durable=durable)
         self._holds[serial] = hold
         return hold
 
@@ -60,11 +68,19 @@ class HoldRegistry:
         """Number of holds."""
         return len(self._holds)
 
-    def restart(self, floor: Timestamp) -> Timestamp:
-        """After recovery: nothing below ``floor`` is readable, nor beyond retention. Returns ``since``."""
+    def restart(self, floor: Timestamp, *, whole: bool = False) -> Timestamp:
+        """After recovery: nothing below ``floor`` is readable, nor beyond retention unless ``whole``. Returns ``since``."""
         now = self._read_ts()
-        self.since = Timestamp(max(min(floor, now), now - self._retention, 1))
+        self.since = Timestamp(max(min(floor, now), 1 if whole else now - self._retention, 1))
         return self.since
+
+    def durable(self) -> list[Hold]:
+        """Return the durable holds, oldest first."""
+        return [hold for hold in self._holds.values() if hold.durable]
+
+    def kept_from(self, cut: Timestamp) -> Timestamp:
+        """Return from where on a manifest made at ``cut`` has to know history: the lowest durable hold, else ``cut``."""
+        return min([cut, *(hold.ts for hold in self.durable())])
 
     @property
     def retained(self) -> Timestamp:

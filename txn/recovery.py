@@ -4,7 +4,8 @@
     for each log entry not covered: apply it                   -- time grows with the unflushed log
 
 What was readable before a restart stays readable, as far back as retention goes and the newest manifest: a
-manifest is the state at one moment, without what went before. So a subscription may go on where it stopped.
+manifest is the state at one moment, without what went before, unless a durable hold needed that. So a subscription may go
+on where it stopped. With ``TxnOptions.hold_at_start`` everything that is there stays readable until ``Store.started``.
 
 A shard of which a file, a register or a log entry is damaged is not served: nothing more is applied to it, upkeep leaves it
 alone, the log keeps what it has of it, and no file is swept. The others are recovered as ever.
@@ -25,7 +26,7 @@ from txn.errors import DamagedFile
 from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
-from txn.persist.manifest import Manifest
+from txn.persist.manifest import Manifest, ManifestPart
 from txn.records import Batch
 from txn.types import ShardId, Timestamp
 
@@ -39,9 +40,9 @@ async def recover(core: Coordinator) -> None:
     log = core.log
     limit = asyncio.Semaphore(_OPEN_AT_ONCE)
 
-    async def restore(manifest: Manifest) -> None:
+    async def open_all(manifest: Manifest, parts: tuple[ManifestPart, ...]) -> tuple[PartState, ...]:
         states: list[PartState] = []
-        for part in manifest.parts:
+        for part in parts:
             async with limit:
                 try:
                     file = await log.open_part(part.ref)
@@ -50,8 +51,12 @@ async def recover(core: Coordinator) -> None:
                     continue
             ends = zip(part.ends.positions, part.ends.timestamps, strict=True)
             states.append(PartState(file, part.ref, ends))
+        return tuple(states)
+
+    async def restore(manifest: Manifest) -> None:
         generation = Generation(manifest.spec, manifest.generation, core.garbage, manifest.next_row_id)
-        generation.parts = tuple(states)
+        generation.parts = await open_all(manifest, manifest.parts)
+        generation.take_history(await open_all(manifest, manifest.history))
         core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec, manifest.registered)
 
     await asyncio.gather(*(restore(m) for m in log.manifests.values() if not m.forgotten))
@@ -68,7 +73,10 @@ async def recover(core: Coordinator) -> None:
         count += 1
         if count % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    watermark = core.holds.restart(max((m.since for m in log.manifests.values()), default=Timestamp(0)))
+    floor = max((m.since for m in log.manifests.values()), default=Timestamp(0))
+    watermark = core.holds.restart(floor, whole=core.options.hold_at_start)
+    if core.options.hold_at_start:
+        core.start_hold = core.holds.acquire(watermark, durable=True)
     while core.garbage and core.garbage[0][0] <= watermark:
         for _ in range(_YIELD_EVERY):
             if not core.garbage or core.garbage[0][0] > watermark:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from txn import inspect
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import DurableLog, StorageConfig
-from txn.errors import TxnError
+from txn.errors import ReadBelowSince, TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
 from txn.index_build import IndexBuild
@@ -133,9 +133,31 @@ class ShardStore:
         if ts > core.read_ts():
             await core.log.committer.reach(ts)
 
-    def hold(self, ts: Timestamp | None = None) -> Hold:
-        """Take a read hold for something that is no transaction; give it back with ``release``."""
-        return self.core.holds.acquire(ts)
+    def hold(self, ts: Timestamp | None = None, *, durable: bool = False) -> Hold:
+        """Take a read hold for something that is no transaction; give it back with ``release``.
+
+        ``durable``: the caller takes it again after a restart (before ``started``), and can, for manifests keep history from
+        it on. What it may keep is bounded: see ``TxnOptions.subscription_versions`` and ``on_taken_away``.
+        Raises ReadBelowSince; for a durable hold also where a restart now would find nothing below the newest manifest.
+        """
+        core = self.core
+        if durable and ts is not None and core.start_hold is None:
+            floor = max((m.since for m in core.log.manifests.values()), default=Timestamp(0))
+            if ts < floor:
+                raise ReadBelowSince(ts, floor)
+        return core.holds.acquire(ts, durable=durable)
+
+    def started(self) -> None:
+        """Durable holds have been taken again (``TxnOptions.hold_at_start``): what else recovery found may go. Idempotent."""
+        core = self.core
+        if core.start_hold is not None:
+            core.holds.release(core.start_hold)
+            core.start_hold = None
+            core.vacuum()
+
+    def on_taken_away(self, callback: Callable[[Hold], None]) -> None:
+        """Call ``callback`` when a durable hold was given up because it kept too much."""
+        self.core.on_taken_away = callback
 
     def release(self, hold: Hold) -> None:
         """Release a hold. Idempotent."""

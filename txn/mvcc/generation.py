@@ -453,9 +453,13 @@ class Generation:
                 self.resident_history = history is not None
             self.flush_cut = 0
             self.flush_ended = []
-        self.history += tuple(history or ())
-        self.history_until = max((p.last_end for p in self.history), default=0)
+        self.take_history(history or ())
         return leaving + left
+
+    def take_history(self, parts: Iterable[PartState]) -> None:
+        """Add history parts, complete with their ends."""
+        self.history += tuple(parts)
+        self.history_until = max((p.last_end for p in self.history), default=0)
 
     def evict_segment(self, segment: Segment, watermark: int) -> None:
         """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot.

@@ -7,7 +7,8 @@ Ends grow in number with updates and deletes until a compaction writes the part 
 a sixteenth of the rows has ended, 8 bytes a row in an array are less than that, and stay so.
 
 A *history part* holds only versions that have ended: what a flush found superseded, but still readable by somebody.
-It lives as long as that, is named by no manifest (a restart begins at manifests, so nothing before them is readable), and never changes.
+It lives as long as that, is named by a manifest only for durable holds (else nothing before a manifest is readable
+after a restart), and never changes.
 """
 
 from __future__ import annotations

@@ -111,7 +111,8 @@ class Manifest:
 
     ``since``: reads below it are refused, because versions have been dropped. ``next_row_id``: above all row
     ids given before the cut. ``generation`` counts TRUNCATEs. ``forgotten``: dropped at the cut; kept until the
-    log has been trimmed past it.
+    log has been trimmed past it. ``history``: parts of versions that ended between ``since`` and the cut and that are
+    in none of ``parts``; empty where ``since`` is the cut.
     """
 
     shard: ShardId
@@ -121,9 +122,15 @@ class Manifest:
     next_row_id: int
     since: Timestamp
     parts: tuple[ManifestPart, ...] = ()
+    history: tuple[ManifestPart, ...] = ()
     forgotten: bool = False
     registered: Timestamp = _UNKNOWN
     """When the shard was made (C23); 0 in manifests of servers that did not note it."""
+
+    @property
+    def files(self) -> tuple[ManifestPart, ...]:
+        """All parts, those of history included."""
+        return self.parts + self.history
 
 
 class _StoredPart(msgspec.Struct, frozen=True, array_like=True):
@@ -144,6 +151,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     forgotten: bool
     parts: tuple[_StoredPart, ...]
     registered: Timestamp = _UNKNOWN
+    history: tuple[_StoredPart, ...] = ()
 
 
 _decoder = msgspec.msgpack.Decoder(_Stored)
@@ -192,8 +200,10 @@ class ManifestStore:
         except msgspec.MsgspecError as error:
             raise UnknownFormat(f"{key} cannot be read: {error}") from error
         parts: list[ManifestPart] = []
+        history: list[ManifestPart] = []
         blobs: dict[str, tuple[str, Ends]] = {}
-        for part in stored.parts:
+        kinds = [(part, parts) for part in stored.parts] + [(part, history) for part in stored.history]
+        for part, found in kinds:
             positions, timestamps = part.positions, part.timestamps
             if part.blob:
                 try:
@@ -207,7 +217,7 @@ class ManifestStore:
             if part.blob:
                 blobs[part.ref.name] = (part.blob, ends)
             path = self._blob.local_path(parquet_name(part.ref.name))
-            parts.append(ManifestPart(ref=dataclasses.replace(part.ref, path=path), ends=ends))
+            found.append(ManifestPart(ref=dataclasses.replace(part.ref, path=path), ends=ends))
         manifest = Manifest(
             shard=stored.shard,
             spec=decode_spec(stored.spec),
@@ -216,6 +226,7 @@ class ManifestStore:
             next_row_id=stored.next_row_id,
             since=stored.since,
             parts=tuple(parts),
+            history=tuple(history),
             forgotten=stored.forgotten,
             registered=stored.registered,
         )
@@ -244,13 +255,12 @@ class ManifestStore:
             raise ValueError(f"manifest of shard {manifest.shard} would go back")
         old_blobs = self._ends_blobs.get(manifest.shard, {})
         new_blobs: dict[str, tuple[str, Ends]] = {}
-        parts: list[_StoredPart] = []
-        for part in manifest.parts:
-            parts.append(await self._store_part(part, old_blobs, new_blobs))
+        parts = [await self._store_part(part, old_blobs, new_blobs) for part in manifest.parts]
+        history = [await self._store_part(part, old_blobs, new_blobs) for part in manifest.history]
         stored = _Stored(
             manifest.shard, encode_spec(manifest.spec), manifest.generation, manifest.flushed_through,
             manifest.next_row_id, manifest.since, manifest.forgotten, tuple(parts),
-            manifest.registered,
+            manifest.registered, tuple(history),
         )  # fmt: skip
         data = seal(msgspec.msgpack.encode(stored))
         seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)
