@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from engine.block_state import BlockState
 from engine.catalog.physical import physical_type, shard_column, shard_spec
 from engine.constraints import define
 from engine.constraints.setwise import check_table
@@ -27,7 +28,6 @@ from engine.roles import named_role
 from engine.shape import TableShape, table_layout
 from engine.slices import SLICE_ROWS
 from engine.storable import refusal
-from engine.txn_block import BlockState
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -90,13 +90,13 @@ async def _store(session: Session, relation: RelationDef) -> None:
     changed = replace(relation, version=session.db.next_catalog_version())
     if relation.kind == "r":
         with building_indexes(changed):
-            await settle(session.ensure_txn().alter_shard(shard_spec(changed)))
-    await session.change_catalog([changed])
+            await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
+    await session.view.change([changed])
 
 
 async def _rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
     """Yield the values of every row, own changes included, in chunks; nobody changes any from here on."""
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     await settle(txn.lock_table(ShardId(relation.oid), "X"))
     txn.next_statement()
     async for chunk in txn.scan(ShardId(relation.oid)):
@@ -105,7 +105,7 @@ async def _rows(session: Session, relation: RelationDef) -> AsyncIterator[list[R
 
 async def _rewrite(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
     """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
-    txn, shard = session.ensure_txn(), ShardId(relation.oid)
+    txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
     with building_indexes(relation):
         if len(rows) <= BULK_ROWS:
             await settle(txn.rewrite(shard, rows))
@@ -366,12 +366,12 @@ async def _validate(session: Session, relation: RelationDef, name: str) -> None:
     if constraint.validated:
         return
     valid = replace(constraint, validated=True)
-    if session.in_own_ddl:
+    if session.view.is_private:
         await _check_existing(session, relation, valid, None)
     else:
         await _check_committed(session, relation, valid)
     # neither rows nor plans depend on it, so the table's version stays
-    await session.change_catalog([_with_constraint(relation, valid)])
+    await session.view.change([_with_constraint(relation, valid)])
 
 
 async def _check_committed(session: Session, relation: RelationDef, constraint: ConstraintDef) -> None:
@@ -380,7 +380,7 @@ async def _check_committed(session: Session, relation: RelationDef, constraint: 
     try:
         await _check_existing(session, relation, constraint, reader)
     except SqlError:
-        if session.state is not BlockState.BLOCK:
+        if session.block.state is not BlockState.BLOCK:
             raise
         # the block may have mended what is committed: its own view decides, under locks
         await _check_existing(session, relation, constraint, None)
@@ -392,13 +392,13 @@ async def _check_existing(
     session: Session, relation: RelationDef, constraint: ConstraintDef, reader: Transaction | None
 ) -> None:
     if reader is None:  # what is found must stay so until the commit
-        await settle(session.ensure_txn().lock_table(ShardId(relation.oid), "S"))
-        session.ensure_txn().next_statement()
+        await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "S"))
+        session.block.ensure_txn().next_statement()
     if constraint.kind == "f":
         await check_table(session, relation, constraint, reader)
         return
     check = RowCheck(session, relation, [constraint])
-    txn = reader or session.ensure_txn()
+    txn = reader or session.block.ensure_txn()
     async for chunk in txn.scan(ShardId(relation.oid)):
         check([row.values for row in chunk])
 

@@ -59,10 +59,10 @@ async def run_copy(
         )
     if statement.subscribe is not None:
         only_outside_transaction(conn.session)
-        conn.goes_on()
+        conn.interrupts.goes_on()
         source = await open_source(conn.session, plan, statement.subscribe, params)
         return await _send(conn.session, statement, stream(source, statement.subscribe), out)
-    conn.session.ensure_txn().next_statement()
+    conn.session.block.ensure_txn().next_statement()
     if statement.is_from:
         return await _copy_from(conn.session, plan, statement, params, out)
     return await _copy_to(conn.session, plan, statement, params, out)
@@ -103,8 +103,8 @@ async def _copy_from(
     session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     shard = ShardId(statement.table)
-    await session.start_write(plan, [shard])
-    session.use(plan)
+    await session.view.start_write(plan, [shard])
+    session.view.use(plan)
     relation = session.catalog.relation_by_oid(statement.table)
     if relation is None:
         raise RuntimeError("the COPY target is gone")
@@ -116,7 +116,7 @@ async def _copy_from(
     load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out))
     bulk = effects.may_bulk_load(session, relation)
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     if len(first) <= BULK_ROWS or not bulk:
         if first:
             await settle(txn.insert(shard, first))
@@ -167,7 +167,7 @@ async def _copy_to(
     result = await run_query(session, plan, "copy", query, ctx)
     if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
         result = ReadyRows(query.columns, await collect(session, result))
-    session.use(plan)
+    session.view.use(plan)
     return await _send(session, statement, result, out)
 
 

@@ -59,7 +59,7 @@ class Cursors:
             hold=statement.hold,
             binary=statement.binary,
             created_us=self._session.statement_time_us,
-            savepoint_depth=len(self._session.savepoints),
+            savepoint_depth=len(self._session.block.savepoints),
         )
 
     def check_new(self, name: str) -> None:
@@ -80,7 +80,7 @@ class Cursors:
             hold=False,
             binary=statement.binary,
             created_us=self._session.statement_time_us,
-            savepoint_depth=len(self._session.savepoints),
+            savepoint_depth=len(self._session.block.savepoints),
             live=source,
         )
 

@@ -64,7 +64,7 @@ async def _target_schema(session: Session, name: str, persistence: str) -> tuple
     schema = session.catalog.schema(name)
     if schema is None:
         schema = SchemaDef(oid=session.db.allocate_oids(1), name=name)
-        await session.change_catalog([schema])
+        await session.view.change([schema])
     return name, schema.oid
 
 
@@ -112,9 +112,9 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     )
     relation = add_keys(session, relation, statement.keys)
     relation = add_checks(session, relation, statement.checks)
-    session.ensure_txn().create_shard(shard_spec(relation))
+    session.block.ensure_txn().create_shard(shard_spec(relation))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
-    await session.change_catalog([relation])
+    await session.view.change([relation])
     if statement.on_commit == "drop" or statement.on_commit == "delete":
         if session.commit_actions is None:
             session.commit_actions = CommitActions()
@@ -124,7 +124,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if not statement.with_data:
         return Command("CREATE TABLE AS")
     result = await run_query(session, plan, "query", statement.query, context(session, plan, params))
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     txn.next_statement()
     if isinstance(result, ReadyRows):
         rows: Sequence[Row] = result.rows
@@ -160,9 +160,7 @@ async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema
     owner = session.role_oid
     if statement.owner is not None:
         owner = named_role(session, statement.owner).oid
-    await session.change_catalog(
-        [SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)]
-    )
+    await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)])
     for element in sorted(statement.elements, key=_element_order):
         await _create_element(conn, plan, statement.name, element)
     return Command("CREATE SCHEMA")
@@ -176,7 +174,7 @@ def _element_order(element: ast.Node) -> int:
 async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
     """Bind and run one element of CREATE SCHEMA; unqualified names mean the new schema first."""
     session = conn.session
-    session.ensure_txn().next_statement()
+    session.block.ensure_txn().next_statement()
     bound = bind_statement(
         element,
         plan.bound.text,
@@ -202,7 +200,7 @@ async def alter_schema_owner(
     schema = session.catalog.schema(statement.schema)
     if schema is None:
         raise SqlError("3F000", f'schema "{statement.schema}" does not exist')
-    await session.change_catalog([replace(schema, owner=named_role(session, statement.role).oid)])
+    await session.view.change([replace(schema, owner=named_role(session, statement.role).oid)])
     return Command(plan.bound.tag)
 
 
@@ -234,7 +232,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         owner=old.owner if old is not None else session.role_oid,
         persistence=statement.persistence,
     )
-    await session.change_catalog([relation])
+    await session.view.change([relation])
     return Command("CREATE VIEW")
 
 
@@ -304,7 +302,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             raise SqlError("42704", f'role "{statement.old}" does not exist')
         if catalog.role(new) is not None:
             raise SqlError("42710", f'role "{new}" already exists')
-        await session.change_catalog([replace(role, name=new)])
+        await session.view.change([replace(role, name=new)])
         return Command(plan.bound.tag)
     relation = table_of(session, statement.relation)
     if statement.what == "relation":
@@ -315,7 +313,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             owner = table_of(session, relation.table_oid)
             await _rename_index(session, owner, relation.name, new)
         else:
-            await session.change_catalog([replace(relation, name=new, version=version)])
+            await session.view.change([replace(relation, name=new, version=version)])
             await rebase_views(session, relation.oid, catalog)
         return Command(plan.bound.tag)
     if statement.what == "column":
@@ -329,7 +327,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         await lock_stored(session, relation)
         changed = replace(relation, columns=columns, version=version)
         changed = _rename_in_checks(session, relation, changed)
-        await session.change_catalog([changed])
+        await session.view.change([changed])
         await rebase_views(session, relation.oid, catalog)
         return Command(plan.bound.tag)
     if not any(c.name == statement.old for c in relation.constraints):
@@ -346,7 +344,7 @@ async def lock_stored(session: Session, relation: RelationDef) -> None:
     """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
     if relation.kind in "ri":
         oid = relation.oid if relation.kind == "r" else relation.table_oid
-        await settle(session.ensure_txn().lock_table(ShardId(oid), "X"))
+        await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
 
 
 async def _rename_index(session: Session, table: RelationDef, old: str, new: str) -> None:
@@ -355,7 +353,7 @@ async def _rename_index(session: Session, table: RelationDef, old: str, new: str
         raise SqlError("42710", f'constraint "{new}" for relation "{table.name}" already exists')
     if any(i.name == old for i in table.indexes) and session.catalog.relation(table.schema, new):
         raise SqlError("42P07", f'relation "{new}" already exists')
-    await session.change_catalog(
+    await session.view.change(
         [
             replace(
                 table,
@@ -391,7 +389,7 @@ async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> N
             text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
             changed.append(replace(view, view_sql=text, version=version))
     if changed:
-        await session.change_catalog(changed)
+        await session.view.change(changed)
 
 
 async def _rename_schema(session: Session, statement: st.Rename) -> None:
@@ -408,7 +406,7 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
         for r in catalog.user_relations()
         if r.schema == statement.old
     ]
-    await session.change_catalog(moved)
+    await session.view.change(moved)
 
 
 async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
@@ -421,7 +419,7 @@ async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: P
         text=statement.text or "",
     )
     if statement.text:
-        await session.change_catalog([item])
+        await session.view.change([item])
     else:
-        await session.change_catalog([], [key_of(item)])
+        await session.view.change([], [key_of(item)])
     return Command("COMMENT")

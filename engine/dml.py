@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from engine.block_state import BlockState
 from engine.conflicts import tid_of
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
@@ -25,7 +26,6 @@ from engine.query import collect, compiled_query, context, prepare_source, run_q
 from engine.rows import ReadyRows
 from engine.shape import TableShape, row_record, table_layout
 from engine.slices import in_slices
-from engine.txn_block import BlockState
 from pgwire.codecs.system import RecordValue
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -112,9 +112,9 @@ def _to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
     matter: to wait for one another costs less there than to fail (docs/decisions/0006).
     """
     scans = _scanned(plan, source_key)
-    if not scans or not session.optimistic:
+    if not scans or not session.block.optimistic:
         return scans
-    if session.state is not BlockState.BLOCK:
+    if session.block.state is not BlockState.BLOCK:
         return []
     filters = plan.compiled[source_key].filters(session)
     return [shard for shard in scans if not filters.narrows(shard)]
@@ -246,17 +246,17 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         plan.one_row = made.row is not None and made.returning is None
     insert: InsertPlan = plan.dml
     shape = insert.shape
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     ctx = context(session, plan, params)
     env = make_env(ctx)
     reads = []
     if statement.source is not None and plan.bound.reads:
         prepare_source(session, compiled_query(plan, "source", statement.source))
         reads = _to_lock(session, plan, "source")
-    await session.start_write(plan, [shape.shard], reads)
+    await session.view.start_write(plan, [shape.shard], reads)
     if insert.effects:
         await effects.prepare(session, shape.relation, insert.reach)
-    session.use(plan)
+    session.view.use(plan)
     if statement.source is None:
         source: Sequence[Row] = [()]
     elif insert.row is not None and session.derived.executor == "auto":
@@ -311,7 +311,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     """Insert row by row: each looks for a live row that holds one of its arbiter keys."""
     assert insert.conflict is not None
     shape, conflict = insert.shape, insert.conflict
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     touched: set[int] = set()
     stored: list[tuple[RowId, Row, Row]] = []
     added: list[Row] = []
@@ -420,10 +420,10 @@ async def _changed_rows(
     statement = change.statement
     prepare_source(session, compiled_query(plan, "source", statement.source))
     ctx = context(session, plan, params, for_update=change.for_update)
-    await session.start_write(plan, [change.shape.shard], _to_lock(session, plan, "source"))
+    await session.view.start_write(plan, [change.shape.shard], _to_lock(session, plan, "source"))
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
-    session.use(plan)
+    session.view.use(plan)
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
     if len(rows) > 1 and len(statement.source.ranges) > 1:
@@ -450,7 +450,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
 
     changes = await in_slices(rows, changed)
     if changes:
-        await settle(session.ensure_txn().update(change.shape.shard, changes))
+        await settle(session.block.ensure_txn().update(change.shape.shard, changes))
         if change.effects:
             old = [change.old(row) for row in rows]
             await effects.updated(session, change.shape.relation, old, [new for _, new in changes])
@@ -469,7 +469,7 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     change: ChangePlan = plan.dml
     rows, ctx = await _changed_rows(session, plan, change, params)
     if rows:
-        await settle(session.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
+        await settle(session.block.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
         if change.effects:
             await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows])
     returned = None

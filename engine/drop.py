@@ -46,8 +46,8 @@ def table_of(session: Session, oid: int) -> RelationDef:
 async def replace_table(session: Session, relation: RelationDef) -> None:
     """Store a changed table and change its shard to match."""
     with building_indexes(relation):
-        await settle(session.ensure_txn().alter_shard(shard_spec(relation)))
-    await session.change_catalog([relation])
+        await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
+    await session.view.change([relation])
 
 
 def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
@@ -220,7 +220,7 @@ async def drop_relations(
     await define.drop_foreign_keys(session, keys)
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     deletes: list[StoredKey] = []
     for relation in (*targets, *dependents):
         if relation.kind == "r":
@@ -228,7 +228,7 @@ async def drop_relations(
         deletes.append(key_of(relation))
         inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
-    await session.change_catalog([], deletes)
+    await session.view.change([], deletes)
 
 
 async def _drop_schemas(session: Session, statement: st.Drop) -> None:
@@ -259,7 +259,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             names += [define.depends_text(session, key) for key in define.dependents(session, oids)]
             notice_cascade(session, names)
             await drop_relations(session, inside, cascade=True, quiet=True)
-        await session.change_catalog([], [key_of(schema)])
+        await session.view.change([], [key_of(schema)])
 
 
 async def drop_temporary(session: Session) -> None:
@@ -295,5 +295,5 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     for oid in oids:
         session.timing.refuse_change(table_of(session, oid), "TRUNCATE")
     for oid in oids:
-        await settle(session.ensure_txn().truncate(ShardId(oid)))
+        await settle(session.block.ensure_txn().truncate(ShardId(oid)))
     return Command("TRUNCATE TABLE")

@@ -58,19 +58,19 @@ async def run_explain(
     format_ = options.get("format", "text").lower()
     if format_ not in ("text", "json"):
         raise not_supported(f"EXPLAIN (FORMAT {format_.upper()})")
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     txn.next_statement()
     body = statement.body
     inner = Plan(body, session.catalog)
     if isinstance(body.statement, st.ExecutePrepared):
-        inner, params = runner.prepared_plan(conn, inner, body.statement, params)
+        inner, params = conn.prepared.to_execute(inner, body.statement, params)
         check_privileges(session, inner)
         body = inner.bound
     facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
     lines: list[str] = []
     text_before: list[str] = []
     if options.get("timestamp", "off") in _ON:
-        bounds = time_travel.describe(session, plan, session.selection)
+        bounds = time_travel.describe(session, plan, session.block.selection)
         if format_ == "json":
             facts["Timestamp"] = bounds
         else:

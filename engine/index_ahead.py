@@ -14,11 +14,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from engine.block_state import BlockState
 from engine.catalog.physical import shard_spec
 from engine.eager import settle
 from engine.keys import building_indexes, unused_key_name, unused_name
 from engine.plans import Plan
-from engine.txn_block import BlockState
 from planner import statements as st
 from planner.catalog import IndexDef, RelationDef
 from planner.errors import SqlError
@@ -89,7 +89,7 @@ class BuiltAhead:
         for ahead in stale:
             ahead.build.close()
             self.builds.remove(ahead)
-        txn = session.ensure_txn()
+        txn = session.block.ensure_txn()
         if table is None or txn.read_only or txn.has_changed(ShardId(table.oid)):
             return  # refused anyway, or changed by this very transaction, which then is alone with the table
         for index in wanted:
@@ -158,7 +158,11 @@ def refuse_in_block(session: Session, plan: Plan) -> None:
     words = {st.CreateIndex: "CREATE", st.Drop: "DROP"}.get(type(statement))
     if words is None or not getattr(statement, "concurrently", False):
         return
-    if session.txn is not None or session.state is not BlockState.IDLE or session.one_of_several:
+    if (
+        session.block.txn is not None
+        or session.block.state is not BlockState.IDLE
+        or session.block.one_of_several
+    ):
         raise SqlError("25001", f"{words} INDEX CONCURRENTLY cannot run inside a transaction block")
 
 
@@ -168,7 +172,7 @@ async def lock_between_writers(session: Session, shard: ShardId) -> None:
     Whoever wants the table waits behind this request, so it is withdrawn after a while, and made again later.
     Raises txn's LockTimeout after ``lock_timeout``, Deadlock, SchemaChanged.
     """
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     limit_ms = session.derived.lock_timeout_ms
     loop = asyncio.get_running_loop()
     started = loop.time()

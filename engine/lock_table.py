@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.block_state import BlockState
 from engine.eager import settle
 from engine.plans import Plan
 from engine.portal import Command
-from engine.txn_block import BlockState
 from planner import statements as st
 from planner.errors import SqlError
 from txn.api import TableLock
@@ -38,7 +38,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
     owns the table.
     """
-    if session.state is not BlockState.BLOCK and not session.one_of_several:
+    if session.block.state is not BlockState.BLOCK and not session.block.one_of_several:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
     role = session.catalog.role(session.user)
     for oid in statement.tables:
@@ -46,7 +46,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
         may = role is not None and relation is not None and (role.superuser or relation.owner == role.oid)
         if relation is not None and not may:
             raise SqlError("42501", f"permission denied for table {relation.name}")
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     if txn.read_only:
         if statement.mode > ROW_EXCLUSIVE:
             raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
@@ -59,5 +59,5 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     finally:
         if statement.nowait:
             txn.set_lock_timeout(session.derived.lock_timeout_ms)
-    await session.start_write(plan, ())
+    await session.view.start_write(plan, ())
     return Command("LOCK TABLE")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine import time_travel
+from engine.block_state import BlockState
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Prepared
 from engine.session import Session
 from engine.templates import decode_values, extract, same_statement
-from engine.txn_block import BlockState
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner.bind import bind_statement
@@ -53,7 +53,7 @@ class Planning:
         session = self.session
         cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
         key = (text, param_oids, session.plan_key)
-        if cacheable and not session.in_own_ddl:
+        if cacheable and not session.view.is_private:
             plan = self.db.plans.get(key, session.catalog)
             if plan is not None:
                 return plan
@@ -63,7 +63,7 @@ class Planning:
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         plan = self.bind(statements[0], param_oids)
-        if cacheable and not session.in_own_ddl and plan.cacheable:
+        if cacheable and not session.view.is_private and plan.cacheable:
             self.db.plans.put(key, plan)
         return plan
 
@@ -75,7 +75,7 @@ class Planning:
         ``variable_params`` False: the statement has no parameters but the declared ones (42P02).
         """
         session = self.session
-        if session.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
+        if session.block.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
         if statement.as_of is not None and not isinstance(statement.statement, ast.Prepare):
             return self._bind_in_past(statement, param_oids, variable_params=variable_params)
@@ -95,7 +95,7 @@ class Planning:
                     "0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span
                 )
         else:
-            with session.looking_at(time_travel.catalog_at(session, value)):
+            with session.view.looking_at(time_travel.catalog_at(session, value)):
                 plan = self._bind(statement, param_oids, variable_params=variable_params)
             if plan.locking or plan.bound.class_ not in _READS_PAST:
                 raise SqlError(
@@ -106,7 +106,7 @@ class Planning:
 
     def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         session = self.session
-        session.renew_catalog()
+        session.view.renew()
         bound = bind_statement(
             statement.statement,
             statement.text,
@@ -157,7 +157,7 @@ class Planning:
     def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
         """Return a plan for a whole Query text without parsing it, and its parameter values."""
         session = self.session
-        if session.in_own_ddl or session.state is BlockState.FAILED:
+        if session.view.is_private or session.block.state is BlockState.FAILED:
             return None
         plan_key = session.plan_key
         sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out

@@ -33,6 +33,10 @@ def _locking(bound: BoundStatement) -> str:
     return statement_name(bound.statement) or ""
 
 
+class Replan(Exception):
+    """The statement's plan no longer fits the catalog: bind it again and run that."""
+
+
 class Plan:
     """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
 

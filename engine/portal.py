@@ -86,6 +86,13 @@ class Portal:
     reader: RowReader | None = None
     started: Any = None  # a quick read that turned out to need waiting
 
+    def close(self) -> None:
+        """Release what the portal still reads."""
+        if self.reader is not None:
+            self.reader.close()
+        elif isinstance(self.outcome, Rows) and not isinstance(self.outcome.result, ReadyRows):
+            self.outcome.result.close()
+
 
 @dataclass(slots=True)
 class Cursor:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.session import Replan, Session
+from engine.plans import Replan
+from engine.session import Session
 from planner import query as q
 from planner import statements as st
 from planner.builtins.system_privileges import PUBLIC_SCHEMAS, readable_by_all

@@ -124,7 +124,7 @@ def choose_route(
     series_rows = query.series_rows(params) if query.series else 0
     pinned = session.derived.executor
     if txn is None:
-        txn = session.ensure_txn()
+        txn = session.block.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
         by_key = False
         if pinned == "auto" and "index" not in query.refused:
@@ -171,7 +171,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
     if stable:
         params = params + plan.stable_values(session, params)
     return ExecContext(
-        txn=session.ensure_txn(),
+        txn=session.block.ensure_txn(),
         session=session,
         virtual=session.db.virtual,
         params=params,
@@ -184,12 +184,12 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
     if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
         return None
-    if not session.is_current(plan):
+    if not session.view.is_current(plan):
         return None
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     txn.next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
-    session.use(plan)
+    session.view.use(plan)
     return result  # type: ignore[no-any-return]
 
 

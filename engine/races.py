@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from engine.block_state import BlockState
 from engine.constraints.timing import Mark
-from engine.txn_block import BlockState
 from txn.errors import WriteConflict
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ class StatementPoint(NamedTuple):
 
 def may_race(session: Session) -> bool:
     """Tell whether a statement of a block may leave the tables it scans unlocked."""
-    return session.state is BlockState.BLOCK and session.lost_blocks < MAX_LOST_BLOCKS
+    return session.block.state is BlockState.BLOCK and session.block.lost_blocks < MAX_LOST_BLOCKS
 
 
 def note_loss(session: Session, error: BaseException) -> None:
     """A transaction fails with ``error``: count blocks of which something they had read was changed."""
-    if session.state is BlockState.BLOCK and isinstance(error, WriteConflict):
-        session.lost_blocks += 1
+    if session.block.state is BlockState.BLOCK and isinstance(error, WriteConflict):
+        session.block.lost_blocks += 1
 
 
 def statement_point(session: Session) -> StatementPoint | None:
     """Return where ``undo_statement`` goes back to, None before there is a transaction."""
-    txn = session.txn
+    txn = session.block.txn
     return None if txn is None else StatementPoint(txn.begin_statement(), session.timing.mark())
 
 
@@ -51,7 +51,7 @@ def undo_statement(session: Session, point: StatementPoint) -> bool:
 
     Raises WriteConflict if an earlier statement of the transaction has lost one, too.
     """
-    txn = session.txn
+    txn = session.block.txn
     try:
         if txn is None or not txn.undo_statement(point.handle):
             return False

@@ -100,7 +100,7 @@ async def _create(session: Session, statement: RoleStatement) -> None:
     if session.catalog.role(name) is not None:
         raise SqlError("42710", f'role "{name}" already exists')
     role = RoleDef(oid=session.db.allocate_oids(1), name=name, can_login=statement.is_user)
-    await session.change_catalog([_apply(session, role, statement.options)])
+    await session.view.change([_apply(session, role, statement.options)])
 
 
 async def _alter(session: Session, statement: RoleStatement) -> None:
@@ -110,7 +110,7 @@ async def _alter(session: Session, statement: RoleStatement) -> None:
         if role is None:
             raise SqlError("42704", f'role "{name}" does not exist')
         changed.append(_apply(session, role, statement.options))
-    await session.change_catalog(changed)
+    await session.view.change(changed)
 
 
 async def _drop(session: Session, statement: RoleStatement) -> None:
@@ -138,7 +138,7 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
                 f'role "{name}" cannot be dropped because some objects depend on it',
                 detail="\n".join(owned),
             )
-        await session.change_catalog([], [key_of(role)])
+        await session.view.change([], [key_of(role)])
 
 
 def shown_name(session: Session, relation: RelationDef) -> str:

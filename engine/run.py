@@ -9,18 +9,17 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from engine import copy, ddl, drop, explain, roles, snapshots, subscribe, time_travel
+from engine.block_state import BlockState
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
 from engine.lock_table import lock_table
-from engine.plans import Plan
+from engine.plans import Plan, Replan
 from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
 from engine.privileges import maintainable
 from engine.query import collect, context, run_query
 from engine.rows import ReadyRows
-from engine.session import Replan
 from engine.settings import SettingDef
-from engine.txn_block import BlockState
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -58,28 +57,28 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     """
     session = conn.session
     statement = plan.bound.statement
-    if session.state is BlockState.FAILED and not isinstance(statement, st.Transaction):
+    if session.block.state is BlockState.FAILED and not isinstance(statement, st.Transaction):
         raise SqlError(
             "25P02", "current transaction is aborted, commands ignored until end of transaction block"
         )
     as_of = _as_of(conn, plan)
     if type(statement) not in _WITHOUT_DATA and (as_of is not None or session.derived.chooses):
-        if session.txn is None:
+        if session.block.txn is None:
             await time_travel.start(session, plan, as_of)
             if not plan.fresh(session.catalog):
                 raise Replan
         elif as_of is not None:
             time_travel.check_same(session, as_of)
     if plan.bound.class_ in _NEEDS_TXN:
-        session.ensure_txn().next_statement()
-        session.renew_limits()
-    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA and not session.lags(plan):
+        session.block.ensure_txn().next_statement()
+        session.block.renew_limits()
+    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA and not session.block.lags(plan):
         await conn.db.wait_leading()
     check_privileges(session, plan)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
     elif isinstance(statement, _QUERIES) and plan.tables:
-        await session.start_read(plan)
+        await session.view.start_read(plan)
     if isinstance(statement, st.QueryStatement):
         return await _query(conn, plan, statement, params)
     if isinstance(statement, q.Update):
@@ -92,7 +91,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     handler = _DDL.get(kind)
     if handler is not None:
         await session.ahead.prepare(plan)
-        await session.start_ddl(plan)
+        await session.view.start_ddl(plan)
         check_privileges(session, plan)
         outcome = await handler(conn, plan, statement, params)
         session.ahead.close()
@@ -104,7 +103,7 @@ def _as_of(conn: Connection, plan: Plan) -> time_travel.AsOfValue | None:
     """Return the statement's AS OF SYSTEM TIME, or that of the prepared one it executes."""
     statement = plan.bound.statement
     if isinstance(statement, st.ExecutePrepared):
-        prepared = conn.prepared.get(statement.name)
+        prepared = conn.prepared.find(statement.name)
         plan = plan if prepared is None or prepared.plan is None else prepared.plan
     found: time_travel.AsOfValue | None = plan.as_of
     return found
@@ -141,7 +140,7 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
     if isinstance(statement, st.Fetch):
         return None if statement.move else conn.cursors.get(statement.cursor).columns
     if isinstance(statement, st.ExecutePrepared):
-        prepared = conn.prepared.get(statement.name)
+        prepared = conn.prepared.find(statement.name)
         if prepared is None or prepared.plan is None:
             return None
         return result_columns(conn, prepared.plan)
@@ -160,9 +159,9 @@ async def _start_locking(session: Session, plan: Plan) -> None:
 
     Raises 25006 in a READ ONLY transaction.
     """
-    if session.ensure_txn().read_only:
+    if session.block.ensure_txn().read_only:
         raise SqlError("25006", f"cannot execute {plan.locking} in a read-only transaction")
-    await session.start_write(plan, ())
+    await session.view.start_write(plan, ())
 
 
 async def _query(
@@ -174,7 +173,7 @@ async def _query(
     if plan.locking:
         # all rows are locked before the first one is sent: until then the statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))
-    session.use(plan)
+    session.view.use(plan)
     return Rows(statement.query.columns, result)
 
 
@@ -182,19 +181,19 @@ async def _declare(
     conn: Connection, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    in_block = session.state is BlockState.BLOCK or session.one_of_several
+    in_block = session.block.state is BlockState.BLOCK or session.block.one_of_several
     if not in_block and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
-    session.ensure_txn().next_statement()
+    session.block.ensure_txn().next_statement()
     if plan.locking:
         await _start_locking(session, plan)
     ctx = context(session, plan, params)
     result = await run_query(session, plan, "query", statement.query, ctx)
     if plan.locking:
         result = ReadyRows(statement.query.columns, await collect(session, result))
-    session.use(plan)
+    session.view.use(plan)
     conn.cursors.declare(statement, Rows(statement.query.columns, result))
-    if statement.hold and session.state is BlockState.IMPLICIT:
+    if statement.hold and session.block.state is BlockState.IMPLICIT:
         await conn.cursors.materialise_held()
     return Command("DECLARE CURSOR")
 
@@ -227,32 +226,32 @@ async def _transaction(
     if action == "begin":
         if plan.as_of is not None:
             return await _begin_in_past(conn, plan, statement)
-        session.begin_block(statement)
+        session.block.begin(statement)
         return Command(plan.bound.tag)
     if action in ("commit", "rollback"):
         return await _end_block(conn, statement)
-    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{name} can only be used in transaction blocks")
     if action == "rollback_to":
-        depth = session.rollback_to(statement.name)
+        depth = session.block.rollback_to(statement.name)
         conn.cursors.rolled_back_to(depth)
         return Command("ROLLBACK")
-    if session.state is BlockState.FAILED:
+    if session.block.state is BlockState.FAILED:
         raise SqlError(
             "25P02", "current transaction is aborted, commands ignored until end of transaction block"
         )
     if action == "savepoint":
-        session.savepoint(statement.name)
+        session.block.savepoint(statement.name)
         return Command("SAVEPOINT")
-    session.release(statement.name)
+    session.block.release(statement.name)
     return Command("RELEASE")
 
 
 async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction) -> Outcome:
     """BEGIN AS OF SYSTEM TIME: the block's transaction begins at once, and only reads."""
     session = conn.session
-    if session.txn is not None or session.state is not BlockState.IDLE:
+    if session.block.txn is not None or session.block.state is not BlockState.IDLE:
         raise SqlError(
             "25001", "BEGIN AS OF SYSTEM TIME must be called before any query", span=plan.as_of.span
         )
@@ -261,30 +260,30 @@ async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction
             "25006", "a transaction that reads AS OF SYSTEM TIME is read-only", span=plan.as_of.span
         )
     time_travel.catalog_at(session, plan.as_of)  # an error here opens no block
-    session.begin_block(statement)
+    session.block.begin(statement)
     await time_travel.start(session, plan, plan.as_of)
     return Command(plan.bound.tag)
 
 
 async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
     session = conn.session
-    if statement.chain and session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if statement.chain and session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         verb = "COMMIT" if statement.action == "commit" else "ROLLBACK"
         raise SqlError("25P01", f"{verb} AND CHAIN can only be used in transaction blocks")
-    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("there is no transaction in progress", "25P01")
     chained = {
         name: session.settings.get(name)
         for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
     }
-    committing = statement.action == "commit" and session.state is not BlockState.FAILED
+    committing = statement.action == "commit" and session.block.state is not BlockState.FAILED
     if committing:
         await conn.cursors.materialise_held()
-        await session.commit()
+        await session.block.commit()
     else:
-        session.rollback()
+        session.block.rollback()
     if statement.chain:
-        session.begin_block(
+        session.block.begin(
             st.Transaction(
                 action="begin",
                 isolation=chained["transaction_isolation"],
@@ -302,11 +301,11 @@ async def _set_transaction(
     if statement.snapshot is not None:
         snapshots.import_(session, statement.snapshot)
         return Command("SET")
-    if plan.as_of is not None and session.state not in (BlockState.IDLE, BlockState.IMPLICIT):
-        if session.txn is not None or session.savepoints:
+    if plan.as_of is not None and session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+        if session.block.txn is not None or session.block.savepoints:
             message = "SET TRANSACTION AS OF SYSTEM TIME must be called before any query"
             raise SqlError("25001", message, span=plan.as_of.span)
-        session.set_transaction(isolation=None, read_only=True, deferrable=None)
+        session.block.set_modes(isolation=None, read_only=True, deferrable=None)
         await time_travel.start(session, plan, plan.as_of)
         return Command("SET")
     if statement.session:
@@ -317,10 +316,10 @@ async def _set_transaction(
         if statement.deferrable is not None:
             session.settings.set("default_transaction_deferrable", "on" if statement.deferrable else "off")
         return Command("SET")
-    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
         return Command("SET")
-    session.set_transaction(
+    session.block.set_modes(
         isolation=statement.isolation,
         read_only=statement.read_only,
         deferrable=statement.deferrable,
@@ -340,7 +339,7 @@ async def _set(
     if name == "all" and statement.value is None:
         session.settings.reset_all()
         return Command("RESET")
-    if statement.local and session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if statement.local and session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
     if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
         return await _set_transaction_variable(conn, name, statement.value)
@@ -356,9 +355,9 @@ async def _set_transaction_variable(conn: Connection, name: str, value: str | No
     if value is None:
         value = session.settings.get("default_" + name)
     canonical = session.settings.check("default_" + name, value)
-    if session.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT):
         flag = canonical == "on"
-        session.set_transaction(
+        session.block.set_modes(
             isolation=canonical if name == "transaction_isolation" else None,
             read_only=flag if name == "transaction_read_only" else None,
             deferrable=flag if name == "transaction_deferrable" else None,
@@ -389,11 +388,9 @@ def _show_row(definition: SettingDef, value: str) -> tuple[str, ...]:
 async def _prepare(
     conn: Connection, plan: Plan, statement: st.Prepare, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    if statement.name in conn.prepared:
-        raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
     # blanks in front, so that an error points into what the client sent
     padded = " " * statement.at + statement.text
-    prepared = conn.prepare(statement.name, padded, statement.param_types, from_sql=True)
+    prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
     prepared.text, prepared.shown = statement.text, plan.bound.text
     return Command("PREPARE")
 
@@ -401,30 +398,8 @@ async def _prepare(
 async def _execute_prepared(
     conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    inner, values = prepared_plan(conn, plan, statement, params)
+    inner, values = conn.prepared.to_execute(plan, statement, params)
     return await run(conn, inner, values, out)
-
-
-def prepared_plan(
-    conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...]
-) -> tuple[Plan, tuple[Any, ...]]:
-    """Return the plan that EXECUTE runs, and its parameter values.
-
-    ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804.
-    """
-    prepared = conn.prepared.get(statement.name)
-    if prepared is None:
-        raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
-    inner = conn.fresh_plan(prepared)
-    if inner is None:
-        raise RuntimeError("PREPARE keeps no empty statement")
-    if len(statement.args) != len(prepared.param_oids):
-        raise SqlError(
-            "42601",
-            f'wrong number of parameters for prepared statement "{statement.name}"',
-            detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
-        )
-    return inner, conn.argument_values(plan, statement, prepared.param_oids, params)
 
 
 async def _deallocate(
@@ -433,7 +408,7 @@ async def _deallocate(
     if statement.name is None:
         conn.prepared.clear()
         return Command("DEALLOCATE ALL")
-    if conn.prepared.pop(statement.name, None) is None:
+    if not conn.prepared.close(statement.name):
         raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
     return Command("DEALLOCATE")
 
@@ -443,7 +418,7 @@ async def _discard(
 ) -> Outcome:
     session = conn.session
     if statement.what == "all":
-        if session.state is BlockState.BLOCK or session.one_of_several:
+        if session.block.state is BlockState.BLOCK or session.block.one_of_several:
             raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
         conn.cursors.close_all()
         session.settings.reset_all()
@@ -469,7 +444,9 @@ async def _maintenance(
     conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    if statement.what == "vacuum" and (session.state is BlockState.BLOCK or session.one_of_several):
+    if statement.what == "vacuum" and (
+        session.block.state is BlockState.BLOCK or session.block.one_of_several
+    ):
         raise SqlError("25001", "VACUUM cannot run inside a transaction block")
     if statement.what in ("vacuum", "checkpoint", "cluster"):
         # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).
@@ -493,7 +470,7 @@ async def _set_constraints(
     conn: Connection, plan: Plan, statement: st.SetConstraints, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    if session.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
     await set_constraints(session, statement)
     return Command("SET CONSTRAINTS")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.txn_block import BlockState
+from engine.block_state import BlockState
 from planner.errors import SqlError
 from txn.holds import Hold
 from txn.types import Timestamp
@@ -57,33 +57,33 @@ def export(session: Session) -> str:
 
     A transaction that has written sees the latest commits; that is what it exports, without its own writes.
     """
-    if session.savepoints:
+    if session.block.savepoints:
         raise SqlError("25001", "cannot export a snapshot from a subtransaction")
-    txn, store = session.ensure_txn(), session.db.store
+    txn, store = session.block.ensure_txn(), session.db.store
     ts = store.read_ts() if txn.writing else txn.read_ts
-    number = len(session.exported) + 1
+    number = len(session.block.exported) + 1
     name = f"{session.pid:08X}-{txn.id & 0xFFFFFFFF:08X}-{number}"
     settings = session.settings
     session.db.snapshots.add(
         name, Exported(ts, store.hold(ts), settings.get("transaction_isolation"), txn.read_only)
     )
-    session.exported.append(name)
+    session.block.exported.append(name)
     return name
 
 
 def withdraw(session: Session) -> None:
     """The exporting transaction has ended: its snapshots can no longer be imported."""
-    for name in session.exported:
+    for name in session.block.exported:
         session.db.store.release(session.db.snapshots.remove(name))
-    session.exported.clear()
+    session.block.exported.clear()
 
 
 def import_(session: Session, name: str) -> None:
     """SET TRANSACTION SNAPSHOT. SqlError 25001, 0A000, 22023 as PostgreSQL raises them."""
-    in_block = session.state not in (BlockState.IDLE, BlockState.IMPLICIT)
+    in_block = session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT)
     if not in_block:
         session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
-    elif session.txn is not None or session.savepoints:
+    elif session.block.txn is not None or session.block.savepoints:
         raise SqlError("25001", "SET TRANSACTION SNAPSHOT must be called before any query")
     isolation = session.settings.get("transaction_isolation")
     if isolation not in _IMPORTING:
@@ -106,4 +106,4 @@ def import_(session: Session, name: str) -> None:
                 "a non-read-only serializable transaction cannot import a snapshot from a read-only transaction",
             )
     if in_block:
-        session.import_snapshot(found.ts)
+        session.block.import_snapshot(found.ts)

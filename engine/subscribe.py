@@ -21,6 +21,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from engine.block_state import BlockState
 from engine.executor import ExecContext
 from engine.index.access import conjuncts_of, has_sublink
 from engine.plans import Plan
@@ -28,7 +29,6 @@ from engine.portal import Command, Outcome, Rows
 from engine.query import CompiledQuery, collect, execute
 from engine.rows import RowBatch, RowStream, RowTuple
 from engine.time_travel import timestamp_of
-from engine.txn_block import BlockState
 from pgwire.backend import Responder
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
@@ -322,7 +322,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then; ReadBelowSince.
     """
     store = session.db.store
-    if session.txn is None:
+    if session.block.txn is None:
         session.transaction_time_us = session.statement_time_us
     if plan.bound.stable:
         params = params + plan.stable_values(session, params)
@@ -428,7 +428,7 @@ def stream(source: Source, statement: Subscribe) -> RowStream:
 
 def only_outside_transaction(session: Session) -> None:
     """Raise 25001 in a transaction: what it reads is of one moment, which a subscription leaves behind."""
-    if session.txn is not None:
+    if session.block.txn is not None:
         raise SqlError(
             "25001",
             "SUBSCRIBE cannot run in a transaction that has begun",
@@ -441,7 +441,7 @@ async def run_subscribe(
 ) -> Outcome:
     """SUBSCRIBE as a statement or a portal. statement_timeout does not count: it is meant to go on."""
     only_outside_transaction(conn.session)
-    conn.goes_on()
+    conn.interrupts.goes_on()
     source = await open_source(conn.session, plan, statement, params)
     return Rows(statement.columns, stream(source, statement), tag="SUBSCRIBE")
 
@@ -452,7 +452,7 @@ async def declare(
     """DECLARE ... CURSOR FOR SUBSCRIBE, in a transaction block."""
     session = conn.session
     conn.cursors.check_new(statement.name)
-    if session.state is not BlockState.BLOCK:
+    if session.block.state is not BlockState.BLOCK:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     source = await open_source(session, plan, statement.subscribe, params)
     conn.cursors.declare_live(

@@ -43,7 +43,7 @@ class SystemView:
         if relation is None or relation.virtual or relation.kind != "r":
             return 0, 0
         try:
-            stats = self._session.ensure_txn().stats(ShardId(oid))
+            stats = self._session.block.ensure_txn().stats(ShardId(oid))
         except KeyError:  # dropped meanwhile; the catalog is that of the transaction's start
             return 0, 0
         return stats.rows, stats.bytes
@@ -111,7 +111,7 @@ class SystemView:
 
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
-        return self._session.ensure_txn().id
+        return self._session.block.ensure_txn().id
 
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id."""

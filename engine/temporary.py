@@ -40,7 +40,7 @@ class CommitActions:
         A transaction that wrote nothing has left no rows behind, so there is nothing to delete then. Tables that
         are gone (dropped, or their creation was undone) are forgotten.
         """
-        txn = session.txn
+        txn = session.block.txn
         if txn is None or not txn.writing:
             return
         self._check_references(session)
@@ -76,9 +76,9 @@ class CommitActions:
 
 
 async def _has_rows(session: Session, oid: int) -> bool:
-    assert session.txn is not None
-    session.txn.next_statement()
-    async for rows in session.txn.scan(ShardId(oid)):
+    assert session.block.txn is not None
+    session.block.txn.next_statement()
+    async for rows in session.block.txn.scan(ShardId(oid)):
         if rows:
             return True
     return False
@@ -86,10 +86,10 @@ async def _has_rows(session: Session, oid: int) -> bool:
 
 async def drop_temporaries(session: Session) -> None:
     """Drop the session's temporary tables and their schema, and commit."""
-    txn = session.begin_writing()
+    txn = session.block.begin_writing()
     try:
-        await session.catalog_locks.take_everything()
-        session.adopt_catalog()
+        await session.view.locks.take_everything()
+        session.view.adopt_latest()
         schema = session.catalog.schema(session.temp_schema)
         mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
         for relation in mine:
@@ -98,8 +98,8 @@ async def drop_temporaries(session: Session) -> None:
         deletes = [key_of(r) for r in mine]
         if schema is not None:
             deletes.append(key_of(schema))
-        await session.change_catalog([], deletes)
+        await session.view.change([], deletes)
     except BaseException:
-        session.rollback()
+        session.block.rollback()
         raise
-    await session.commit()
+    await session.block.commit()

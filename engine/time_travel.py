@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.block_state import BlockState
 from engine.catalog.state import CATALOG_SHARD
 from engine.moments import moment
 from engine.plans import Plan
-from engine.txn_block import BlockState
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
@@ -93,7 +93,7 @@ class AsOfValue:
 
     def timestamp(self, session: Session) -> Timestamp:
         """Return its value now. SqlError 22023, 22007, 22008 for a value that is no timestamp."""
-        if session.txn is None and session.state is not BlockState.BLOCK:
+        if session.block.txn is None and session.block.state is not BlockState.BLOCK:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         try:
             stable = self._plan.stable_values(session, ())
@@ -180,7 +180,7 @@ def request(session: Session, plan: Plan, as_of: AsOfValue | None) -> Request:
     return Request(
         level=derived.consistency if weak else "strict",
         staleness_ms=derived.max_staleness_ms,
-        observed=session.observed_ts,
+        observed=session.block.observed_ts,
         as_of=None if as_of is None else as_of.timestamp(session),
         min_read_ts=derived.min_read_ts,
     )
@@ -200,7 +200,7 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None) -> None:
         if found.wait:
             await session.db.store.reach(found.ts)
         try:
-            session.start_at(found, historic=as_of is not None)
+            session.block.start_at(found, historic=as_of is not None)
         except ReadBelowSince:
             if as_of is None:
                 continue  # since moved on during the wait
@@ -220,7 +220,7 @@ def catalog_at(session: Session, as_of: AsOfValue) -> Any:
 
 def check_same(session: Session, as_of: AsOfValue) -> None:
     """Within a transaction the clause may only say again what it reads at. SqlError 25001."""
-    if session.txn is not None and as_of.timestamp(session) != session.txn.read_ts:
+    if session.block.txn is not None and as_of.timestamp(session) != session.block.txn.read_ts:
         raise SqlError(
             "25001",
             "AS OF SYSTEM TIME differs from the timestamp that this transaction reads at",
@@ -231,7 +231,7 @@ def check_same(session: Session, as_of: AsOfValue) -> None:
 
 def describe(session: Session, plan: Plan, selection: Selection | None) -> list[str]:
     """Return the lines of EXPLAIN (TIMESTAMP): the timestamp, every bound with its reason, what is read (L5, N3)."""
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     if selection is None:
         selection = choose(Request(), readable(session, plan.bound.reads, txn.read_ts))
     lower = {bound.reason: bound for bound in (*since_bounds(session, plan.bound.reads), *selection.lower)}

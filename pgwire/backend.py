@@ -145,7 +145,7 @@ class Backend(Protocol):
     def close_portal(self, name: str) -> MaybeAwaitable[None]:
         """Close a portal; unknown names are fine."""
 
-    def sync(self) -> MaybeAwaitable[None]:
+    def sync(self) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """Sync arrived: commit the implicit transaction (or roll it back after a failure).
 
         May raise: a failed commit is reported before ReadyForQuery. Where a commit is all that is left to wait for,

@@ -72,26 +72,26 @@ class CatalogLocks:
         Raises txn's errors of lock waits; SchemaChanged when what the transaction has read before is no longer so.
         """
         session = self._session
-        await settle(session.ensure_txn().begin_write([SHARD]))
+        await settle(session.block.ensure_txn().begin_write([SHARD]))
         while not self._everything:
             wanted = wanted_by(session, plan)
             if wanted is None:
                 await self.take_everything()
             elif not await self._take(wanted):
                 break
-            session.adopt_catalog()  # while it waited, it may have got to want more
-        session.adopt_catalog()
+            session.view.adopt_latest()  # while it waited, it may have got to want more
+        session.view.adopt_latest()
 
     async def take_everything(self) -> None:
         """Lock the whole catalog."""
-        txn = self._session.ensure_txn()
+        txn = self._session.block.ensure_txn()
         await settle(txn.begin_write([SHARD]))
         await settle(txn.lock_table(SHARD, "X"))
         self._everything = True
 
     async def _take(self, wanted: Mapping[StoredKey, bool]) -> bool:
         """Lock keys, in one order for all; return whether some were not locked yet."""
-        txn = self._session.ensure_txn()
+        txn = self._session.block.ensure_txn()
         held = self._held
         missing = [(key, x) for key, x in sorted(wanted.items()) if key not in held or (x and not held[key])]
         for key, exclusive in missing:
@@ -111,11 +111,11 @@ class CatalogLocks:
         before = session.catalog
         changed = [key for key in (*map(key_of, puts), *deletes) if key in before.items]
         names = new_names(before, puts)
-        wanted: Wanted = {key: True for key in changed if key not in session.own_changes}
+        wanted: Wanted = {key: True for key in changed if key not in session.view.own_changes}
         wanted |= {name_key(schema, name): True for schema, name in names}
         if not await self._take(wanted):
             return
-        session.adopt_catalog()
+        session.view.adopt_latest()
         after = session.catalog
         if after is before:
             return

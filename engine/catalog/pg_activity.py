@@ -15,10 +15,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.block_state import BlockState
 from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.conflicts import mode_name, tid_of
-from engine.txn_block import BlockState
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.time import timestamp_ms
@@ -46,9 +46,9 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
         if session.may_watch(other.session_user):
             host, port = other.system.client_address or (None, -1)
             event = _wait_event(other, waits.get(pid), pid in committing)
-            txn = other.txn
+            txn = other.block.txn
             writing = txn is not None and txn.writing
-            inside = txn is not None or other.state is BlockState.BLOCK
+            inside = txn is not None or other.block.state is BlockState.BLOCK
             row |= {
                 "client_addr": host, "client_port": port, "backend_start": other.backend_start_us,
                 "xact_start": other.transaction_time_us if inside else None,

@@ -81,7 +81,7 @@ def pg_indexes(session: Session) -> Iterator[RowDict]:
 def pg_prepared_statements(session: Session) -> Iterator[RowDict]:
     """Yield pg_prepared_statements of the session."""
     connection = session.db.sessions.get(session.pid)
-    for prepared in connection.prepared.values() if connection is not None else ():
+    for prepared in connection.prepared.all() if connection is not None else ():
         if prepared.name:
             yield {
                 "name": prepared.name, "statement": prepared.shown or prepared.text, "prepare_time": prepared.prepare_time_us,

@@ -45,7 +45,7 @@ async def make_waiting_checks(session: Session, *, due_only: bool = False) -> No
             (later if due_only and session.timing.is_deferred(found[1]) else due).append(node)
         node = node.before
     if due:
-        session.ensure_txn().next_statement()
+        session.block.ensure_txn().next_statement()
         for check in reversed(due):
             await _make(session, check)
     session.timing.keep(later[::-1])
@@ -56,7 +56,7 @@ async def _make(session: Session, check: Waiting) -> None:
     if found is None:
         return
     table, constraint = found
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     if check.side == "unique":
         await settle(txn.check_unique(ShardId(table.oid), IndexId(constraint.index_oid)))
     elif check.side == "whole table":
@@ -73,7 +73,7 @@ async def _make(session: Session, check: Waiting) -> None:
 
 async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> None:
     """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it."""
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     missing = await key.missing(txn, keys)
     if missing:
         there = {key.child_key(row.values) for row in await key.children(txn, missing, of_parent=False)}
@@ -87,7 +87,7 @@ async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, res
 
     ``restrict``: it does not help that another row has the key now.
     """
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     gone = keys if restrict else await key.vanished(txn, keys)
     if gone:
         there = {key.child_key(row.values) for row in await key.children(txn, gone, of_parent=True)}

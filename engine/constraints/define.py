@@ -77,9 +77,9 @@ def _relation(session: Session, oid: int) -> RelationDef:
 async def touch(session: Session, oids: Iterable[int]) -> None:
     """Lock referenced tables exclusively and give them new versions: who refers to them is changing."""
     for oid in sorted(set(oids)):
-        await settle(session.ensure_txn().lock_table(ShardId(oid), "X"))
+        await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
         changed = replace(_relation(session, oid), version=session.db.next_catalog_version())
-        await session.change_catalog([changed])
+        await session.view.change([changed])
 
 
 def referenced_oids(constraints: Iterable[ConstraintDef], besides: Collection[int]) -> set[int]:
@@ -111,11 +111,11 @@ def dependents(
 async def drop_foreign_keys(session: Session, found: Sequence[tuple[RelationDef, ConstraintDef]]) -> None:
     """Drop foreign keys (DROP ... CASCADE); the tables that have them are locked exclusively."""
     for child, constraint in found:
-        await settle(session.ensure_txn().lock_table(ShardId(child.oid), "X"))
+        await settle(session.block.ensure_txn().lock_table(ShardId(child.oid), "X"))
         latest = _relation(session, child.oid)
         kept = tuple(c for c in latest.constraints if c.oid != constraint.oid)
         version = session.db.next_catalog_version()
-        await session.change_catalog([replace(latest, constraints=kept, version=version)])
+        await session.view.change([replace(latest, constraints=kept, version=version)])
 
 
 def depends_text(session: Session, pair: tuple[RelationDef, ConstraintDef]) -> str:
@@ -158,6 +158,6 @@ async def rebuild(session: Session, relation: RelationDef, attnum: int) -> None:
         await touch(session, others)
         latest = _relation(session, child.oid)
         constraints = tuple(changed if c.oid == changed.oid else c for c in latest.constraints)
-        await session.change_catalog([replace(latest, constraints=constraints)])
+        await session.view.change([replace(latest, constraints=constraints)])
         if changed.validated:
             await check_table(session, _relation(session, child.oid), changed)

@@ -23,7 +23,7 @@ from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
 from engine.constraints.values import same_image
 from engine.eager import settle
-from engine.session import Replan
+from engine.plans import Replan
 from engine.shape import TableShape
 from pgwire.codecs.errors import DataError
 from planner.bind.stored import stored_default
@@ -70,7 +70,7 @@ async def _run(session: Session, first: Change) -> None:
         change = queue.popleft()
         if not (change.new if change.old is None else change.old):
             continue
-        txn = session.ensure_txn()
+        txn = session.block.ensure_txn()
         if change.old is not None:
             for key in incoming(session, change.relation.oid):
                 txn.next_statement()  # what the action before has changed is to be seen
@@ -145,7 +145,7 @@ async def _referenced(session: Session, key: ForeignKey, change: Change, queue: 
         await _act(session, key, action, gone, None if change.new is None else renamed, queue)
         if action == "d":
             # the default may be the very key that went
-            session.ensure_txn().next_statement()
+            session.block.ensure_txn().next_statement()
             await check_referenced(session, key, gone)
 
 
@@ -158,7 +158,7 @@ async def _act(
     queue: deque[Change],
 ) -> None:
     """CASCADE, SET NULL, SET DEFAULT on the rows that refer to ``gone``; ``renamed`` None: it was deleted."""
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     child = key.child
     shard = ShardId(child.oid)
     rows = await key.children(txn, gone, of_parent=True, for_update=True)
@@ -322,7 +322,7 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
 
     Raises Replan when a definition changed before its table was locked.
     """
-    txn = session.ensure_txn()
+    txn = session.block.ensure_txn()
     prepare_unique(session, relation)
     reach.renew(session, relation)
     if not reach:
@@ -331,7 +331,7 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
     await settle(txn.begin_write([ShardId(oid) for oid in sorted(reach.writes)]))
     for oid in sorted(reach.reads - reach.writes):
         await settle(txn.lock_table(ShardId(oid), "IS"))
-    session.adopt_catalog()
+    session.view.adopt_latest()
     after = session.catalog
     if after is before:
         return
@@ -350,6 +350,6 @@ def prepare_unique(session: Session, relation: RelationDef) -> None:
     """Tell the transaction which keys of a table may hold duplicates until the commit."""
     deferrable = [c for c in relation.constraints if c.kind in "pu" and c.deferrable]
     if deferrable:
-        txn = session.ensure_txn()
+        txn = session.block.ensure_txn()
         for constraint in deferrable:
             txn.defer_unique(IndexId(constraint.index_oid), session.timing.is_deferred(constraint))

@@ -87,7 +87,7 @@ def _dangling_rows(key: ForeignKey) -> str:
 async def _first_row(session: Session, sql: str, reader: Transaction | None) -> Row | None:
     parsed = parse_one(sql)
     assert parsed is not None
-    session.ensure_txn().next_statement()
+    session.block.ensure_txn().next_statement()
     bound = bind_statement(
         parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings
     )

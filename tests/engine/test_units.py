@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.block_state import BlockEvent, BlockState, next_state, status_byte
 from engine.conflicts import Surroundings
 from engine.eager import eager
 from engine.errors import _TXN, report_of
 from engine.settings import HARMLESS, HONOURED, Settings, definitions
-from engine.txn_block import BlockEvent, BlockState, next_state, status_byte
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors

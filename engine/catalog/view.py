@@ -1,0 +1,236 @@
+"""The catalog as one session sees it, and how its transaction keeps plans and catalog together.
+
+    outside a transaction   the latest one                              (or a past one, while a statement is bound)
+    a reading transaction   the one of its read timestamp
+    a writing transaction   the latest one again, the tables it uses locked, and its own DDL on top
+
+A transaction sees the catalog that was current when it began: its read timestamp is the latest applied commit, so
+they belong together. When it starts to write its reads move to the latest state, and the catalog with them. Whoever
+writes holds table locks, so what it was bound against cannot change under it; ``Replan`` says that it changed just
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from engine.block_state import BlockState
+from engine.catalog.locks import CatalogLocks
+from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.store import write_changes
+from engine.eager import settle
+from engine.plans import Plan, Replan
+from planner.errors import SqlError
+from planner.statements import CreateTable
+from txn.errors import SchemaChanged
+from txn.types import ShardId, Timestamp
+
+if TYPE_CHECKING:
+    from engine.session import Session
+
+_Changes = Mapping[StoredKey, Stored | None]
+
+
+class CatalogView:
+    """What one session sees of the catalog; see the module's prologue.
+
+    Attributes:
+        own_changes: what the transaction has put and (None) deleted; replaced, never changed.
+        locks: what the transaction has locked of the catalog.
+    """
+
+    __slots__ = (
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_used", "locks", "own_changes",
+    )  # fmt: skip
+
+    def __init__(self, session: Session) -> None:
+        """See the latest catalog."""
+        self._session = session
+        self._db = session.db
+        self._seen = self._base = (
+            session.db.catalog
+        )  # of the running transaction, with and without own changes
+        self._lens: CatalogSnapshot | None = None  # seen instead of the latest catalog outside a transaction
+        self._historic = False  # the running transaction began with an older catalog
+        self._used: dict[
+            int, int
+        ] = {}  # versions of the relations that were read before the first write, by oid
+        self._ddl_staged = False
+        self.own_changes: _Changes = {}
+        self.locks = CatalogLocks(session)
+
+    # -- what is seen ------------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> CatalogSnapshot:
+        """The catalog the current transaction sees, or the latest outside one."""
+        if self._session.block.txn is not None:
+            return self._seen
+        return self._db.catalog if self._lens is None else self._lens
+
+    @property
+    def is_private(self) -> bool:
+        """True when the transaction sees a catalog of its own, or a past one: its plans must not be shared."""
+        if self._session.block.txn is None:
+            return self._lens is not None
+        return self._historic or self._seen is not self._base
+
+    @contextmanager
+    def looking_at(self, catalog: CatalogSnapshot) -> Iterator[None]:
+        """See ``catalog`` while a statement is bound that will read in the past; a running transaction sees its own."""
+        before, self._lens = self._lens, None if catalog is self._db.catalog else catalog
+        try:
+            yield
+        finally:
+            self._lens = before
+
+    # -- the transaction's course ------------------------------------------------------------------
+
+    def begin(self, catalog: CatalogSnapshot) -> None:
+        """A transaction begins with ``catalog``."""
+        self._seen = self._base = catalog
+        self._historic = catalog is not self._db.catalog
+
+    def end(self) -> None:
+        """The transaction is over."""
+        self._used.clear()
+        if self._ddl_staged or self.locks.any:
+            self._ddl_staged = False
+            self.own_changes = {}
+            self.locks.clear()
+
+    def go_back(self, own_changes: _Changes) -> None:
+        """ROLLBACK TO: the transaction has changed ``own_changes``, and nothing else any more."""
+        if self.own_changes is not own_changes:
+            self.own_changes = own_changes
+            self._overlay()
+
+    def renew(self) -> None:
+        """Before a statement is planned: what a writing transaction reads next is the latest. Raises SchemaChanged."""
+        block = self._session.block
+        if (
+            block.txn is not None
+            and block.txn.writing
+            and block.state in (BlockState.BLOCK, BlockState.IMPLICIT)
+        ):
+            self.adopt_latest()
+
+    def adopt_latest(self) -> None:
+        """Move to the latest catalog, where the transaction's reads now are (after promotion).
+
+        Own changes stay on top: they are of objects that the transaction has locked. Raises SchemaChanged when a
+        relation that was read before the transaction wrote is no longer as it was.
+        """
+        latest = self._db.catalog
+        if self._base is latest:
+            return
+        for oid, version in self._used.items():
+            relation = latest.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                raise SchemaChanged(ShardId(oid))
+        txn = self._session.block.txn
+        if txn is not None and txn.writing:
+            self._used.clear()  # locked from here on
+        self._base = latest
+        self._historic = False
+        self._overlay()
+
+    def _overlay(self) -> None:
+        """See own changes on top of the catalog last adopted."""
+        base = self._base
+        own = self.own_changes
+        self._seen = base.overlaid(own, self._db.next_catalog_version()) if own else base
+
+    # -- plans: what they rely on is locked before they run ----------------------------------------
+
+    def use(self, plan: Plan) -> None:
+        """Remember what the transaction relied on, for ``adopt_latest``; once it writes, it has that locked."""
+        txn = self._session.block.txn
+        if txn is not None and not txn.writing:
+            for oid, version in plan.bound.versions:
+                self._used[oid] = version
+
+    def is_current(self, plan: Plan) -> bool:
+        """Tell whether a query may run at once: if the transaction writes, its tables have to be locked already.
+
+        A transaction that only reads has the catalog of its timestamp; one that writes reads what is latest.
+        """
+        txn = self._session.block.txn
+        if txn is None or not txn.writing:
+            return True
+        return self._base is self._db.catalog and all(map(txn.holds_table, plan.tables))
+
+    async def start_read(self, plan: Plan) -> None:
+        """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not."""
+        if self.is_current(plan):
+            return
+        await self._hold_tables(plan)
+        self.adopt_latest()
+        if not plan.fresh(self._seen):
+            raise Replan
+
+    async def start_write(
+        self,
+        plan: Plan,
+        writes: Iterable[ShardId],
+        scans: Sequence[ShardId] = (),
+    ) -> None:
+        """Promote and lock for a writing statement. Raises Replan when its plan went stale.
+
+        ``scans``: tables to be locked because they are read otherwise than by key.
+        """
+        txn = self._session.block.ensure_txn()
+        if txn.read_only:
+            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        waiting = txn.begin_write(writes, scans)
+        if waiting is not None:
+            await waiting
+        if not self.is_current(plan):
+            await self._hold_tables(plan)
+            self.adopt_latest()
+        if not plan.fresh(self._seen):
+            raise Replan
+
+    async def start_ddl(self, plan: Plan) -> None:
+        """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""
+        txn = self._session.block.ensure_txn()
+        if txn.read_only:
+            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        await self.locks.take_for(plan)
+        if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
+            await self._hold_tables(plan)
+            self.adopt_latest()
+        if not plan.fresh(self._seen):
+            raise Replan
+
+    async def _hold_tables(self, plan: Plan) -> None:
+        txn = self._session.block.ensure_txn()
+        for shard in plan.tables:
+            if not txn.holds_table(shard):
+                await settle(txn.lock_table(shard, "IS"))
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    async def change(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
+        """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
+        txn = self._session.block.ensure_txn()
+        await self.locks.cover(puts, deletes)
+        await write_changes(txn, self._seen, puts, deletes)
+        own = dict(self.own_changes)
+        own.update((key_of(item), item) for item in puts)
+        own.update((key, None) for key in deletes if key in self._seen.items)
+        self.own_changes = own
+        self._seen = self._seen.with_changes(puts, deletes, self._db.next_catalog_version())
+        if not self._ddl_staged:
+            self._ddl_staged = True
+            txn.on_applied(self._publish)
+
+    def _publish(self, ts: Timestamp) -> None:
+        """The commit is readable: make its changes part of the current catalog, which others may have changed."""
+        latest = self._db.catalog
+        if latest is self._base:
+            self._db.publish(self._seen, ts)
+        elif self.own_changes:
+            self._db.publish(latest.overlaid(self.own_changes, self._db.next_catalog_version()), ts)
