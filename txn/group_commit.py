@@ -7,6 +7,8 @@
 
 - Commits, part swaps, register and forget (schema changes of a write set) share the queue, and its order is
   the log's. Each transaction of a batch gets a counter value of its own (U11).
+- A batch that has gathered is formed, and its append begun, in the turn that applies the one before: its answers
+  (a callback per transaction) are written while the disk works.
 - Every earlier batch is applied when a batch is formed, so ``validate`` sees the latest state plus what it
   remembers of earlier members of its own batch.
 - The committer never waits for locks: whoever submits holds what it needs.
@@ -276,8 +278,6 @@ class Committer:
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
             await self._stage(members, stager(batch))
         self._apply(members, batch, seq, len(payload))
-        # Whoever was woken gets to submit before the next batch is formed.
-        await asyncio.sleep(0)
 
     async def _stage(self, members: list[_Member], steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""

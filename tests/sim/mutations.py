@@ -320,13 +320,15 @@ MUTATIONS: Final[dict[str, Mutation]] = {
 
 HINTS: Final = {
     "matrix S-IX": 18,
+    "matrix S-X": 2,
     "gap": 43,
     "beyond": 43,
     "scans": 7,
-    "scans in batch": 27,
+    "scans in batch": 182,
     "schema check": 4,
     "covered entries": 4,
     "lease": 10,
+    "read_ts": 10,
     "flush ends": 4,
     "deadlock": 31,
 }

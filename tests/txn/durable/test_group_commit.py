@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 
@@ -77,6 +78,34 @@ def test_what_is_queued_during_an_append_goes_together() -> None:
         rest = [committer.submit(write(i, (i, (i,)))) for i in range(1, 20)]
         await asyncio.gather(first, *rest)
         assert [len(b.writes) for _, b in rig.applied] == [1, 19]
+        await committer.close()
+
+    run(body)
+
+
+def test_the_next_batch_is_being_appended_when_the_one_before_is_answered() -> None:
+    """The disk has work while answers are written; otherwise the two take turns, and neither is ever busy."""
+
+    async def body() -> None:
+        rig = Rig()
+        store = MemoryConsensus(rig.disk)
+        committer = await rig.start(store)
+        appends: list[int] = []
+        append = store.append
+
+        def counted(epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
+            appends.append(seq)
+            return append(epoch, seq, payload)
+
+        store.append = counted  # type: ignore[method-assign]
+        first = committer.submit(write(0, (0, (0,))))
+        while not appends:
+            await asyncio.sleep(0)
+        when_answered: list[int] = []
+        first.add_done_callback(lambda _: when_answered.append(len(appends)))
+        second = committer.submit(write(1, (1, (1,))))
+        await asyncio.gather(first, second)
+        assert when_answered == [2]
         await committer.close()
 
     run(body)
