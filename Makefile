@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+COMPILED := $(VENV)/.compiled
 PACKAGES := pgwire planner txn engine sqllogictest
 SEEDS ?= 1000
 FIRST ?= 1
 
 .PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance bench tpch crash docs clean
 
-install: $(STAMP)
+install: $(COMPILED)
 
 $(STAMP): pyproject.toml requirements.lock
 	@echo "Preparing $(VENV) (about a minute; pyspark is large)"
@@ -18,10 +19,15 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(STAMP)
 
-serve: $(STAMP)
+# Also where PYTHONDONTWRITEBYTECODE is set, as in many containers: else every start compiles 500 modules.
+$(COMPILED): $(STAMP) $(shell find $(PACKAGES) -name '*.py')
+	@$(BIN)/python -m compileall -q $(PACKAGES)
+	@touch $(COMPILED)
+
+serve: $(COMPILED)
 	@exec $(BIN)/holdfast serve $(ARGS)
 
-test: $(STAMP)
+test: $(COMPILED)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 fmt: $(STAMP)
@@ -38,19 +44,19 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-golden: $(STAMP)
+golden: $(COMPILED)
 	$(BIN)/pytest tests/golden
 
 rewrite: $(STAMP)
 	$(BIN)/pytest tests/golden --rewrite
 
-sim: $(STAMP)
+sim: $(COMPILED)
 	$(BIN)/python -m tests.sim.sweep --seeds $(SEEDS) --first $(FIRST)
 
-isolation: $(STAMP)
+isolation: $(COMPILED)
 	$(BIN)/pytest -m "isolation or not long" tests/isolation
 
-slt: $(STAMP)
+slt: $(COMPILED)
 	$(BIN)/python -m bench.slt
 
 spark-conformance: $(STAMP)
@@ -62,7 +68,7 @@ slt-spark: $(STAMP)
 spark: $(STAMP)
 	$(BIN)/pytest -m spark
 
-bench: $(STAMP)
+bench: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench
 
@@ -70,7 +76,7 @@ tpch: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.tpch
 
-crash: $(STAMP)
+crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
 
 docs: $(STAMP)

@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.peers import compile_modules
 from engine.config import parse_bytes
 from tests.support.server import ServerProcess
 
@@ -81,6 +82,7 @@ class Proof:
 
 
 def run(rows: int, memory: int, folder: Path) -> int:
+    compile_modules()
     options = ("--memory", str(memory))
     proof = Proof(memory)
     started = time.perf_counter()

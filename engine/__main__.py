@@ -103,8 +103,12 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
 
 async def serve_forever(config: Config) -> None:
     """Serve until SIGTERM or SIGINT, then drain."""
+    # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
+    gc.disable()
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
 
+    gc.freeze()
+    gc.enable()
     sys.setrecursionlimit(RECURSION_LIMIT)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()

@@ -124,6 +124,25 @@ def test_sessions_past_the_limit_are_refused(tmp_path: Path) -> None:
     assert server.stop() == 0
 
 
+def test_the_collector_runs_but_not_over_what_the_start_has_loaded(tmp_path: Path) -> None:
+    script = """
+import gc, sys, engine.__main__ as start
+
+def stop(**settings):  # the store is open, nobody listens yet
+    print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+    raise OSError("stopped here")
+
+start.ServerConfig = stop
+sys.exit(start.main(sys.argv[1:]))
+"""
+    words = ["serve", "--data-dir", str(tmp_path / "data"), "--spark-start", "off", "--port", "0"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.returncode) == ("True True\n", 1), done.stderr
+    assert "stopped here" in done.stderr
+
+
 def test_sigterm_lets_a_running_statement_finish_and_sends_idle_clients_away(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data")
     busy, idle = connect(server.port), connect(server.port, timeout_s=20)
