@@ -18,6 +18,7 @@ from txn.errors import SchemaChanged
 from txn.locks.granule import Granule
 from txn.locks.mode import S
 from txn.next_key import lock_range
+from txn.scans import unlocked_scans
 from txn.types import ShardId
 from txn.view import Steps, View
 
@@ -53,7 +54,19 @@ def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]
     check_schemas(txn)
     if reads is not None:
         reads.check(txn.core, txn.read_ts)
-    txn.now_writing(reads)
+    _turn(txn, reads)
+
+
+def _turn(txn: StoreTransaction, reads: ReadSet | None) -> None:
+    """Write from this tick on; what was read is current."""
+    txn.writing = True
+    if reads is not None:
+        for shard, predicates in reads.scans.items():
+            watched = unlocked_scans(txn, shard)
+            if watched is not None:
+                watched.keep(shard, predicates)
+        txn.reads_so_far = None
+    txn.views.clear()
 
 
 def _lock_ranges(txn: StoreTransaction, reads: ReadSet) -> Steps[None]:
@@ -71,7 +84,7 @@ def _lock_ranges(txn: StoreTransaction, reads: ReadSet) -> Steps[None]:
 
 def check_schemas(txn: StoreTransaction) -> None:
     """Raise SchemaChanged unless every schema used so far is still the current one (D77)."""
-    for shard, view in txn.views():
+    for shard, view in txn.views.items():
         if shard in txn.schema_states:
             continue
         latest = txn.core.shards[shard].latest

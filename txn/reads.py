@@ -18,6 +18,8 @@ from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import Found, lock_range
+from txn.scan_watch import Predicate
+from txn.scans import unlocked_scans
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 from txn.view import Steps, View
 
@@ -75,6 +77,20 @@ def _one_cold(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRow | N
                 values.close()  # type: ignore[union-attr]
                 return None
     return None
+
+
+def start_scan(
+    txn: StoreTransaction, shard: ShardId, for_update: bool | RowLock, predicate: Predicate | None
+) -> Steps[None]:
+    """Remember a scan, or watch what it reads from this tick on (``txn.scan_watch``)."""
+    if txn.writing:
+        yield from txn.lock(shard, IX if for_update else IS)
+        scans = unlocked_scans(txn, shard)
+        if scans is not None:
+            scans.add(shard, predicate)
+        txn.check_scans()
+    elif not txn.read_only:
+        txn.read_set().add_scan(shard, predicate)
 
 
 def row_mode(for_update: bool | RowLock) -> int:

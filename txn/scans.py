@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from txn.locks.mode import S
 from txn.scan_watch import Predicate, ScanWatch
 from txn.types import ShardId, TxnId
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
+    from txn.transaction import StoreTransaction
 
 
 class Scans:
@@ -90,3 +92,12 @@ class Scans:
         for watch in self._kept.values():
             self._core.unwatch(watch)
         self._kept.clear()
+
+
+def unlocked_scans(txn: StoreTransaction, shard: ShardId) -> Scans | None:
+    """Return where to note a scan of a table, None if a lock keeps the table as it is."""
+    if txn.owner.held[shard] >= S or shard in txn.schema_states:
+        return None
+    if txn.scans is None:
+        txn.scans = Scans(txn.core, txn.id)
+    return txn.scans

@@ -14,30 +14,23 @@ One that only reads happens at ``read_ts``, which was the latest commit when it 
 Which locks each operation takes is a table in docs/transactions.md.
 
 Operations are generators that yield what they have to wait for; ``run`` drives one without suspending while
-nothing has to be waited for, so the usual case is a plain function call.
+nothing has to be waited for, so the usual case is a plain function call. What they do is elsewhere, each a module of
+functions over the transaction: ``reads``, ``row_locks``, ``writes``, ``bulk``, ``schema``, ``promotion`` and ``ending``.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, promotion, reads, row_locks, schema, snapshot, writes
+from txn import bulk, ending, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
-from txn.errors import (
-    DeadlineExceeded,
-    ReadOnlyTransaction,
-    SchemaChanged,
-    TxnError,
-    WaitCancelled,
-    WriteConflict,
-)
+from txn.errors import ReadOnlyTransaction, TxnError
+from txn.lifetime import ACTIVE, Lifetime
 from txn.locks.entry import LockOwner
 from txn.locks.granule import Granule
-from txn.locks.mode import IS, IX, MODES, SUPREMUM, RowLock, S, X
+from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S, X
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
@@ -57,26 +50,35 @@ from txn.types import (
     StoredRow,
     Timestamp,
 )
-from txn.view import Steps, View
+from txn.view import Steps, View, glimpse, look_at
 
 T = TypeVar("T")
-
-_ACTIVE: Final = "active"
-_COMMITTING: Final = "committing"
-_ENDED: Final = "ended"
-
 
 _NOBODY: Final = LockOwner(0)
 """Stands for the owner in read-only transactions, which lock nothing."""
 
 
 class StoreTransaction:
-    """Implements ``txn.api.Transaction``."""
+    """Implements ``txn.api.Transaction``.
+
+    Attributes, shared with the modules that do the work:
+        core, hold, owner: the store, the hold on the read timestamp, who owns the locks.
+        writing: whether it was promoted; then it reads the latest state.
+        life: state, deadline, operations that wait.
+        views: the shards it looks at, as it sees them (``txn.view``).
+        glimpsed: schemas it has seen of shards that no lock of its protects, while writing.
+        own, schema_states: what it has written, and what it has made of shards' schemas.
+        journal: how to undo that, latest last: an intent to take back, or a function to call.
+        deferred: unique indexes that are checked later.
+        reads_so_far: what it has read before its first write; None if nothing.
+        scans: what it has scanned without locks since; None if nothing.
+        commit_ts: where it asked to commit.
+        callbacks: called with the commit timestamp when it is readable. at_end: called when it has ended, either way.
+    """
 
     __slots__ = (
-        "_busy", "_callbacks", "_commit_ts", "_deadline", "_ended_by", "_glimpsed", "_reads", "_state", "_views", "at_end",
-        "core", "deferred", "hold", "id", "journal", "own", "owner", "read_only", "read_ts", "scans", "schema_states",
-        "session", "statement", "writing",
+        "at_end", "callbacks", "commit_ts", "core", "deferred", "glimpsed", "hold", "id", "journal", "life", "own", "owner",
+        "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement", "views", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -103,38 +105,34 @@ class StoreTransaction:
             self.owner.escalate_at = core.options.table_locks
         self.writing = False
         self.scans: Scans | None = None  # while there are none
-        self._state = _ACTIVE
-        self._busy = 0
-        self._ended_by: TxnError | None = None
-        self._commit_ts: Timestamp | None = None
-        self._views: dict[ShardId, View] = {}
+        self.life = Lifetime()
+        self.commit_ts: Timestamp | None = None
+        self.views: dict[ShardId, View] = {}
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
         self.deferred: frozenset[IndexId] = frozenset()
         self.journal: list[tuple[OwnWrites, RowId] | Callable[[], None]] = []
         self.at_end: list[Callable[[], None]] = []
-        self._callbacks: list[Callable[[Timestamp], None]] = []
-        self._reads: ReadSet | None = None
-        self._glimpsed: dict[ShardId, ShardSpec] | None = None  # schemas seen without a lock, while writing
-        self._deadline: asyncio.TimerHandle | None = None
+        self.callbacks: list[Callable[[Timestamp], None]] = []
+        self.reads_so_far: ReadSet | None = None
+        self.glimpsed: dict[ShardId, ShardSpec] | None = None  # schemas seen without a lock, while writing
         if deadline_ms is not None:
-            loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(deadline_ms / 1000, self._expire)
+            self.life.set_deadline(deadline_ms, self._expire)
         core.active[self.id] = self
 
     # -- running operations ------------------------------------------------------------------------
 
     def run(self, steps: Steps[T]) -> T | Awaitable[T]:
         """Drive an operation as far as it goes without waiting."""
-        if self._state is not _ACTIVE:
-            raise self._ended()
+        if self.life.state is not ACTIVE:
+            raise self.life.ended()
         try:
             waiting = next(steps)
         except StopIteration as done:
             if self.scans is not None:
                 self.scans.check()
             return done.value  # type: ignore[no-any-return]
-        self._busy += 1
+        self.life.busy += 1
         return self._drive(steps, waiting)
 
     async def _drive(self, steps: Steps[T], waiting: Awaitable[Any]) -> T:
@@ -146,8 +144,8 @@ class StoreTransaction:
                 except BaseException as error:
                     waiting = steps.throw(error)
                     continue
-                if self._state is not _ACTIVE:
-                    waiting = steps.throw(self._ended())
+                if self.life.state is not ACTIVE:
+                    waiting = steps.throw(self.life.ended())
                     continue
                 waiting = steps.send(answer)
         except StopIteration as done:
@@ -155,18 +153,7 @@ class StoreTransaction:
                 self.scans.check()
             return done.value  # type: ignore[no-any-return]
         finally:
-            self._busy -= 1
-
-    def _ended(self) -> TxnError:
-        if self._ended_by is not None:
-            return self._ended_by
-        return WaitCancelled("the transaction has ended")
-
-    def _expire(self) -> None:
-        if self._state is _ACTIVE:
-            self._ended_by = DeadlineExceeded("the transaction's deadline has passed")
-            self.core.locks.fail_wait(self.owner, self._ended_by)
-            self.rollback()
+            self.life.busy -= 1
 
     def set_lock_timeout(self, lock_timeout_ms: int) -> None:
         """See ``txn.api``."""
@@ -175,12 +162,11 @@ class StoreTransaction:
 
     def set_deadline(self, deadline_ms: int | None) -> None:
         """See ``txn.api``."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        if deadline_ms is not None and self._state is _ACTIVE:
-            loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(deadline_ms / 1000, self._expire)
+        self.life.set_deadline(deadline_ms, self._expire)
+
+    def _expire(self, reason: TxnError) -> None:
+        self.core.locks.fail_wait(self.owner, reason)
+        self.rollback()
 
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
@@ -202,37 +188,12 @@ class StoreTransaction:
 
         Raises DamagedFile when it cannot be served, unless ``even_damaged``: to look at its schema, or to give it up.
         """
-        view = self._views.get(shard)
-        if view is not None:
-            return view
-        changed = self.schema_states.get(shard)
-        if changed is not None:
-            if changed.dropped:
-                raise KeyError(shard)
-            view = View(shard, changed.generation, changed.spec, self.own.get(shard))
-        else:
-            damaged = self.core.log.damaged
-            if damaged and shard in damaged and shard not in self.core.shards:
-                raise damaged[shard]
-            history = self.core.shards[shard]
-            entry = history.latest if self.writing else history.at(self.read_ts)
-            if entry is None or entry.generation is None or entry.spec is None:
-                raise KeyError(shard)
-            if entry.generation.damage is not None:
-                if not even_damaged:
-                    raise entry.generation.damage
-                return View(shard, entry.generation, entry.spec, self.own.get(shard))
-            view = View(shard, entry.generation, entry.spec, self.own.get(shard))
-            if self.writing and shard not in self.owner.held:
-                return view  # it may change until it is locked
-            if self._glimpsed is not None and self._glimpsed.get(shard, entry.spec) is not entry.spec:
-                raise SchemaChanged(shard)
-        self._views[shard] = view
-        return view
+        view = self.views.get(shard)
+        return view if view is not None else look_at(self, shard, even_damaged=even_damaged)
 
     def forget_view(self, shard: ShardId) -> None:
         """The shard has changed within this transaction."""
-        self._views.pop(shard, None)
+        self.views.pop(shard, None)
 
     def own_writes(self, view: View) -> OwnWrites:
         """Return the place of the transaction's intents in a shard, made if need be."""
@@ -264,12 +225,7 @@ class StoreTransaction:
 
     def spec(self, shard: ShardId) -> ShardSpec:
         """See ``txn.api``."""
-        spec = self.view(shard, even_damaged=True).spec
-        if self.writing and shard not in self.owner.held and shard not in self.schema_states:
-            if self._glimpsed is None:
-                self._glimpsed = {}
-            self._glimpsed.setdefault(shard, spec)
-        return spec
+        return glimpse(self, shard)
 
     def stats(self, shard: ShardId) -> snapshot.ShardStats:
         """See ``txn.api``."""
@@ -291,7 +247,7 @@ class StoreTransaction:
         peek: bool = False,
     ) -> list[StoredRow] | Awaitable[list[StoredRow]]:
         """See ``txn.api``. Rows come in the order of ``keys``, under one key by row id."""
-        if len(keys) == 1 and not self.writing and self._state is _ACTIVE:
+        if len(keys) == 1 and not self.writing and self.life.state is ACTIVE:
             view = self.view(shard)
             row = reads.one_row(view, index, keys[0], self.read_ts)
             if row is not None:
@@ -305,9 +261,9 @@ class StoreTransaction:
 
     def read_set(self) -> ReadSet:
         """Return what the transaction has read so far, for promotion."""
-        if self._reads is None:
-            self._reads = ReadSet()
-        return self._reads
+        if self.reads_so_far is None:
+            self.reads_so_far = ReadSet()
+        return self.reads_so_far
 
     def range(
         self,
@@ -334,13 +290,15 @@ class StoreTransaction:
         predicate: Predicate | None = None,
     ) -> AsyncIterator[list[StoredRow]]:
         """See ``txn.api``."""
-        steps = reads.peek_table(self, shard) if peek else self._start_scan(shard, for_update, predicate)
+        steps = (
+            reads.peek_table(self, shard) if peek else reads.start_scan(self, shard, for_update, predicate)
+        )
         lock = self.run(steps)
         if isinstance(lock, Awaitable):
             await lock
         async for rows in snapshot.scan(self, self.view(shard)):
-            if self._state is not _ACTIVE:
-                raise self._ended()
+            if self.life.state is not ACTIVE:
+                raise self.life.ended()
             yield rows
 
     def snapshot(
@@ -350,29 +308,8 @@ class StoreTransaction:
         return self.run(self._snapshot(shard, predicate))
 
     def _snapshot(self, shard: ShardId, predicate: Predicate | None) -> Steps[Snapshot]:
-        yield from self._start_scan(shard, False, predicate)
+        yield from reads.start_scan(self, shard, False, predicate)
         return (yield from snapshot.take(self, self.view(shard)))
-
-    def _start_scan(
-        self, shard: ShardId, for_update: bool | RowLock, predicate: Predicate | None
-    ) -> Steps[None]:
-        """Remember a scan, or watch what it reads from this tick on (``txn.scan_watch``)."""
-        if self.writing:
-            yield from self.lock(shard, IX if for_update else IS)
-            scans = self._unlocked(shard)
-            if scans is not None:
-                scans.add(shard, predicate)
-            self.check_scans()
-        elif not self.read_only:
-            self.read_set().add_scan(shard, predicate)
-
-    def _unlocked(self, shard: ShardId) -> Scans | None:
-        """Return where to note a scan of a table, None if a lock keeps the table as it is."""
-        if self.owner.held[shard] >= S or shard in self.schema_states:
-            return None
-        if self.scans is None:
-            self.scans = Scans(self.core, self.id)
-        return self.scans
 
     def check_scans(self) -> None:
         """Raise WriteConflict if somebody has changed what this transaction has scanned.
@@ -398,29 +335,9 @@ class StoreTransaction:
         self.check_scans()
         if self.writing:
             held = self.owner.held
-            if all(held.get(shard) == mode for shard, mode in modes.items()) and self._state is _ACTIVE:
+            if all(held.get(shard) == mode for shard, mode in modes.items()) and self.life.state is ACTIVE:
                 return None
         return self.run(promotion.begin_write(self, modes))
-
-    @property
-    def reads_so_far(self) -> ReadSet | None:
-        """What was read before the first write, for promotion; None if nothing was."""
-        return self._reads
-
-    def views(self) -> Iterable[tuple[ShardId, View]]:
-        """Return the shards that were looked at, as they were seen."""
-        return self._views.items()
-
-    def now_writing(self, reads: ReadSet | None) -> None:
-        """Promotion has succeeded, in this tick; ``reads`` are current."""
-        self.writing = True
-        if reads is not None:
-            for shard, predicates in reads.scans.items():
-                watched = self._unlocked(shard)
-                if watched is not None:
-                    watched.keep(shard, predicates)
-            self._reads = None
-        self._views.clear()
 
     def lock_table(
         self, shard: ShardId, mode: Literal["IS", "IX", "S", "SIX", "X"]
@@ -477,11 +394,11 @@ class StoreTransaction:
         lock = self.run(promotion.begin_write(self, {shard: X}))
         if isinstance(lock, Awaitable):
             await lock
-        self._busy += 1
+        self.life.busy += 1
         try:
             return await bulk.insert(self, self.write_view(shard), batches)
         finally:
-            self._busy -= 1
+            self.life.busy -= 1
 
     # -- schema ------------------------------------------------------------------------------------
 
@@ -495,7 +412,7 @@ class StoreTransaction:
 
     def create_shard(self, spec: ShardSpec) -> None:
         """See ``txn.api``."""
-        self._only_when_active()
+        self.life.check_active()
         if self.read_only:
             raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
         schema.create(self, spec)
@@ -549,24 +466,18 @@ class StoreTransaction:
 
     # -- end ---------------------------------------------------------------------------------------
 
-    def _only_when_active(self) -> None:
-        if self._state is not _ACTIVE:
-            raise self._ended()
-
     def on_applied(self, callback: Callable[[Timestamp], None]) -> None:
         """See ``txn.api``."""
-        self._callbacks.append(callback)
+        self.callbacks.append(callback)
 
     def savepoint(self) -> int:
         """See ``txn.api``."""
-        self._only_when_active()
+        self.life.check_active()
         return len(self.journal)
 
     def rollback_to(self, savepoint: int) -> None:
         """See ``txn.api``."""
-        self._only_when_active()
-        if self._busy:
-            raise AssertionError("an operation of this transaction is still running")
+        self.life.check_idle()
         self.undo_to(savepoint)
 
     def begin_statement(self) -> int:
@@ -577,9 +488,7 @@ class StoreTransaction:
 
     def undo_statement(self, mark: int) -> bool:
         """See ``txn.api``."""
-        self._only_when_active()
-        if self._busy:
-            raise AssertionError("an operation of this transaction is still running")
+        self.life.check_idle()
         if not self.writing:
             return False
         self.undo_to(mark)
@@ -601,125 +510,17 @@ class StoreTransaction:
 
     def commit_at(self, ts: Timestamp) -> Timestamp | Awaitable[Timestamp]:
         """See ``txn.api``."""
-        self._commit_ts = ts
+        self.commit_ts = ts
         return self.commit()
 
     def commit(self) -> Timestamp | Awaitable[Timestamp]:
         """See ``txn.api``."""
-        self._only_when_active()
-        if self._busy:
-            raise AssertionError("an operation of this transaction is still running (L31)")
-        if self.owner.doomed is not None:
-            doomed = self.owner.doomed
-            self.rollback()
-            raise doomed
-        for own in self.own.values():
-            if len(own.rows) > writes.PREPARE_ROWS:
-                self._state = _COMMITTING
-                return self._commit_slowly()
-        return self._submit()
-
-    async def _commit_slowly(self) -> Timestamp:
-        """Commit a large write set, made in slices."""
-        try:
-            for own in self.own.values():
-                await writes.prepare(own)
-            if self.owner.doomed is not None:
-                raise self.owner.doomed
-        except BaseException:
-            self._state = _ACTIVE
-            self.rollback()
-            raise
-        self._state = _ACTIVE
-        submitted = self._submit()
-        return submitted if isinstance(submitted, int) else await submitted
-
-    async def _commit_nothing(self) -> Timestamp:
-        """Commit when what it read is readable by all."""
-        try:
-            await self.core.readable()
-        finally:
-            ts = self._end_reading()
-        return ts
-
-    def _end_reading(self) -> Timestamp:
-        """End a transaction without writes. What it read under locks is the state of now."""
-        ts = self.core.read_ts() if self.writing else self.read_ts
-        self._finish()
-        for callback in self._callbacks:
-            callback(ts)
-        return ts
-
-    def _submit(self) -> Timestamp | Awaitable[Timestamp]:
-        changes = writes.write_set(self)
-        core = self.core
-        try:
-            self.check_scans()
-        except WriteConflict:
-            self.rollback()
-            raise
-        if changes is None:
-            if core.staging is not None and self.writing:
-                self._state = _COMMITTING
-                return self._commit_nothing()
-            return self._end_reading()
-        try:
-            core.check_retractions(changes, self.schema_states)
-            validate = partial(core.check_watches, self.scans.watches()) if self.scans else None
-            future = core.log.committer.submit(changes, validate, self._refused, at=self._commit_ts)
-        except BaseException:
-            self.rollback()
-            raise
-        self._state = _COMMITTING
-        if self._deadline is not None:
-            self._deadline.cancel()
-        core.committing[self.id] = self
-        return future
+        return ending.commit(self)
 
     def settled(self, ts: Timestamp) -> None:
         """The commit is readable (called by the coordinator, in that tick)."""
-        for callback in self._callbacks:
-            callback(ts)
-        self._finish()
-
-    def _refused(self) -> None:
-        """The committer gives up on it: nothing was applied (called just before the commit's future fails)."""
-        if self._state is _COMMITTING:
-            self.core.committing.pop(self.id, None)
-            self._state = _ACTIVE
-            self.rollback()
+        ending.settled(self, ts)
 
     def rollback(self) -> None:
         """See ``txn.api``. While a commit is under way it has no effect: the commit decides."""
-        if self._state is not _ACTIVE:
-            return
-        self.undo_to(0)
-        self._finish()
-
-    def _finish(self) -> None:
-        self._state = _ENDED
-        core = self.core
-        if not self.read_only:
-            core.locks.release_all(self.owner)
-        core.holds.release(self.hold)
-        core.active.pop(self.id, None)
-        if self.scans is not None:
-            self.scans.end()
-            self.scans = None
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        if self.read_only:
-            return
-        self._views.clear()
-        if len(self.journal) > writes.PREPARE_ROWS:
-            for own in self.own.values():
-                core.dismantle(own.ops or [])
-                core.dismantle(list(own.rows.values()))
-            core.dismantle(self.journal)
-            self.journal = []
-        self.own.clear()
-        self.journal.clear()
-        for callback in self.at_end:
-            callback()
-        self.at_end.clear()
+        ending.rollback(self)

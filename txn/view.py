@@ -1,16 +1,26 @@
-"""A shard as one transaction sees it: schema, generation, own intents."""
+"""A shard as one transaction sees it: schema, generation, own intents.
+
+changed by the transaction      what it made of it
+reading                         the version of the read timestamp, from the first look to the end
+writing, table locked           the latest one, which the lock keeps as it is
+writing, table not locked       the latest one, looked up every time: it may change until it is locked
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from txn.errors import SchemaChanged
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey, KeyMaker
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.types import IndexId, Row, ShardId, ShardSpec
+
+if TYPE_CHECKING:
+    from txn.transaction import StoreTransaction
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
@@ -70,3 +80,46 @@ class View:
         if self.own is not None and self.own.parts:
             parts += tuple(self.own.visible_parts(statement))
         return parts
+
+
+def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False) -> View:
+    """Return a shard that the transaction does not look at yet; KeyError if it does not exist.
+
+    Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has changed since
+    ``glimpse``.
+    """
+    changed = txn.schema_states.get(shard)
+    if changed is not None:
+        if changed.dropped:
+            raise KeyError(shard)
+        view = View(shard, changed.generation, changed.spec, txn.own.get(shard))
+    else:
+        core = txn.core
+        damaged = core.log.damaged
+        if damaged and shard in damaged and shard not in core.shards:
+            raise damaged[shard]
+        history = core.shards[shard]
+        entry = history.latest if txn.writing else history.at(txn.read_ts)
+        if entry is None or entry.generation is None or entry.spec is None:
+            raise KeyError(shard)
+        if entry.generation.damage is not None:
+            if not even_damaged:
+                raise entry.generation.damage
+            return View(shard, entry.generation, entry.spec, txn.own.get(shard))
+        view = View(shard, entry.generation, entry.spec, txn.own.get(shard))
+        if txn.writing and shard not in txn.owner.held:
+            return view  # it may change until it is locked
+        if txn.glimpsed is not None and txn.glimpsed.get(shard, entry.spec) is not entry.spec:
+            raise SchemaChanged(shard)
+    txn.views[shard] = view
+    return view
+
+
+def glimpse(txn: StoreTransaction, shard: ShardId) -> ShardSpec:
+    """Return a shard's schema; one that no lock protects has to be the same when the shard is looked at."""
+    spec = txn.view(shard, even_damaged=True).spec
+    if txn.writing and shard not in txn.owner.held and shard not in txn.schema_states:
+        if txn.glimpsed is None:
+            txn.glimpsed = {}
+        txn.glimpsed.setdefault(shard, spec)
+    return spec
