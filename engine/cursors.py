@@ -13,6 +13,7 @@ from engine.portal import Cursor, RowReader, Rows
 from engine.rows import RowTuple
 from planner.errors import SqlError
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
+from txn.errors import TxnError
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -100,6 +101,10 @@ class Cursors:
             except StopAsyncIteration:
                 cursor.exhausted = True
                 break
+            except (SqlError, TxnError):
+                if not cursor.kept:
+                    raise
+                break  # what came before it is handed out first; the next FETCH meets it again
             if rows is None:
                 break
             cursor.kept.extend(rows)

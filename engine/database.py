@@ -38,6 +38,7 @@ from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
 from engine.memory import MemoryPlan
+from engine.named import NamedSubscriptions
 from engine.oids import OidSource
 from engine.plans import PlanCache
 from engine.rows import RowTuple
@@ -90,6 +91,7 @@ class Database:
         self.plans = PlanCache()
         self.templates = TemplateCache()
         self.snapshots = SnapshotRegistry()
+        self.named = NamedSubscriptions(self)
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Any] = {}
@@ -141,12 +143,14 @@ class Database:
                 hot_bytes=memory.hot,
                 part_bytes=memory.part,
                 retention_ms=config.history_retention * 1000,
+                hold_at_start=True,
             ),
         )
         database = cls(config, store)
         database.lease = store.lease
         store.on_failure(database.fail_stop)
         await database._load_catalog()
+        await database.named.open()
         database.executors = {
             "index": IndexExecutor(),
             "local": LocalExecutor(
@@ -220,6 +224,7 @@ class Database:
             closing = getattr(executor, "close", None)
             if closing is not None:
                 await settle(closing())
+        await self.named.close()
         await self.store.close()
 
     # -- catalog -----------------------------------------------------------------------------------

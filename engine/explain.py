@@ -12,6 +12,7 @@ from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
 from engine.query import choose_route, collect, compiled_query
 from engine.rows import ReadyRows
+from engine.subscribe import goes_by_row
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -30,7 +31,7 @@ _IGNORED = frozenset(("verbose", "costs", "buffers", "wal", "timing", "summary",
 def _source(statement: Any) -> tuple[str, QueryExpr] | None:
     """Return (plan slot, query) of what a statement reads."""
     match statement:
-        case st.QueryStatement() | st.DeclareCursor():
+        case st.QueryStatement() | st.DeclareCursor() | st.Subscribe():
             return "query", statement.query
         case q.Update() | q.Delete():
             return "source", statement.source
@@ -75,6 +76,8 @@ async def run_explain(
             facts["Timestamp"] = bounds
         else:
             text_before = bounds
+    if isinstance(body.statement, st.Subscribe):
+        facts["Changes"] = "row by row" if goes_by_row(body.statement.query) else "asked again at each commit"
     source = _source(body.statement)
     if source is not None:
         slot, query = source

@@ -7,10 +7,10 @@ text ──parse, bind──> Plan                             otherwise; rememb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from engine import time_travel
+from engine import named, time_travel
 from engine.block_state import BlockState
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Prepared
@@ -22,6 +22,7 @@ from planner.bind import bind_statement
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
 from planner.statements import SetTransaction, StatementClass, Transaction
+from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -77,9 +78,20 @@ class Planning:
         session = self.session
         if session.block.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
+        if (name := named.name_in(statement.statement)) is not None:
+            return self._bind_named(name, statement, param_oids, variable_params=variable_params)
         if statement.as_of is not None and not isinstance(statement.statement, ast.Prepare):
             return self._bind_in_past(statement, param_oids, variable_params=variable_params)
         return self._bind(statement, param_oids, variable_params=variable_params)
+
+    def _bind_named(
+        self, name: str, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool
+    ) -> Plan:
+        """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
+        record = self.db.named.of(self.session, name).record
+        whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
+        with self.session.view.looking_at(self.db.catalog_at(Timestamp(record.position))):
+            return self._bind(whole, param_oids, variable_params=variable_params)
 
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""

@@ -60,7 +60,7 @@ class _Check:
     def statement(self, statement: Any) -> None:
         """Check a statement of any kind; what is not listed is allowed to everybody."""
         match statement:
-            case st.QueryStatement() | st.DeclareCursor() | st.Subscribe():
+            case st.QueryStatement() | st.DeclareCursor() | st.Subscribe() | st.CreateSubscription():
                 self.query(statement.query, self.role)
             case q.Insert() | q.Update() | q.Delete():
                 self._change(statement.table)

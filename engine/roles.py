@@ -132,6 +132,9 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             for r in session.catalog.user_relations()
             if r.owner == role.oid
         ]
+        owned += [
+            f"owner of subscription {n.record.name}" for n in session.db.named if n.record.owner == role.oid
+        ]
         if owned:
             raise SqlError(
                 "2BP01",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import copy, ddl, drop, explain, roles, snapshots, subscribe, time_travel
+from engine import copy, ddl, drop, explain, named_statements, roles, snapshots, subscribe, time_travel
 from engine.block_state import BlockState
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
@@ -398,7 +398,11 @@ async def _prepare(
 async def _execute_prepared(
     conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
+    session = conn.session
+    began = session.block.txn is None and session.block.state is not BlockState.BLOCK
     inner, values = conn.prepared.to_execute(plan, statement, params)
+    if began and isinstance(inner.bound.statement, st.Subscribe):
+        session.block.commit_read()  # the arguments alone have begun a transaction, which SUBSCRIBE must not run in
     return await run(conn, inner, values, out)
 
 
@@ -491,6 +495,9 @@ _UTILITY: dict[type, Handler] = {
     st.Deallocate: _deallocate,
     st.DeclareCursor: _declare,
     st.Subscribe: subscribe.run_subscribe,
+    st.CreateSubscription: named_statements.create,
+    st.AcknowledgeSubscription: named_statements.acknowledge,
+    st.DropSubscription: named_statements.drop,
     st.DeclareSubscribe: subscribe.declare,
     st.Fetch: _fetch,
     st.CloseCursor: _close_cursor,

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.block_state import BlockState
 from engine.executor import ExecContext
 from engine.index.access import conjuncts_of, has_sublink
+from engine.named import Reading, readable
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import CompiledQuery, collect, execute
@@ -327,8 +329,13 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     if plan.bound.stable:
         params = params + plan.stable_values(session, params)
     env = Env(params, session, shared=Shared())
-    as_of = await _as_of(session, statement.as_of, env)
-    up_to = _moment(session, statement.up_to, "UP TO", env)
+    named = None if statement.subscription is None else readable(session, statement.subscription)
+    if named is not None:
+        as_of: Timestamp | None = Timestamp(named.record.position)
+        statement = replace(statement, snapshot=named.record.snapshot)
+    else:
+        as_of = await _as_of(session, statement.as_of, env)
+    up_to = None if statement.up_to is None else moment_of(session, statement.up_to, "UP TO", env)
     start = store.read_ts() if as_of is None else as_of
     if up_to is not None and up_to <= start:
         raise SqlError(
@@ -339,6 +346,10 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     shards = [ShardId(r.oid) for r in walk(statement.query) if isinstance(r, RelationRange)]
     if not shards:
         return source
+
+    def opened(found: Source) -> Source:
+        return found if named is None else Reading(found, named, session.pid)
+
     try:
         subscription: Subscription = store.subscribe(
             list(dict.fromkeys(shards)),
@@ -354,25 +365,24 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
         raise SqlError("42P01", f'relation "{name}" does not exist as of timestamp {start}') from None
     if simple is None:
         source.subscription = subscription
-        return source
+        return opened(source)
     select, item = simple
     layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
     keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
     project = compile_row([t.expr for t in select.targets], layout)
-    return TableSource(subscription, statement, keep, project, env)
+    return opened(TableSource(subscription, statement, keep, project, env))
 
 
-def _moment(session: Session, expr: Expr | None, clause: str, env: Env) -> Timestamp | None:
-    if expr is None:
-        return None
+def moment_of(session: Session, expr: Expr, clause: str, env: Env) -> Timestamp:
+    """Return the timestamp that the moment of a clause is. SqlError 22004, 22007, 22023."""
     value = compile_expr(expr)((), env)
     return timestamp_of(value, expr.type.oid, session, clause, session.db.clock_us())
 
 
 async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | None:
-    ts = _moment(session, expr, "AS OF", env)
-    if ts is None:
+    if expr is None:
         return None
+    ts = moment_of(session, expr, "AS OF", env)
     store = session.db.store
     if ts > max(store.present(), store.read_ts()):
         raise SqlError(
@@ -382,6 +392,11 @@ async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | N
         )
     await store.reach(ts)
     return ts
+
+
+def goes_by_row(query: QueryExpr) -> bool:
+    """Tell whether each changed row is filtered and projected by itself; else the query is asked again (EXPLAIN)."""
+    return _one_table(query) is not None
 
 
 def _range_of(select: Select) -> int:

@@ -464,13 +464,43 @@ class Deallocate(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe(Node):
-    """SUBSCRIBE (``planner.beyond``); a table is the query TABLE name."""
+    """SUBSCRIBE (``planner.beyond``); a table is the query TABLE name.
 
+    ``query`` None: what the named ``subscription`` is about; whoever knows that puts it in before the statement is bound.
+    """
+
+    query: QueryNode | None
+    subscription: str | None = None
+    as_of: Expression | None = None
+    up_to: Expression | None = None
+    snapshot: bool = True
+    progress: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSubscription(Node):
+    """CREATE SUBSCRIPTION name FOR (``planner.beyond_named``)."""
+
+    name: str
     query: QueryNode
-    as_of: Expression | None
-    up_to: Expression | None
     snapshot: bool
-    progress: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgeSubscription(Node):
+    """ALTER SUBSCRIPTION name ACKNOWLEDGE moment."""
+
+    name: str
+    to: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSubscription(Node):
+    """DROP SUBSCRIPTION."""
+
+    name: str
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,14 @@
 """Statements beyond PostgreSQL's grammar, found by its scanner's tokens: SUBSCRIBE, and FETCH with a timeout.
 
     SUBSCRIBE [TO] name | (query) [AS OF expr] [UP TO expr] [WITH (snapshot [= bool], progress [= bool])]
+    SUBSCRIBE [TO] SUBSCRIPTION name [UP TO expr] [WITH (progress [= bool])]
     DECLARE c [BINARY] [NO SCROLL] CURSOR FOR SUBSCRIBE ...
     COPY (SUBSCRIBE ...) TO STDOUT [WITH (...)]
+    PREPARE name [(types)] AS SUBSCRIBE ...         EXPLAIN [...] SUBSCRIBE ...
     FETCH [...] c WITH (timeout = 'interval')
+    CREATE, ALTER, DROP SUBSCRIPTION                                               (planner.beyond_named)
 
-What PostgreSQL's grammar knows is left to it: the pieces are cut out of the text, with blanks in the place of what
-goes before, so that all spans are right as they stand.
+A statement of PostgreSQL's around one of ours is left to its grammar, with SELECT 1 in the inner one's place.
 
     SUBSCRIBE (SELECT a FROM t) AS OF 5 + 1        the statement
                SELECT a FROM t                     its query
@@ -19,46 +21,35 @@ PostgreSQL begins with these words, so nothing changes its meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 from planner import ast
-from planner.errors import Span, SqlError, not_supported
+from planner.beyond_named import is_named, read_named
+from planner.beyond_tokens import (
+    DOT,
+    OPEN,
+    ParseOne,
+    Token,
+    boolean,
+    closing,
+    end_of_expression,
+    expression,
+    identifier,
+    options,
+    queried,
+    span_of,
+    syntax_error,
+    words,
+)
+from planner.errors import Span, SqlError
 
-MAY_GO_BEYOND: Final = re.compile(r"\bsubscribe\b|\btimeout\b", re.IGNORECASE)
+MAY_GO_BEYOND: Final = re.compile(r"\bsubscribe\b|\btimeout\b|\bsubscription\b", re.IGNORECASE)
 """A text that does not match holds none of these statements; one that matches may."""
 
-_OPEN, _CLOSE, _DOT, _COMMA, _EQUALS = "ASCII_40", "ASCII_41", "ASCII_46", "ASCII_44", "ASCII_61"
-SEMICOLON: Final = "ASCII_59"
-_ON: Final = ("true", "on", "1")
-_OFF: Final = ("false", "off", "0")
-
-
-class Token(Protocol):
-    """A token: ``start`` and ``end`` (inclusive) count characters."""
-
-    @property
-    def start(self) -> int:
-        """First character."""
-
-    @property
-    def end(self) -> int:
-        """Last character."""
-
-    @property
-    def name(self) -> str:
-        """What the scanner calls it."""
-
-
-ParseOne = Callable[[str], ast.Node]
-"""Parses a text that holds one statement of PostgreSQL's."""
-
-
-def words(text: str, tokens: Sequence[Token]) -> list[str]:
-    """Return the tokens in lower case as written, quoted identifiers with their quotes."""
-    return [text[t.start : t.end + 1].lower() for t in tokens]
+_OUTER: Final = {"declare": "for", "prepare": "as", "copy": "("}
+"""What stands before SUBSCRIBE in a statement that may hold one."""
 
 
 def goes_beyond(text: str, tokens: Sequence[Token]) -> bool:
@@ -66,13 +57,20 @@ def goes_beyond(text: str, tokens: Sequence[Token]) -> bool:
     said = words(text, tokens)
     if not said:
         return False
-    if said[0] == "subscribe":
+    if said[0] == "subscribe" or is_named(said) or _inner(text, tokens, said) is not None:
         return True
-    if said[0] == "declare":
-        return any(a == "for" and b == "subscribe" for a, b in pairwise(said))
-    if said[0] == "copy":
-        return said[1:3] == ["(", "subscribe"]
     return said[0] in ("fetch", "move") and "with" in said
+
+
+def _inner(text: str, tokens: Sequence[Token], said: Sequence[str]) -> int | None:
+    """Return where SUBSCRIBE stands in a statement around it, None if there is none."""
+    if "subscribe" not in said[1:]:
+        return None
+    at = said.index("subscribe", 1)
+    if said[0] == "explain":
+        first = closing(text, tokens, 1) + 1 if tokens[1].name == OPEN else 1
+        return at if all(word in ("analyze", "verbose") for word in said[first:at]) else None
+    return at if said[at - 1] == _OUTER.get(said[0]) and (said[0] != "copy" or at == 2) else None
 
 
 def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
@@ -82,8 +80,10 @@ def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> a
         return _subscribe(text, tokens, parse_one)
     if said[0] in ("fetch", "move"):
         return _fetch(text, tokens, parse_one)
-    at = said.index("subscribe")
-    stop = _closing(text, tokens, at - 1) if said[0] == "copy" else len(tokens)
+    if is_named(said):
+        return read_named(text, tokens, parse_one)
+    at = said.index("subscribe", 1)
+    stop = closing(text, tokens, at - 1) if said[0] == "copy" else len(tokens)
     inner = _subscribe(text, tokens[at:stop], parse_one)
     masked = text[: tokens[at].start] + "SELECT 1 "
     if stop < len(tokens):
@@ -91,165 +91,86 @@ def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> a
     node = parse_one(masked)
     if isinstance(node, ast.DeclareCursor | ast.Copy):
         return replace(node, query=inner)
-    raise AssertionError("DECLARE and COPY read as something else")
+    if isinstance(node, ast.Explain):
+        return replace(node, statement=inner)
+    if isinstance(node, ast.Prepare):
+        start = tokens[at].start
+        return replace(node, text=text[start : tokens[-1].end + 1], at=start)
+    raise AssertionError(f"{said[0].upper()} reads as something else")
 
 
 def _subscribe(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Subscribe:
     said = words(text, tokens)
     at = 2 if said[1:2] == ["to"] else 1
     if at >= len(tokens):
-        raise _syntax(text, tokens[-1].end + 1)
-    if tokens[at].name == _OPEN:
-        close = _closing(text, tokens, at)
-        first, last, verb = tokens[at].end + 1, tokens[close].start, ""
-        at = close + 1
+        raise syntax_error(text, tokens[-1].end + 1)
+    name: str | None = None
+    query: ast.QueryNode | None = None
+    if _names_one(tokens, said, at):
+        name, at = identifier(text, tokens, at + 1)
     else:
-        first, verb = tokens[at].start, "TABLE"
-        at += 1
-        while at + 1 < len(tokens) and tokens[at].name == _DOT:
-            at += 2
-        last = tokens[at - 1].end + 1
-    query = parse_one(_after_blanks(text, tokens[0].start, first, last, verb))
-    if not isinstance(query, ast.Select | ast.SetOp | ast.Values):
-        raise not_supported("SUBSCRIBE to a statement that is not a query", span=query.span)
+        query, at = queried(text, tokens, at, parse_one)
     found: dict[str, ast.Expression] = {}
     flags = {"snapshot": True, "progress": False}
+    if name is not None:
+        del flags["snapshot"]
     while at < len(tokens):
         clause = " ".join(said[at : at + 2])
         if clause in ("as of", "up to"):
-            if clause in found:
-                raise _syntax(text, tokens[at].start, said[at])
+            if clause in found or (clause == "as of" and name is not None):
+                raise syntax_error(text, tokens[at].start, said[at])
             start = at + 2
             if clause == "as of" and said[start : start + 2] == ["system", "time"]:
                 start += 2
-            at = _end_of_expression(tokens, said, start)
+            at = end_of_expression(tokens, said, start)
             if at == start:
-                raise _syntax(text, tokens[at].start if at < len(tokens) else tokens[-1].end + 1)
-            found[clause] = _expression(text, tokens, start, at, parse_one)
-        elif said[at] == "with" and at + 1 < len(tokens) and tokens[at + 1].name == _OPEN:
-            close = _closing(text, tokens, at + 1)
-            for name, value, token in _options(text, tokens[at + 2 : close], tokens[close]):
-                if name not in flags:
-                    raise SqlError("42601", f'SUBSCRIBE option "{name}" not recognized', span=_span(token))
-                flags[name] = _boolean(name, value, token)
+                raise syntax_error(text, tokens[at].start if at < len(tokens) else tokens[-1].end + 1)
+            found[clause] = expression(text, tokens, start, at, parse_one)
+        elif said[at] == "with" and at + 1 < len(tokens) and tokens[at + 1].name == OPEN:
+            close = closing(text, tokens, at + 1)
+            for option, value, token in options(text, tokens[at + 2 : close], tokens[close]):
+                if option not in flags:
+                    raise SqlError(
+                        "42601", f'SUBSCRIBE option "{option}" not recognized', span=span_of(token)
+                    )
+                flags[option] = boolean(option, value, token)
             at = close + 1
         else:
-            raise _syntax(text, tokens[at].start, text[tokens[at].start : tokens[at].end + 1])
+            raise syntax_error(text, tokens[at].start, text[tokens[at].start : tokens[at].end + 1])
     return ast.Subscribe(
         query=query,
+        subscription=name,
         as_of=found.get("as of"),
         up_to=found.get("up to"),
-        snapshot=flags["snapshot"],
+        snapshot=flags.get("snapshot", True),
         progress=flags["progress"],
         span=Span(tokens[0].start, tokens[-1].end + 1),
     )
 
 
+def _names_one(tokens: Sequence[Token], said: Sequence[str], at: int) -> bool:
+    """Tell whether it is SUBSCRIPTION and a name, and no table called subscription."""
+    if said[at] != "subscription" or at + 1 >= len(tokens) or tokens[at + 1].name == DOT:
+        return False
+    return said[at + 1] not in ("as", "with") and said[at + 1 : at + 3] != ["up", "to"]
+
+
 def _fetch(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> ast.Node:
     said = words(text, tokens)
     at = len(said) - 1 - said[::-1].index("with")
-    if at + 1 >= len(tokens) or tokens[at + 1].name != _OPEN:
-        raise _syntax(text, tokens[at].start, said[at])
-    close = _closing(text, tokens, at + 1)
+    if at + 1 >= len(tokens) or tokens[at + 1].name != OPEN:
+        raise syntax_error(text, tokens[at].start, said[at])
+    close = closing(text, tokens, at + 1)
     if close != len(tokens) - 1:
-        raise _syntax(text, tokens[close + 1].start, said[close + 1])
+        raise syntax_error(text, tokens[close + 1].start, said[close + 1])
     timeout = None
-    for name, value, token in _options(text, tokens[at + 2 : close], tokens[close]):
+    for name, value, token in options(text, tokens[at + 2 : close], tokens[close]):
         if name != "timeout":
-            raise SqlError("42601", f'FETCH option "{name}" not recognized', span=_span(token))
+            raise SqlError("42601", f'FETCH option "{name}" not recognized', span=span_of(token))
         if value is None or not value.startswith("'"):
-            raise SqlError("22023", "timeout requires an interval, as in '1 second'", span=_span(token))
+            raise SqlError("22023", "timeout requires an interval, as in '1 second'", span=span_of(token))
         timeout = value[1:-1].replace("''", "'")
     node = parse_one(text[: tokens[at].start])
     if not isinstance(node, ast.Fetch):
         raise AssertionError("FETCH reads as something else")
     return replace(node, timeout=timeout)
-
-
-def _end_of_expression(tokens: Sequence[Token], said: Sequence[str], at: int) -> int:
-    """Return where the expression that begins at ``at`` ends: at the next clause, or at the end."""
-    depth = 0
-    while at < len(tokens):
-        name = tokens[at].name
-        if name in (_OPEN, "ASCII_91"):
-            depth += 1
-        elif name in (_CLOSE, "ASCII_93"):
-            depth -= 1
-        elif depth == 0 and (
-            said[at : at + 2] in (["as", "of"], ["up", "to"]) or said[at : at + 2] == ["with", "("]
-        ):
-            break
-        at += 1
-    return at
-
-
-def _expression(
-    text: str, tokens: Sequence[Token], start: int, stop: int, parse_one: ParseOne
-) -> ast.Expression:
-    piece = _after_blanks(text, tokens[0].start, tokens[start].start, tokens[stop - 1].end + 1, "SELECT")
-    node = parse_one(piece)
-    if isinstance(node, ast.Select) and len(node.targets) == 1 and not node.from_ and node.where is None:
-        return node.targets[0].expr
-    raise _syntax(text, tokens[start].start, text[tokens[start].start : tokens[start].end + 1])
-
-
-def _after_blanks(text: str, begin: int, first: int, last: int, verb: str) -> str:
-    """Return ``text[first:last]`` at its place, with blanks before it and ``verb`` where the statement begins."""
-    head = " " * begin + verb
-    return head + " " * (first - len(head)) + text[first:last]
-
-
-def _options(text: str, tokens: Sequence[Token], end: Token) -> list[tuple[str, str | None, Token]]:
-    """Read ``name [=] [value], ...``; values as written, None where there is none."""
-    found: list[tuple[str, str | None, Token]] = []
-    at = 0
-    while True:
-        if at >= len(tokens):
-            raise _syntax(text, end.start, ")")
-        token = tokens[at]
-        name = text[token.start : token.end + 1].lower()
-        at += 1
-        if at < len(tokens) and tokens[at].name == _EQUALS:
-            at += 1
-            if at >= len(tokens):
-                raise _syntax(text, end.start, ")")
-        value = None
-        if at < len(tokens) and tokens[at].name != _COMMA:
-            value = text[tokens[at].start : tokens[at].end + 1]
-            at += 1
-        found.append((name, value, token))
-        if at >= len(tokens):
-            return found
-        if tokens[at].name != _COMMA:
-            raise _syntax(text, tokens[at].start, text[tokens[at].start : tokens[at].end + 1])
-        at += 1
-
-
-def _boolean(name: str, value: str | None, token: Token) -> bool:
-    said = "true" if value is None else value.strip("'").lower()
-    if said not in (*_ON, *_OFF):
-        raise SqlError("42601", f"{name} requires a Boolean value", span=_span(token))
-    return said in _ON
-
-
-def _closing(text: str, tokens: Sequence[Token], at: int) -> int:
-    """Return the index of the bracket that closes the one at ``at``."""
-    depth = 0
-    for i in range(at, len(tokens)):
-        if tokens[i].name == _OPEN:
-            depth += 1
-        elif tokens[i].name == _CLOSE:
-            depth -= 1
-            if depth == 0:
-                return i
-    raise _syntax(text, tokens[-1].end + 1)
-
-
-def _span(token: Token) -> Span:
-    return Span(token.start, token.end + 1)
-
-
-def _syntax(text: str, at: int, near: str = "") -> SqlError:
-    if not near:
-        return SqlError("42601", "syntax error at end of input", span=Span(at, at))
-    return SqlError("42601", f'syntax error at or near "{near}"', span=Span(at, at + len(near)))

@@ -21,7 +21,8 @@ from pglast import parser as _pg
 
 from planner import as_of, ast
 from planner.as_of import AsOf
-from planner.beyond import MAY_GO_BEYOND, SEMICOLON, Token, goes_beyond, read_statement
+from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
+from planner.beyond_tokens import SEMICOLON, Token
 from planner.errors import Span, SqlError
 from planner.raw_query import Raw
 from planner.raw_statement import StatementReader

@@ -65,14 +65,43 @@ class Subscribe:
     """SUBSCRIBE. ``as_of``, ``up_to``: constant expressions of a type that names a moment; None: not given.
 
     ``columns``: holdfast_timestamp, with ``progress`` holdfast_progressed, holdfast_diff, then those of ``query``.
+    ``subscription``: the named one whose query and position these are; it has no ``as_of``.
     """
 
     query: QueryExpr
+    subscription: str | None = None
     as_of: Expr | None
     up_to: Expr | None
     snapshot: bool
     progress: bool
     columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSubscription:
+    """CREATE SUBSCRIPTION. ``sql``: the query as canonical text."""
+
+    name: str
+    query: QueryExpr
+    sql: str
+    snapshot: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgeSubscription:
+    """ALTER SUBSCRIPTION ... ACKNOWLEDGE; ``to`` as ``Subscribe.as_of``."""
+
+    name: str
+    to: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSubscription:
+    """DROP SUBSCRIPTION."""
+
+    name: str
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -572,6 +601,9 @@ Statement: TypeAlias = (
     | DeclareCursor
     | Subscribe
     | DeclareSubscribe
+    | CreateSubscription
+    | AcknowledgeSubscription
+    | DropSubscription
     | Fetch
     | CloseCursor
     | Maintenance

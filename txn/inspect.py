@@ -47,7 +47,7 @@ class HoldFacts:
     """One read hold. ``txn`` is 0 for one that is no transaction's, ``session`` where nobody has said whose it is."""
 
     serial: int
-    holder: Literal["transaction", "subscription", "snapshot"]
+    holder: Literal["transaction", "subscription", "named subscription", "snapshot"]
     ts: Timestamp
     txn: TxnId
     session: int
@@ -183,9 +183,12 @@ def holds(core: Coordinator) -> Iterator[HoldFacts]:
     subscribers = {s: subscription for subscription in core.feed.subscribers for s in subscription.serials}
     for hold in core.holds.all():
         owner, subscriber = owners.get(hold.serial), subscribers.get(hold.serial)
+        otherwise: Literal["named subscription", "snapshot"] = (
+            "named subscription" if hold.durable else "snapshot"
+        )
         yield HoldFacts(
             serial=hold.serial,
-            holder="transaction" if owner else "subscription" if subscriber else "snapshot",
+            holder="transaction" if owner else "subscription" if subscriber else otherwise,
             ts=hold.ts,
             txn=TxnId(0) if owner is None else owner.id,
             session=owner.session if owner else subscriber.session if subscriber else 0,

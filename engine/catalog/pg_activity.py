@@ -218,6 +218,23 @@ def holdfast_storage(session: Session) -> Iterator[RowDict]:
     }  # fmt: skip
 
 
+@relation("holdfast_subscriptions", "session")
+def holdfast_subscriptions(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_subscriptions: the named ones, with how far each has been acknowledged."""
+    for named in session.db.named:
+        record = named.record
+        role = session.catalog.role_by_oid(record.owner)
+        owner = str(record.owner) if role is None else role.name
+        reading = named.reader if named.reader in session.db.sessions else 0
+        yield {
+            "name": record.name, "owner": owner,
+            "definition": record.sql if session.may_watch(owner) else None, "position": record.position,
+            "position_at": _time_us(record.position), "snapshot": record.snapshot,
+            "state": "lost" if named.hold is None else "reading" if reading else "idle",
+            "pid": reading or None, "created_at": record.created_us,
+        }  # fmt: skip
+
+
 @relation("holdfast_transactions", "session")
 def holdfast_transactions(session: Session) -> Iterator[RowDict]:
     """Yield holdfast_transactions."""

@@ -118,6 +118,14 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
             ("read_at", TIMESTAMPTZ), ("locks", INT4), ("rows", INT8), ("waiting", BOOL),
         ),
     ),
+    "holdfast_subscriptions": (
+        9906,
+        (
+            ("name", NAME), ("owner", NAME), ("definition", TEXT), ("position", INT8),
+            ("position_at", TIMESTAMPTZ), ("snapshot", BOOL), ("state", TEXT), ("pid", INT4),
+            ("created_at", TIMESTAMPTZ),
+        ),
+    ),
     "holdfast_storage": (
         9905,
         (

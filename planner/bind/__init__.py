@@ -123,6 +123,9 @@ def _binders() -> dict[type, _Binder]:
             ast.Execute: utility.bind_execute,
             ast.DeclareCursor: utility.bind_declare,
             ast.Subscribe: subscribe.bind_subscribe,
+            ast.CreateSubscription: _without_params(subscribe.bind_create),
+            ast.AcknowledgeSubscription: subscribe.bind_acknowledge,
+            ast.DropSubscription: subscribe.bind_drop,
             ast.Transaction: utility.bind_transaction,
             ast.SetVariable: utility.bind_set,
             ast.Show: utility.bind_show,
@@ -163,9 +166,11 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
     if not isinstance(
         inner,
         ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete
-        | ast.CreateTableAs | ast.DeclareCursor | ast.Execute,
+        | ast.CreateTableAs | ast.DeclareCursor | ast.Execute | ast.Subscribe,
     ):  # fmt: skip
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
+    if isinstance(inner, ast.Subscribe) and options.get("analyze", "off") in ("on", "true", "1", ""):
+        raise not_supported("EXPLAIN ANALYZE of SUBSCRIBE, which goes on")
     body = _envelope(inner, context.text, context, bind_node(context, inner), finish=False)
     return st.Explain(body=body, options=options)
 
@@ -208,7 +213,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
     if isinstance(
         statement,
         st.QueryStatement | qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy
-        | st.Subscribe | st.DeclareSubscribe,
+        | st.Subscribe | st.DeclareSubscribe | st.AcknowledgeSubscription,
     ):  # fmt: skip
         changed, stable = extract_stable(fold(statement), count)
         if stable or changed is not statement:
