@@ -329,9 +329,10 @@ class Database:
         return connection, status
 
     def session_closed(self, connection: Connection) -> MaybeAwaitable[None]:
-        """A connection ended: forget it, drop its temporary tables."""
+        """A connection ended: forget it and its advisory locks, drop its temporary tables."""
         session = connection.session
         self.sessions.pop(session.pid, None)
+        session.system.advisory.close()
         if session.catalog.schema(session.temp_schema) is not None:
             return connection.drop_temporaries()
         return None

@@ -28,6 +28,7 @@ from pgwire.errors import BackendError, ErrorReport
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from txn import errors as txn_errors
+from txn.locks.advisory import MAX_NUMBERS
 from txn.selection import FUTURE_MS
 from txn.time import moment_text
 
@@ -150,6 +151,11 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.Deadlock: _deadlock,
     txn_errors.LockTimeout: _lock_timeout,
     txn_errors.LockNotAvailable: _not_available,
+    txn_errors.TooManyLocks: lambda e, _c, _k: _report(
+        "53200",
+        "out of shared memory",
+        detail=f"A session may hold {MAX_NUMBERS} different advisory locks.",
+    ),
     txn_errors.WaitCancelled: lambda e, _c, _k: _report("57014", "canceling statement due to user request"),
     txn_errors.ReadBelowSince: lambda e, _c, _k: _report(
         "72000",

@@ -428,6 +428,7 @@ async def _discard(
         session.settings.reset_all()
         roles.set_role(session, "session_authorization", None, local=False)
         conn.prepared.clear()
+        session.system.advisory.unlock_all()
     if statement.what in ("all", "temp"):
         await drop.drop_temporary(session)
     return Command(f"DISCARD {statement.what.upper()}")

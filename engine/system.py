@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine import snapshots
+from engine.advisory import SessionAdvisory
 from planner.facts import PG_CATALOG_OID
 from txn.types import ShardId
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 
 class SystemView:
-    """Answers for one session; holds no state of its own."""
+    """Answers for one session; the only state of its own are ``advisory``, the connection's advisory locks."""
 
-    __slots__ = ("_session",)
+    __slots__ = ("_session", "advisory")
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
         self._session = session
+        self.advisory = SessionAdvisory(session)
 
     @property
     def start_time_us(self) -> int:

@@ -95,6 +95,11 @@ __all__ = [
     "walk",
 ]  # fmt: skip
 
+_WAITING = (
+    "pg_sleep",
+    "pg_advisory_lock",
+    "pg_advisory_xact_lock",
+)  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
 
@@ -231,7 +236,7 @@ class _Unit:
                 fact = registry_facts.procs.get(node.proc)
                 if fact is not None and fact.volatility == "v":
                     volatile = True
-                    self.may_suspend |= fact.name.startswith("pg_sleep")
+                    self.may_suspend |= fact.name.startswith(_WAITING)
         self.replay = volatile and self.may_suspend
 
     # -- namespace

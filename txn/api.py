@@ -225,6 +225,9 @@ class Transaction(Protocol):
     def on_applied(self, callback: Callable[[Timestamp], None]) -> None:
         """Call ``callback(commit_ts)`` in the same loop tick in which the commit becomes readable."""
 
+    def on_undo(self, callback: Callable[[], object]) -> None:
+        """Call ``callback`` when the transaction is rolled back, or back to a savepoint before now."""
+
     def savepoint(self) -> int:
         """Mark a savepoint and return its handle."""
 

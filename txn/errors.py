@@ -29,10 +29,10 @@ class WriteConflict(TxnError):
 class LockTarget:
     """What a lock is on. ``key``: values in index column order; None for a range means the end of the index.
 
-    A ``range`` is the gap below its key, and the key.
+    A ``range`` is the gap below its key, and the key. ``advisory``: no shard; ``key`` is (high, low, 1 or 2 numbers).
     """
 
-    kind: Literal["table", "row", "key", "range"]
+    kind: Literal["table", "row", "key", "range", "advisory"]
     shard: ShardId
     index: IndexId | None = None
     key: Key | None = None
@@ -47,6 +47,8 @@ class LockTarget:
                 return f"row {self.row_id} of table {self.shard}"
             case "key":
                 return f"key {self.key!r} of index {self.index} of table {self.shard}"
+            case "advisory":
+                return f"advisory lock {self.key!r}"
             case _:
                 end = "the end" if self.key is None else repr(self.key)
                 return f"range up to {end} of index {self.index} of table {self.shard}"
@@ -104,6 +106,10 @@ class LockNotAvailable(LockRefused):
         """Name what could not be locked, and who has it."""
         super().__init__(waits)
         self.target = target
+
+
+class TooManyLocks(TxnError):
+    """A session holds as many advisory locks as it may (53200)."""
 
 
 class WaitCancelled(TxnError):

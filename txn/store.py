@@ -21,6 +21,7 @@ from txn.holds import Hold
 from txn.index_build import IndexBuild
 from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
+from txn.locks.advisory import AdvisoryLocks
 from txn.locks.entry import LockRow
 from txn.persist.location import Offload, in_thread
 from txn.reads import one_row
@@ -244,6 +245,10 @@ class ShardStore:
     def build_index(self, spec: ShardSpec, index: IndexId) -> IndexBuild:
         """See ``txn.api``."""
         return IndexBuild(self.core, spec, index)
+
+    def advisory_locks(self, session: int) -> AdvisoryLocks:
+        """Return the advisory locks of a session that has none yet; ``close`` them when it ends."""
+        return AdvisoryLocks(self.core.locks, session, self.core.new_txn_id())
 
     def cancel_waits(self, session: int) -> None:
         """See ``txn.api``."""

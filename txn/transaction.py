@@ -111,7 +111,7 @@ class StoreTransaction:
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
         self.deferred: frozenset[IndexId] = frozenset()
-        self.journal: list[tuple[OwnWrites, RowId] | Callable[[], None]] = []
+        self.journal: list[tuple[OwnWrites, RowId] | Callable[[], object]] = []
         self.at_end: list[Callable[[], None]] = []
         self.callbacks: list[Callable[[Timestamp], None]] = []
         self.reads_so_far: ReadSet | None = None
@@ -479,6 +479,11 @@ class StoreTransaction:
         """See ``txn.api``."""
         self.life.check_idle()
         self.undo_to(savepoint)
+
+    def on_undo(self, callback: Callable[[], object]) -> None:
+        """See ``txn.api``."""
+        self._only_when_active()
+        self.journal.append(callback)
 
     def begin_statement(self) -> int:
         """See ``txn.api``."""

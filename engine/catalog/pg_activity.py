@@ -21,6 +21,7 @@ from engine.catalog.virtual import RowDict, relation
 from engine.conflicts import mode_name, tid_of
 from txn import inspect
 from txn.locks.entry import LockRow
+from txn.locks.granule import Advisory
 from txn.time import timestamp_ms
 
 if TYPE_CHECKING:
@@ -87,7 +88,12 @@ def pg_locks(session: Session) -> Iterator[RowDict]:
 
 
 def _granule(granule: Any) -> dict[str, Any]:
-    """Return what pg_locks says of a table, a row (table, row id), or a key or range (table, index, key ...)."""
+    """Return what pg_locks says of a table, a row (table, row id), a key or range (table, index, key ...), a number."""
+    if isinstance(granule, Advisory):
+        return {
+            "locktype": "advisory", "classid": granule.high, "objid": granule.low,
+            "objsubid": 2 if granule.pair else 1,
+        }  # fmt: skip
     if isinstance(granule, tuple) and len(granule) == 2:
         page, number = tid_of(granule[1])
         return {"locktype": "tuple", "relation": granule[0], "page": _int4(page), "tuple": _int2(number)}

@@ -81,8 +81,9 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
             signal = suspended
         finally:
             shared.log, shared.cursor, shared.memo = outer_log, outer_cursor, outer_memo
-        if signal.kind == "sleep":
-            yield Wait(_sleep(signal.argument, shared.ctx))
+        if signal.kind in ("sleep", "wait"):
+            asleep = signal.kind == "sleep"
+            yield Wait(_sleep(signal.argument, shared.ctx) if asleep else signal.argument)
             log.append("")
             continue
         run: SubRun = signal.argument

@@ -6,13 +6,31 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.catalog import SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
+
+
+class AdvisorySystem(Protocol):
+    """The connection's advisory locks; ``what`` is made by ``planner.builtins.advisory.advisory_number``."""
+
+    def lock(
+        self, what: tuple[int, int, bool], *, exclusive: bool, transaction: bool
+    ) -> Awaitable[None] | None:
+        """Lock a number, until the transaction ends or for the session: None when done, else what to wait for."""
+
+    def try_lock(self, what: tuple[int, int, bool], *, exclusive: bool, transaction: bool) -> bool:
+        """Lock a number unless another connection is in the way."""
+
+    def unlock(self, what: tuple[int, int, bool], *, exclusive: bool) -> bool:
+        """Give back a lock of the session; False if there is none."""
+
+    def unlock_all(self) -> None:
+        """Give back all locks of the session."""
 
 
 class EvalSystem(Protocol):
@@ -25,6 +43,10 @@ class EvalSystem(Protocol):
     @property
     def database_oid(self) -> int:
         """Oid of the one database."""
+
+    @property
+    def advisory(self) -> AdvisorySystem:
+        """The connection's advisory locks."""
 
     def relation_size(self, oid: int) -> int:
         """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""

@@ -313,8 +313,6 @@ def _register() -> None:
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
     session_form("pg_export_snapshot()", lambda session: session.system.export_snapshot())
-    # advisory locks cannot be taken yet; pools that reset a session ask to release all of them
-    python("pg_advisory_unlock_all()", lambda: "")
     for side, part, position in (
         ("client", "addr", 0), ("client", "port", 1), ("server", "addr", 0), ("server", "port", 1),
     ):  # fmt: skip

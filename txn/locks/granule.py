@@ -7,12 +7,13 @@ A granule is any hashable value; transactions use::
     (shard, index, key)          an index key, whether a row has it or not
     (shard, index, key, RANGE)   the gap below a key of a sorted index, and the key (txn.locks.ranges)
 
-Keys are index keys (``txn.mvcc.keys``); ``TOP`` is the end of an index.
+and sessions ``Advisory`` numbers (txn.locks.advisory). Keys are index keys (``txn.mvcc.keys``); ``TOP`` is the end of an index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from txn.errors import LockTarget
@@ -26,6 +27,15 @@ RANGE: Final = "range"
 """Fourth element of a range lock's granule."""
 
 
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """What is locked: a bigint as its two halves, or (``pair``) two integers. Each half is 0 .. 2**32 - 1."""
+
+    high: int
+    low: int
+    pair: bool = False
+
+
 def key_of(granule: Hashable) -> tuple[tuple[int, int], IndexKey] | None:
     """Return ((shard, index), key) if a granule is a key of an index, else None."""
     if type(granule) is tuple and len(granule) == 3:
@@ -35,6 +45,9 @@ def key_of(granule: Hashable) -> tuple[tuple[int, int], IndexKey] | None:
 
 def describe(granule: Granule) -> LockTarget:
     """Return what a granule is; keys as they are compared."""
+    if isinstance(granule, Advisory):
+        numbers = (granule.high, granule.low, 2 if granule.pair else 1)
+        return LockTarget(kind="advisory", shard=ShardId(0), key=numbers)
     if type(granule) is not tuple:
         return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]
     shard = ShardId(granule[0])

@@ -41,7 +41,11 @@ def explain(table: LockTable, cycle: Sequence[Waiter]) -> tuple[LockWait, ...]:
         request = waiter.waiting
         if request is not None and holder is not waiter:
             granule = request.entry.granule
-            held = holder.held.get(granule)
+            # of the holder itself, or of its session's other owner (LockTable.advisory)
+            holders = request.entry.holders
+            held = holders.get(holder)
+            if held is None and holder.session:
+                held = next((m for o, m in holders.items() if o.session == holder.session), None)
             out.append(_edge(table, waiter, holder, request.mode, held, granule))
     return tuple(out)
 

@@ -6,6 +6,7 @@ A granule is any hashable value; ``txn.coordinator`` uses
     (shard, row id)              a row
     (shard, index, key)          an index key, whether a row has it or not
     (shard, index, key, RANGE)   the gap below a key of a sorted index, and the key (txn.locks.ranges)
+    Advisory                     a number that an application locks (txn.locks.advisory)
 
 A request that cannot be granted waits in its granule's queue. Order is fair: a newcomer waits behind whoever
 it conflicts with, also behind those that only wait; an owner that already holds the granule and asks for more
@@ -31,7 +32,7 @@ from txn.errors import (
     WaitCancelled,
 )
 from txn.locks.entry import NO_SPANS, Entry, LockOwner, LockRow, Request, waiting_row
-from txn.locks.granule import RANGE, Granule, IndexKey, describe, key_of
+from txn.locks.granule import RANGE, Advisory, Granule, IndexKey, describe, key_of
 from txn.locks.mode import COMPATIBLE, CONFLICTS, IS, NAMES, ONE, SUPREMUM, S, X
 from txn.locks.policy import POLICIES, Policy, Waiter
 from txn.locks.ranges import IndexRanges
@@ -49,6 +50,8 @@ class LockTable:
         self.waiting: dict[LockOwner, Request] = {}
         self.ranges: dict[tuple[int, int], IndexRanges] = {}
         """The indexes of which ranges are locked."""
+        self.advisory: dict[int, LockOwner] = {}
+        """The owners of sessions' advisory locks, by session."""
         self.escalations = 0
         """How often many locks were traded for one on their table."""
         self.describe: Callable[[Granule], LockTarget] = describe
@@ -252,22 +255,34 @@ class LockTable:
             queue.append(request)
         owner.waiting = request
         self.waiting[owner] = request
-        for victim, cycle in self.policy.victims(owner, self._waits_for):
-            assert isinstance(victim, LockOwner)
-            error = Deadlock(explain(self, cycle))
-            self.deadlocks += 1
-            if victim is owner:
-                self._abandon(request)
-                raise error
-            if victim.waiting is not None:
-                self._fail(victim.waiting, error)
-            else:
-                victim.doomed = error
+        for policy in self._policies(entry.granule):
+            for victim, cycle in policy.victims(owner, self._waits_for):
+                assert isinstance(victim, LockOwner)
+                error = Deadlock(explain(self, cycle))
+                self.deadlocks += 1
+                if victim is owner:
+                    self._abandon(request)
+                    raise error
+                if victim.waiting is not None:
+                    self._fail(victim.waiting, error)
+                else:
+                    victim.doomed = error
         if not request.future.done() and owner.lock_timeout_ms > 0:
             request.timer = asyncio.get_running_loop().call_later(
                 owner.lock_timeout_ms / 1000, self._time_out, request
             )
         return self._await(request)
+
+    def _policies(self, granule: Granule) -> tuple[Policy, ...]:
+        """Return what is asked for victims, in order.
+
+        Who holds an advisory lock is no transaction that could give up, so age cannot order such waits: cycles
+        through them are searched for, whatever the policy says of other locks.
+        """
+        if not self.advisory or self.policy.name in ("detect", "timeout"):
+            return (self.policy,)
+        detect = POLICIES["detect"]
+        return (detect,) if isinstance(granule, Advisory) else (self.policy, detect)
 
     async def _await(self, request: Request) -> None:
         try:
@@ -287,12 +302,26 @@ class LockTable:
         fits = COMPATIBLE[request.mode]
         for owner, held in list(request.entry.holders.items()):
             if owner is not waiter and not fits[held]:
-                yield owner
+                yield self._acting(owner)
         for other in list(request.entry.queue or ()):
             if other is request:
                 break
             if not fits[other.mode]:
                 yield other.owner
+
+    def _acting(self, owner: LockOwner) -> LockOwner:
+        """Return the owner that waits on behalf of a holder's session, the holder if none does.
+
+        A session with advisory locks has two owners, of which either may wait while the other one holds.
+        """
+        mine = self.advisory.get(owner.session) if self.advisory else None
+        if mine is None or owner.waiting is not None:
+            return owner
+        if mine.waiting is not None:
+            return mine
+        if owner is mine:
+            return next((other for other in self.waiting if other.session == owner.session), owner)
+        return owner
 
     def _time_out(self, request: Request) -> None:
         waits = in_the_way(self, request.owner, request.entry.granule, request.mode)
