@@ -18,12 +18,13 @@ from engine.block_state import BlockState
 from engine.catalog.physical import physical_type, shard_column, shard_spec
 from engine.constraints import define
 from engine.constraints.setwise import check_table
-from engine.dml import BULK_ROWS, make_env
+from engine.dml import BULK_ROWS
 from engine.drop import drop_relations, notice_cascade
 from engine.eager import settle
 from engine.keys import add_checks, add_keys, building_indexes
 from engine.plans import Plan
 from engine.query import context
+from engine.returning import make_env
 from engine.roles import named_role
 from engine.shape import TableShape, table_layout
 from engine.slices import SLICE_ROWS

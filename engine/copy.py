@@ -20,12 +20,12 @@ from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.copy_bulk import BulkLoad
 from engine.copy_rows import RowLoader
-from engine.dml import make_env
 from engine.eager import settle
 from engine.output import encoded
 from engine.plans import Plan
 from engine.portal import Command, Outcome, RowReader
 from engine.query import collect, context, run_query
+from engine.returning import make_env
 from engine.rows import ReadyRows, RowBatch, RowStream
 from engine.subscribe import only_outside_transaction, open_source, stream
 from pgwire.backend import Responder

@@ -19,29 +19,28 @@ from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
 from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext
+from engine.index.plan import Planning
+from engine.index.state import value_of
 from engine.insert_bulk import BulkSource
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
+from engine.returning import Returning, returning_of
+from engine.returning import make_env as make_env  # also for those who import it from here
 from engine.rows import ReadyRows
 from engine.shape import TableShape, row_record, table_layout
 from engine.slices import in_slices
-from pgwire.codecs.system import RecordValue
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_predicate, compile_row
+from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.query import (
-    WHOLE_ROW,
     Delete,
     Insert,
     OnConflict,
-    OutputColumn,
     QueryExpr,
     SubLink,
-    Target,
     Update,
     Values,
-    Var,
 )
 from planner.walk import walk
 from txn.types import IndexId, Row, RowId, ShardId
@@ -50,52 +49,6 @@ if TYPE_CHECKING:
     from engine.session import Session
 
 BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
-
-
-def make_env(ctx: ExecContext) -> Env:
-    """Return the evaluator's environment for a statement."""
-    return Env(ctx.params, ctx.session, shared=Shared())
-
-
-class Returning:
-    """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
-
-    __slots__ = ("columns", "project", "relation", "whole", "width")
-
-    def __init__(
-        self, relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
-    ) -> None:
-        """Compile ``targets``; extras are range 1, behind the row."""
-        self.relation = relation
-        self.columns = columns
-        self.width = len(relation.columns)
-        layout = table_layout(relation)
-        self.whole: Callable[[Row], RecordValue] | None = None
-        for target in targets:
-            for node in walk(target.expr):
-                if not isinstance(node, Var):
-                    continue
-                if node.range == 0 and node.attnum == WHOLE_ROW:
-                    self.whole = row_record(relation)
-                elif node.range == 1:
-                    layout.columns[1, node.attnum] = self.width + 3 + node.attnum - 1
-        exprs = [target.expr for target in targets if not target.junk]
-        self.project: RowFunction = compile_row(exprs, layout)
-
-    def rows(self, stored: Sequence[tuple[RowId, Row, Row]], env: Env) -> list[Row]:
-        """Project (row id, row, extras) triples."""
-        project, oid, whole = self.project, self.relation.oid, self.whole
-        result = []
-        for row_id, row, extra in stored:
-            full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)
-            result.append(project(full, env))
-        return result
-
-
-def _returning(
-    relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
-) -> Returning | None:
-    return Returning(relation, targets, columns) if targets else None
 
 
 def _relation(session: Session, oid: int) -> RelationDef:
@@ -159,7 +112,7 @@ class InsertPlan:
         self.statement = statement
         self.row = _only_row(statement.source)
         self.shape = TableShape(relation, session)
-        self.returning = _returning(relation, statement.returning, statement.columns)
+        self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
             positions[attnum - 1] = source_position
@@ -170,7 +123,7 @@ class InsertPlan:
         self.conflict: ConflictPlan | None = None
         self.arbiters: tuple[IndexId, ...] = ()
         if statement.on_conflict is not None:
-            self.conflict = ConflictPlan(relation, statement.on_conflict)
+            self.conflict = ConflictPlan(session, relation, statement.on_conflict)
             chosen = statement.on_conflict.arbiters or tuple(
                 index.oid for index in relation.indexes if index.unique
             )
@@ -224,11 +177,12 @@ class ConflictPlan:
 
     __slots__ = ("action", "assigned", "values", "where", "whole")
 
-    def __init__(self, relation: RelationDef, clause: OnConflict) -> None:
+    def __init__(self, session: Session, relation: RelationDef, clause: OnConflict) -> None:
         """Compile assignments and WHERE over the two rows side by side."""
         self.action = clause.action
         width = len(relation.columns)
         layout = table_layout(relation)
+        layout.subplan = Planning(session.catalog).sublink
         for column in relation.live:
             layout.columns[1, column.attnum] = width + 3 + column.attnum - 1
         self.whole = row_record(relation)
@@ -303,7 +257,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     returned = None
     if insert.returning is not None:
         stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
-        returned = insert.returning.rows(stored, env)
+        returned = await insert.returning.rows(stored, env)
     return outcome("INSERT", len(rows), insert.returning, returned)
 
 
@@ -341,10 +295,12 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
             )
         whole = conflict.whole(existing.values)
         both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
-        if conflict.where is not None and not conflict.where(both, env):
+        if conflict.where is not None and not await value_of(conflict.where, both, env):
             continue
         cells = list(existing.values)
-        for position, value in zip(conflict.assigned, conflict.values(both, env), strict=True):
+        for position, value in zip(
+            conflict.assigned, await value_of(conflict.values, both, env), strict=True
+        ):
             cells[position] = value
         new = tuple(cells)
         shape.check([new], env)
@@ -359,7 +315,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         await effects.updated(session, relation, [o for o, _ in replaced], [n for _, n in replaced])
     returned = None
     if insert.returning is not None:
-        returned = insert.returning.rows(stored, env)
+        returned = await insert.returning.rows(stored, env)
     return outcome("INSERT", count, insert.returning, returned)
 
 
@@ -382,7 +338,7 @@ class ChangePlan:
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.statement = statement
         self.shape = TableShape(relation, session)
-        self.returning = _returning(relation, statement.returning, statement.columns)
+        self.returning = returning_of(session, relation, statement.returning, statement.columns)
         live = relation.live
         slots: list[int | None] = [None] * self.shape.width
         for position, column in enumerate(live):
@@ -458,7 +414,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     if change.returning is not None:
         extra = change.extra_from
         stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
-        returned = change.returning.rows(stored, env)
+        returned = await change.returning.rows(stored, env)
     return outcome("UPDATE", len(changes), change.returning, returned)
 
 
@@ -476,5 +432,5 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     if change.returning is not None:
         extra = change.extra_from
         stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
-        returned = change.returning.rows(stored, make_env(ctx))
+        returned = await change.returning.rows(stored, make_env(ctx))
     return outcome("DELETE", len(rows), change.returning, returned)

@@ -27,6 +27,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError, ErrorReport
 from planner.catalog import Catalog
 from planner.errors import SqlError
+from planner.evaluate_env import Suspend
 from txn import errors as txn_errors
 from txn.locks.advisory import MAX_NUMBERS
 from txn.selection import FUTURE_MS
@@ -243,6 +244,9 @@ def report_of(
             datatype=error.datatype,
             constraint=error.constraint,
         )
+    if isinstance(error, Suspend):
+        error.abandon()
+        return _report("0A000", "a function that waits is not supported here")
     if isinstance(error, DataError):
         return _report(error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where)
     for kind in type(error).__mro__:

@@ -7,6 +7,7 @@ Suspend   raised by an expression that has to wait (pg_sleep, a lock, a sub-sele
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -28,6 +29,11 @@ class Suspend(Exception):
         super().__init__(kind)
         self.kind = kind
         self.argument = argument
+
+    def abandon(self) -> None:
+        """Nobody can wait where it was raised: give up what there is to wait for."""
+        if self.kind == "wait" and inspect.iscoroutine(self.argument):
+            self.argument.close()
 
 
 class Shared:

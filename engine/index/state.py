@@ -111,6 +111,28 @@ def evaluate_rows(function: RowFunction, rows: Rows, e: Env) -> Generator[Item, 
     return out
 
 
+async def value_of(function: RowFunction, row: RowTuple, e: Env) -> Any:
+    """Return the value of a function that may suspend for one row; ``e.shared`` is an ExecState."""
+    if not function.may_suspend:
+        return function(row, e)
+    ctx = e.shared.ctx
+    steps = evaluate(function, row, e)
+    deadline = time.monotonic() + SLICE_S
+    try:
+        while True:
+            item = next(steps)
+            if isinstance(item, Wait):
+                item.value = await item.awaitable
+            if time.monotonic() > deadline:
+                poll(ctx)
+                await asyncio.sleep(0)
+                deadline = time.monotonic() + SLICE_S
+    except StopIteration as done:
+        return done.value
+    finally:
+        steps.close()
+
+
 def gather(pipe: Pipe) -> Generator[Item, None, Rows]:
     """Run ``pipe`` to its end and return all rows."""
     out: Rows = []

@@ -249,3 +249,43 @@ def test_explain_gives_times_as_numbers(server: ServerProcess) -> None:
     [line] = [row[0] for row in client.run("EXPLAIN ANALYZE SELECT 1").rows if row[0].startswith("Execution")]
     assert re.fullmatch(r"Execution Time: \d+\.\d{3} ms", line)
     client.close()
+
+
+def test_sub_selects_in_returning_and_on_conflict_see_the_statements_snapshot(peer: Peer) -> None:
+    """What the statement itself changes is not seen by them, what it has stored is: as columns of the row."""
+    for sql in (
+        ITEMS,
+        "INSERT INTO item VALUES (1, 'one', 0)",
+        "CREATE TEMP TABLE word (id int PRIMARY KEY, t text)",
+        "INSERT INTO word VALUES (1, 'one'), (2, 'two'), (4, 'four')",
+        "INSERT INTO item VALUES (4, 'x', 1) RETURNING (SELECT count(*) FROM item),"
+        " (SELECT t FROM word w WHERE w.id = item.id), EXISTS (SELECT 1 FROM item i WHERE i.id = 4),"
+        " ARRAY(SELECT id FROM word ORDER BY 1)",
+        "INSERT INTO item VALUES (2, 'y', 1), (5, NULL, 2) RETURNING id, id IN (SELECT id FROM word), (SELECT max(id) FROM item)",
+        "INSERT INTO item VALUES (4, 'z', 7) ON CONFLICT (id) DO UPDATE SET b = (SELECT max(b) + 1 FROM item) + excluded.b"
+        " WHERE EXISTS (SELECT 1 FROM word WHERE id = excluded.id AND item.a = 'x') RETURNING id, b",
+        "INSERT INTO item VALUES (2, 'u', 3), (6, 'v', 2) ON CONFLICT (id) DO UPDATE"
+        " SET (b, a) = (SELECT item.b + excluded.b, count(*)::text FROM item) RETURNING *, (SELECT count(*) FROM item)",
+        "UPDATE item SET b = b + 1 WHERE id = 4 RETURNING b, (SELECT max(b) FROM item), (SELECT row_to_json(item)),"
+        " (SELECT t FROM word WHERE id = item.id)",
+        "UPDATE item SET b = b + 0 * random()::int WHERE id = 4 RETURNING (SELECT sum(i.b) FROM item i WHERE i.b <= item.b)",
+        "DELETE FROM item WHERE id = 4 RETURNING b, (SELECT count(*) FROM item), (SELECT (item).a)",
+        "INSERT INTO item VALUES (11, NULL, 1) RETURNING (SELECT id FROM word)",
+        "INSERT INTO item VALUES (12, NULL, 1) RETURNING (SELECT relname FROM pg_class WHERE oid = tableoid)",
+        "INSERT INTO item VALUES (13, NULL, 1) RETURNING pg_sleep(0.001), id",
+        "SELECT * FROM item ORDER BY id",
+    ):
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql
+
+
+def test_waiting_where_nobody_can_wait_is_refused(server: ServerProcess) -> None:
+    client = connect(server.port)
+    client.run(
+        "CREATE TEMP TABLE dozes (i int, t text DEFAULT pg_sleep(0.001)::text, CHECK (pg_sleep(0.001) IS NULL OR i > 0))"
+    )
+    assert client.fails("INSERT INTO dozes (i) VALUES (1)")["sqlstate"] == "0A000"
+    assert client.fails("INSERT INTO dozes VALUES (1, '')")["sqlstate"] == "0A000"
+    client.run("PREPARE nothing AS SELECT $1::text")
+    assert client.fails("EXECUTE nothing(pg_sleep(0.001)::text)")["sqlstate"] == "0A000"
+    client.close()

@@ -133,7 +133,10 @@ class AdvisoryLocks:
 
     def _stop_waiting(self) -> None:
         """Leave the queue that an execution which was given up may still stand in."""
-        self._table.fail_wait(self._owner, WaitCancelled("the statement ended"))
+        request = self._owner.waiting
+        if request is not None:
+            self._table.fail_wait(self._owner, WaitCancelled("the statement ended"))
+            request.future.exception()  # nobody may be there to take it
 
     def _settle(self, what: Advisory) -> None:
         """Hold no more than what is counted."""
