@@ -29,11 +29,13 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar, cast
 
+from pgwire.codecs.domain import TUPLE_TYPES
 from planner.builtins import load
 from planner.builtins.reg import REG_TYPES
 from planner.builtins.registry import Builtin
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
+from planner.evaluate_assign import assign_item, assign_slice
 from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
 from planner.evaluate_inline import HELPERS, inline_templates, simple_equality
 from planner.evaluate_runtime import (
@@ -45,6 +47,7 @@ from planner.evaluate_runtime import (
     array_slice,
     flat,
     greatest,
+    leaf_item,
     least,
     map_array,
     nested_array,
@@ -58,6 +61,7 @@ from planner.query import (
     CMIN,
     XMAX,
     XMIN,
+    ArrayAssign,
     ArrayCoerce,
     ArrayExpr,
     BooleanTest,
@@ -100,6 +104,7 @@ _WAITING = (
     "pg_advisory_lock",
     "pg_advisory_xact_lock",
 )  # what functions that may wait begin with
+_TUPLES = TUPLE_TYPES - {RECORD}  # records are told from arrays by their class
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
 
@@ -456,7 +461,8 @@ class _Unit:
         inner = Layout(columns={(-1, 1): 0}, subplan=self.layout.subplan)
         element = self.name(compile_expr(expr.element, inner), "el")
         guards, names = self.operands((expr.arg,), depth)
-        source = f"{self.name(map_array, 'map')}({element}, {names[0]}, e)"
+        leaf = ", True" if _tuple_elements(expr.arg.type.oid) else ""
+        source = f"{self.name(map_array, 'map')}({element}, {names[0]}, e{leaf})"
         return f"(None if {guards[0]} else {source})" if guards else f"({source})"
 
     def boolean(self, expr: BoolExpr, depth: int) -> str:
@@ -536,13 +542,14 @@ class _Unit:
                 f"(None if ({scalar} := {source}) is None else True if {scalar} in {members} else {missing})"
             )
         array = self.temp()
+        leaf = ", True" if _tuple_elements(expr.array.type.oid) else ""
         if isinstance(expr.array, ArrayExpr) and not expr.array.nested:
             listed = self.tuple_of(expr.array.elements)
         else:
             listed = self.value(expr.array, depth + 1)
         if simple and expr.use_any:
             helper = self.name(any_equal, "any")
-            return f"(None if ({array} := {listed}) is None else {helper}({self.value(expr.scalar, depth + 1)}, {array}))"
+            return f"(None if ({array} := {listed}) is None else {helper}({self.value(expr.scalar, depth + 1)}, {array}{leaf}))"
         element_type = facts().types.get(expr.array.type.oid)
         right_type = element_type.element if element_type is not None else 0
         call = self.operator(expr.proc, "x", "y", expr.scalar.type.oid, right_type)
@@ -551,7 +558,7 @@ class _Unit:
         guard = "None if x is None or y is None else " if strict else ""
         self.helpers.append(f"def {function}(x, y, e):\n    return {guard}{call}\n")
         helper = self.name(any_array if expr.use_any else all_array, "saop")
-        return f"{helper}({function}, {source}, {listed}, e)"
+        return f"{helper}({function}, {source}, {listed}, e{leaf})"
 
     def case(self, expr: CaseExpr, depth: int) -> str:
         """CASE: conditional expressions, so that only the chosen arm is evaluated."""
@@ -617,18 +624,35 @@ class _Unit:
 
     def subscript(self, expr: Subscript, depth: int) -> str:
         """Array subscripts and slices."""
-        bounds = "".join(
-            f"({self.value(lo, depth + 1) if lo is not None else self.name(ABSENT, 'absent')}, "
-            f"{self.value(hi, depth + 1) if hi is not None else self.name(ABSENT, 'absent')}), "
-            for lo, hi in expr.indexes
-        )
+        bounds = self.bounds(expr.indexes, depth)
         array = self.value(expr.arg, depth + 1)
         fact = facts().types.get(expr.arg.type.oid)
         base = 0 if fact is not None and fact.name in ("int2vector", "oidvector", "name") else 1
         if fact is not None and fact.name == "jsonb":
             raise not_supported("subscripting of jsonb", span=expr.span)
-        helper = self.name(array_slice if expr.is_slice else array_item, "sub")
+        leaf = _tuple_elements(expr.arg.type.oid)
+        if expr.is_slice:
+            return f"{self.name(array_slice, 'sub')}({array}, ({bounds}), {base}, {leaf})"
+        helper = self.name(leaf_item if leaf else array_item, "sub")
         return f"{helper}({array}, ({bounds}), {base})"
+
+    def bounds(self, indexes: Sequence[tuple[Expr | None, Expr | None]], depth: int) -> str:
+        """Return the source of (lower, upper) pairs; what was not written is ABSENT."""
+        return "".join(
+            f"({self.value(lo, depth + 1) if lo is not None else self.name(ABSENT, 'absent')}, "
+            f"{self.value(hi, depth + 1) if hi is not None else self.name(ABSENT, 'absent')}), "
+            for lo, hi in indexes
+        )
+
+    def array_assign(self, expr: ArrayAssign, depth: int) -> str:
+        """An array with a part replaced."""
+        array, value = self.value(expr.arg, depth + 1), self.value(expr.value, depth + 1)
+        leaf = _tuple_elements(expr.type.oid)
+        if expr.is_slice:
+            bounds = self.bounds(expr.indexes, depth)
+            return f"{self.name(assign_slice, 'set')}({array}, ({bounds}), {value}, {leaf})"
+        subscripts = "".join(f"{self.value(hi, depth + 1)}, " for _, hi in expr.indexes if hi is not None)
+        return f"{self.name(assign_item, 'set')}({array}, ({subscripts}), {value}, {leaf})"
 
     def setting(self, expr: CurrentSetting, depth: int) -> str:
         """CURRENT_USER and its kin."""
@@ -697,9 +721,16 @@ _VALUES: dict[type, Callable[[_Unit, Any, int], str]] = {
     RowCompare: _Unit.row_compare,
     FieldSelect: _Unit.field_select,
     Subscript: _Unit.subscript,
+    ArrayAssign: _Unit.array_assign,
     CurrentSetting: _Unit.setting,
     SubLink: _Unit.sublink,
 }
+
+
+def _tuple_elements(array: int) -> bool:
+    """Tell whether the values in arrays of this type are tuples themselves."""
+    fact = facts().types.get(array)
+    return fact is not None and fact.category == "A" and fact.element in _TUPLES
 
 
 def _typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
@@ -731,7 +762,7 @@ def constant_elements(expr: Expr) -> tuple[Any, ...] | None:
     if isinstance(expr, RelabelType):
         return constant_elements(expr.arg)
     if isinstance(expr, Const) and isinstance(expr.value, tuple):
-        return flat(expr.value)
+        return flat(expr.value, _tuple_elements(expr.type.oid))
     if isinstance(expr, ArrayExpr) and not expr.nested and all(isinstance(x, Const) for x in expr.elements):
         return tuple(cast("Const", x).value for x in expr.elements)
     return None

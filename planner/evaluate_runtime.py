@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pgwire.codecs.array import dimensions, flatten, nest
 from pgwire.codecs.system import RecordValue
 from planner.errors import SqlError
 from planner.evaluate_env import Env, Row, RowFunction
@@ -17,15 +18,22 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def flat(array: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the elements of an array of any dimension, in storage order."""
+def flat(array: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...]:
+    """Return the elements of an array of any dimension, in storage order.
+
+    ``leaf``, here and below: elements are tuples themselves (interval, timetz, tid).
+    """
+    if leaf:
+        return tuple(flatten(array, len(dimensions(array, True)))) if array else ()
     if array and type(array[0]) is tuple:
         return tuple(x for part in array for x in flat(part))
     return array
 
 
-def map_array(element: RowFunction, array: tuple[Any, ...], e: Env) -> tuple[Any, ...]:
+def map_array(element: RowFunction, array: tuple[Any, ...], e: Env, leaf: bool = False) -> tuple[Any, ...]:
     """Apply an element cast, keeping the dimensions."""
+    if leaf:
+        return nest([element((x,), e) for x in flat(array, True)], dimensions(array, True))
     return tuple(map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in array)
 
 
@@ -66,9 +74,11 @@ def row_not_null(value: Any) -> bool:
     return value is not None and all(x is not None for x in value)
 
 
-def any_equal(scalar: Any, array: tuple[Any, ...]) -> bool | None:
+def any_equal(scalar: Any, array: tuple[Any, ...], leaf: bool = False) -> bool | None:
     """``scalar = ANY (array)`` for values that Python compares as SQL does."""
-    if array and type(array[0]) is tuple:
+    if leaf:
+        array = flat(array, True)
+    elif array and type(array[0]) is tuple:
         array = flat(array)
     if scalar is None:
         return None if array else False
@@ -78,13 +88,17 @@ def any_equal(scalar: Any, array: tuple[Any, ...]) -> bool | None:
 
 
 def any_array(
-    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+    function: Callable[[Any, Any, Env], Any],
+    scalar: Any,
+    array: tuple[Any, ...] | None,
+    e: Env,
+    leaf: bool = False,
 ) -> bool | None:
     """``scalar op ANY (array)``."""
     if array is None:
         return None
     result: bool | None = False
-    for item in flat(array):
+    for item in flat(array, leaf):
         got = function(scalar, item, e)
         if got is True:
             return True
@@ -94,13 +108,17 @@ def any_array(
 
 
 def all_array(
-    function: Callable[[Any, Any, Env], Any], scalar: Any, array: tuple[Any, ...] | None, e: Env
+    function: Callable[[Any, Any, Env], Any],
+    scalar: Any,
+    array: tuple[Any, ...] | None,
+    e: Env,
+    leaf: bool = False,
 ) -> bool | None:
     """``scalar op ALL (array)``."""
     if array is None:
         return None
     result: bool | None = True
-    for item in flat(array):
+    for item in flat(array, leaf):
         got = function(scalar, item, e)
         if got is False:
             return False
@@ -127,6 +145,17 @@ def least(less: Callable[[Any, Any, Env], bool], values: tuple[Any, ...], e: Env
     return best
 
 
+def leaf_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+    """``array_item`` where elements are tuples themselves."""
+    if not array or len(indexes) != len(dimensions(array, True)):
+        return None
+    for _, index in indexes:
+        if index is None or not base <= index < base + len(array):
+            return None
+        array = array[index - base]
+    return array
+
+
 def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
     """Return one element; NULL out of bounds, for too few subscripts, or for a NULL subscript.
 
@@ -144,10 +173,12 @@ def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> A
     return None if type(array) is tuple else array
 
 
-def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> Any:
+def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int, leaf: bool = False) -> Any:
     """Return a slice; a plain subscript n among slices means 1:n. Bounds are cut to the array's."""
     if array is None:
         return None
+    if leaf and len(indexes) > len(dimensions(array, True)):
+        return ()
     cut: list[tuple[int, int]] = []
     for low, high in indexes:
         if low is None or high is None:

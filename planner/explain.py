@@ -23,6 +23,7 @@ from pgwire.codecs.errors import DataError
 from planner.facts import BOOL, INT4, facts
 from planner.query import (
     Aggregate,
+    ArrayAssign,
     ArrayCoerce,
     ArrayExpr,
     BooleanTest,
@@ -378,6 +379,9 @@ class _Printer:
                 return f"({self.expr(expr.arg)}).{expr.index + 1}"
             case Subscript():
                 return self.operand(expr.arg) + "".join([self._index(*pair, expr.is_slice) for pair in expr.indexes])  # fmt: skip
+            case ArrayAssign():
+                part = "".join([self._index(*pair, expr.is_slice) for pair in expr.indexes])
+                return f"({self.operand(expr.arg)} with {part} = {self.expr(expr.value)})"
             case CurrentSetting():
                 return expr.what
             case Aggregate():

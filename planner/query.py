@@ -271,6 +271,16 @@ class Subscript(Expr):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayAssign(Expr):
+    """``SET arg[indexes] = value``: the array with a part replaced; ``indexes`` as in Subscript."""
+
+    arg: Expr
+    indexes: tuple[tuple[Expr | None, Expr | None], ...]
+    value: Expr
+    is_slice: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentSetting(Expr):
     """CURRENT_USER, CURRENT_DATE, CURRENT_SCHEMA and their kin: a stable value of the session.
 

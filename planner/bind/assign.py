@@ -4,7 +4,7 @@
     UPDATE t SET (a, b) = (SELECT ...)         one sub-select of a row, and a field of it per column
 
 Values are converted in assignment context; unknown literals are read as the column's type, open parameters take
-it. What PostgreSQL would store in part (``a[1] = ...``) is 0A000.
+it. UPDATE stores parts of arrays: ``SET a[1] = x, a[2] = y`` is one value, ArrayAssign over ArrayAssign over the column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner import ast
-from planner.bind.columns import expand_stars
+from planner.bind.columns import expand_stars, subscripts_of
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
@@ -21,8 +21,9 @@ from planner.casts import CastContext, CoerceEnv, location, try_coerce
 from planner.catalog import ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import RECORD
+from planner.facts import INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD
 from planner.query import (
+    ArrayAssign,
     Const,
     Expr,
     FieldSelect,
@@ -67,13 +68,13 @@ def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> Rela
 def target_column(relation: RelationDef, node: ast.TargetColumn, *, inserting: bool = False) -> ColumnDef:
     """Return the column that ``node`` names.
 
-    Raises SqlError 42703 for unknown ones (to INSERT system columns are unknown, too), 0A000 for parts of columns
-    and, in UPDATE, system columns.
+    Raises SqlError 42703 for unknown ones (to INSERT system columns are unknown, too), 0A000 for INSERT into parts of
+    columns and, in UPDATE, system columns.
     """
     for column in relation.columns:
         if column.name == node.name and not column.dropped:
-            if node.steps:
-                raise not_supported("assignment to an array element or a field of a column", span=node.span)
+            if node.steps and inserting:
+                raise not_supported("INSERT into a part of a column", span=node.span)
             return column
     if node.name in SYSTEM_COLUMNS and not inserting:
         raise SqlError("0A000", f'cannot assign to system column "{node.name}"', span=node.span)
@@ -112,10 +113,11 @@ def default_value(column: ColumnDef, span: Span | None = None) -> Expr:
 
 @dataclass(slots=True)
 class BoundAssignment:
-    """One column of a SET list: ``value`` None is DEFAULT. Not converted yet."""
+    """One column, or part of one, of a SET list: ``value`` None is DEFAULT. Not converted yet."""
 
     node: ast.TargetColumn
     value: Expr | None
+    scope: Scope
 
 
 def bind_assignments(scope: Scope, nodes: Sequence[ast.Assignment]) -> list[BoundAssignment]:
@@ -130,9 +132,9 @@ def bind_assignments(scope: Scope, nodes: Sequence[ast.Assignment]) -> list[Boun
         if node.multiple:
             found.extend(_multiple(scope, node))
         elif isinstance(node.value, ast.Default):
-            found.append(BoundAssignment(node.columns[0], None))
+            found.append(BoundAssignment(node.columns[0], None, scope))
         else:
-            found.append(BoundAssignment(node.columns[0], bind_expr(scope, node.value)))
+            found.append(BoundAssignment(node.columns[0], bind_expr(scope, node.value), scope))
     scope.clause = before
     return found
 
@@ -147,7 +149,7 @@ def _multiple(scope: Scope, node: ast.Assignment) -> list[BoundAssignment]:
             else:
                 items.extend(expand_stars(scope, (item,)))
         _same_count(node, len(items))
-        return [BoundAssignment(c, e) for c, e in zip(node.columns, items, strict=True)]
+        return [BoundAssignment(c, e, scope) for c, e in zip(node.columns, items, strict=True)]
     if isinstance(value, ast.SubLink) and value.kind == "scalar":
         from planner.bind.query import bind_query
 
@@ -162,6 +164,7 @@ def _multiple(scope: Scope, node: ast.Assignment) -> list[BoundAssignment]:
             BoundAssignment(
                 target,
                 FieldSelect(type=column.type, arg=row, index=index, span=value.span),
+                scope,
             )
             for index, (target, column) in enumerate(zip(node.columns, query.columns, strict=True))
         ]
@@ -206,22 +209,61 @@ def complete_assignments(
 
     Raises SqlError 42601 for a column assigned twice, 42703, 42804, and 428C9 for generated columns.
     """
-    result: list[tuple[int, Expr]] = []
-    seen: set[int] = set()
+    result: dict[int, Expr] = {}
+    whole: set[int] = set()
     for item in bound:
         column = target_column(relation, item.node)
-        if column.attnum in seen:
+        parts = bool(item.node.steps)
+        if column.attnum in whole or (column.attnum in result and not parts):
             raise SqlError("42601", f'multiple assignments to same column "{column.name}"')
-        seen.add(column.attnum)
+        if not parts:
+            whole.add(column.attnum)
         if item.value is not None and column.generated:
             raise SqlError(
                 "428C9",
                 f'column "{column.name}" can only be updated to DEFAULT',
                 detail=f'Column "{column.name}" is a generated column.',
             )
-        if item.value is None:
+        if parts:
+            old = result.get(column.attnum)
+            if old is None:
+                old = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+            value = _with_part(item, column, old, env)
+        elif item.value is None:
             value = default_value(column, item.node.span)
         else:
             value = assigned(item.value, column, env)
-        result.append((column.attnum, value))
-    return tuple(result)
+        result[column.attnum] = value
+    return tuple(result.items())
+
+
+def _with_part(item: BoundAssignment, column: ColumnDef, old: Expr, env: CoerceEnv) -> Expr:
+    """Return ``old`` with the part replaced that ``item`` names. Raises SqlError 42804, 0A000 for what is no array."""
+    node, oid = item.node, column.type.oid
+    steps = [step for step in node.steps if isinstance(step, ast.SubscriptStep)]
+    if oid in (JSONB, NAME, INT2VECTOR, OIDVECTOR):
+        raise not_supported(f"assignment to a part of a {format_type(oid)} column", span=node.span)
+    if len(steps) != len(node.steps):
+        field = next(step for step in node.steps if isinstance(step, str))
+        raise SqlError(
+            "42804",
+            f'cannot assign to field "{field}" of column "{column.name}" because its type {format_type(oid)} '
+            "is not a composite type",
+            span=node.span,
+        )
+    element, indexes, is_slice = subscripts_of(item.scope, oid, steps, node.span)
+    if item.value is None:
+        raise SqlError("0A000", "cannot set an array element to DEFAULT", span=node.span)
+    wanted = SqlType(oid if is_slice else element, column.type.typmod)
+    value = try_coerce(item.value, wanted, CastContext.ASSIGNMENT, env)
+    if value is None:
+        raise SqlError(
+            "42804",
+            f'subscripted assignment to "{column.name}" requires type {format_type(wanted.oid)} but expression is of '
+            f"type {format_type(item.value.type.oid)}",
+            hint="You will need to rewrite or cast the expression.",
+            span=node.span,
+        )
+    return ArrayAssign(
+        type=column.type, arg=old, indexes=indexes, value=value, is_slice=is_slice, span=node.span
+    )

@@ -323,12 +323,24 @@ def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], spa
     oid = expr.type.oid
     if oid == JSONB:
         return _jsonb_subscript(scope, expr, steps, span)
+    element, indexes, is_slice = subscripts_of(scope, oid, steps, expr.span)
+    result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
+    return Subscript(type=result, arg=expr, indexes=indexes, is_slice=is_slice, span=span)
+
+
+def subscripts_of(
+    scope: Scope, oid: int, steps: Sequence[ast.SubscriptStep], span: Span | None
+) -> tuple[int, tuple[tuple[Expr | None, Expr | None], ...], bool]:
+    """Bind the subscripts of an array: (element type, (lower, upper) per dimension, whether it is a slice).
+
+    Raises SqlError 42804 for a type that has no subscripts and for subscripts that are no integers, 54000 for too many.
+    """
     element = element_of(oid)
     if oid == NAME and len(steps) == 1 and not steps[0].is_slice:
         element = CHAR
     if not element and oid not in (INT2VECTOR, OIDVECTOR):
         raise SqlError(
-            "42804", f"cannot subscript type {format_type(oid)} because it does not support subscripting", span=expr.span
+            "42804", f"cannot subscript type {format_type(oid)} because it does not support subscripting", span=span
         )  # fmt: skip
     if len(steps) > 6:
         raise SqlError("54000", f"number of array dimensions ({len(steps)}) exceeds the maximum allowed (6)")
@@ -338,8 +350,7 @@ def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], spa
         lower = _array_index(scope, step.lower)
         upper = _array_index(scope, step.upper)
         indexes.append((lower, upper))
-    result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
-    return Subscript(type=result, arg=expr, indexes=tuple(indexes), is_slice=is_slice, span=span)
+    return element, tuple(indexes), is_slice
 
 
 def _array_index(scope: Scope, node: ast.Expression | None) -> Expr | None:
