@@ -3,6 +3,8 @@
     pg_advisory_lock        held until it is given back, or the connection ends
     pg_advisory_xact_lock   held until the transaction ends, or goes back to a savepoint before it
 
+A block that begins by waiting for one reads what its predecessor has committed: its snapshot moves on after the wait.
+
 The locks are txn's (``txn.locks.advisory``); made at the first use, so that most connections have none.
 """
 
@@ -32,7 +34,7 @@ class SessionAdvisory:
         locks = self._locks
         if locks is None:
             locks = self._locks = self._session.db.store.advisory_locks(self._session.pid)
-            self._session.on_block_end.append(self._ended)
+            self._session.block.on_end.append(self._ended)
         return locks
 
     def _ended(self, committed: bool) -> None:
@@ -60,13 +62,14 @@ class SessionAdvisory:
         self, wait: Awaitable[None], number: Advisory, exclusive: bool, transaction: bool
     ) -> None:
         await wait
+        self._session.block.renew_snapshot()
         if transaction:
             self._note(number, exclusive)
 
     def _note(self, number: Advisory, exclusive: bool) -> None:
         """Give the lock back when the transaction is undone to before this point."""
         locks = self._used()
-        self._session.ensure_txn().on_undo(
+        self._session.block.ensure_txn().on_undo(
             lambda: locks.unlock(number, exclusive=exclusive, transaction=True)
         )
 
@@ -91,6 +94,6 @@ class SessionAdvisory:
     def close(self) -> None:
         """The connection ends."""
         if self._locks is not None:
-            self._session.on_block_end.remove(self._ended)
+            self._session.block.on_end.remove(self._ended)
             self._locks.close()
             self._locks = None

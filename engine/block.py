@@ -148,6 +148,16 @@ class Block:
         if not historic:
             self.observed_ts = max(self.observed_ts, chosen.ts)
 
+    def renew_snapshot(self) -> None:
+        """Let a transaction that has waited before it read anything see what it has waited for.
+
+        As long as the definitions are those that it began with, and nobody was told its timestamp.
+        """
+        session, txn = self._session, self.txn
+        told = self.selection is not None or self.exported
+        if txn is not None and not told and session.catalog is session.db.catalog:
+            txn.renew()
+
     def import_snapshot(self, ts: Timestamp) -> None:
         """Start the block's transaction at the timestamp of another one, which holds it."""
         self._start_in_block(at=ts)

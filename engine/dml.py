@@ -25,8 +25,7 @@ from engine.insert_bulk import BulkSource
 from engine.plans import Plan
 from engine.portal import Command, Outcome, Rows
 from engine.query import collect, compiled_query, context, prepare_source, run_query
-from engine.returning import Returning, returning_of
-from engine.returning import make_env as make_env  # also for those who import it from here
+from engine.returning import Returning, make_env, returning_of
 from engine.rows import ReadyRows
 from engine.shape import TableShape, row_record, table_layout
 from engine.slices import in_slices

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.dml import make_env
 from engine.output import expand_formats, param_decoder
 from engine.planning import Planning
 from engine.plans import Plan
 from engine.portal import Prepared
 from engine.query import context
+from engine.returning import make_env
 from engine.time_travel import catalog_at
 from planner.bind import coerce_argument
 from planner.errors import SqlError

@@ -74,6 +74,9 @@ class Transaction(Protocol):
     def set_deadline(self, deadline_ms: int | None) -> None:
         """Change the deadline, counted from now; None: there is none."""
 
+    def renew(self) -> bool:
+        """Read at ``read_ts()`` of now from here on, if nothing has been read or written yet; tell whether it does."""
+
     def next_statement(self) -> int:
         """Start a statement: from now on reads see own intents of *earlier* statements only."""
 

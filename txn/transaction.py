@@ -168,6 +168,16 @@ class StoreTransaction:
         self.core.locks.fail_wait(self.owner, reason)
         self.rollback()
 
+    def renew(self) -> bool:
+        """See ``txn.api``."""
+        looked = self.views or self.reads_so_far is not None or self.life.busy
+        if self.read_only or self.writing or looked or self.life.state is not ACTIVE:
+            return False
+        self.core.holds.release(self.hold)
+        self.hold = self.core.holds.acquire()
+        self.read_ts = self.hold.ts
+        return True
+
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
         self.statement += 1
@@ -482,7 +492,7 @@ class StoreTransaction:
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""
-        self._only_when_active()
+        self.life.check_active()
         self.journal.append(callback)
 
     def begin_statement(self) -> int:
