@@ -137,6 +137,8 @@ class Coordinator:
         self.feed = Feed()
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
         self.purging = False
+        self.aside: list[tuple[int, Generation, RowId, Version]] = []
+        """While ``purging``: entries that come before those of ``garbage``, in order."""
         self.written = Written()
         self.crowded: asyncio.Future[None] | None = None
         """Set while hot versions take twice what they may; done once they do not."""
@@ -403,22 +405,29 @@ class Coordinator:
             self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
 
     async def purge(self, left: Generation, cut: int) -> None:
-        """Take entries of a generation up to ``cut`` out of the garbage queue: those versions left memory otherwise."""
+        """Take entries of a generation up to ``cut`` out of the garbage queue: those versions left memory otherwise.
+
+        Those of rows that are deleted in parts stay: their tombstones are in memory still. Whoever looks for changes finds
+        all entries meanwhile, or ``Generation.purged_until``.
+        """
         self.purging = True
-        garbage = self.garbage
+        garbage, kept = self.garbage, self.aside
         try:
             if self._vacuum is not None:
                 self._vacuum.cancel()
                 self._vacuum = None
-            kept: list[tuple[int, Generation, RowId, Version]] = []
             while garbage and garbage[0][0] <= cut:
                 for _ in range(min(len(garbage), STAGE_ROWS)):
                     entry = garbage.popleft()
-                    if entry[0] > cut or entry[1] is not left:
+                    ts, generation, row_id, newer = entry
+                    if ts > cut or generation is not left or left.rows.get(row_id) is newer:
                         kept.append(entry)
+                    else:
+                        left.purged_until = max(left.purged_until, ts)
                 await asyncio.sleep(0)
-            garbage.extendleft(reversed(kept))
         finally:
+            garbage.extendleft(reversed(kept))
+            self.aside = []
             self.purging = False
         if garbage:
             self.vacuum()

@@ -16,6 +16,7 @@ it (``OwnWrites.cold``), and loaded ahead at promotion (``Images``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -175,14 +176,16 @@ def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[Row
 
     The caller has a read hold at ``ts``, which keeps superseded versions and tombstones from vacuum.
     """
-    if generation.history_until > ts or any(part.ref.max_begin > ts for part in generation.parts):
+    if max(generation.history_until, generation.purged_until) > ts:
+        return None
+    if any(part.ref.max_begin > ts for part in generation.parts):
         return None
     rows: set[RowId] = set()
     for segment, length in generation.log.capture():
         if segment.max_begin > ts:
             begins, row_ids = segment.begins, segment.row_ids
             rows.update(RowId(row_ids[i]) for i in range(length) if begins[i] > ts)
-    for superseded, where, row_id, _newer in reversed(core.garbage):
+    for superseded, where, row_id, _newer in chain(reversed(core.garbage), reversed(core.aside)):
         if superseded <= ts:
             break
         if where is generation:

@@ -73,13 +73,14 @@ class Generation:
 
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
     ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the superseded versions of then.
-    ``history``: parts of superseded versions, the newest of which ended at ``history_until``.
+    ``history``: parts of superseded versions, the newest of which ended at ``history_until``. ``purged_until``: what was
+    superseded up to then may be missing in the garbage queue, because it left memory with a flush.
     """
 
     __slots__ = (
         "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
-        "last_change", "log", "next_row_id", "number", "padding", "parts", "pinned", "reader_padding", "resident",
-        "resident_history", "rows", "shard", "spec",
+        "last_change", "log", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
+        "resident", "resident_history", "rows", "shard", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -97,6 +98,7 @@ class Generation:
         """A file that must be read before anything of this generation can be: reads and writes raise it."""
         self.history: tuple[PartState, ...] = ()
         self.history_until = 0
+        self.purged_until = 0
         self.resident = 0
         self.resident_history = False
         self.flushing = False
