@@ -81,6 +81,8 @@ class DictBackend:
         self.key = sql.rpartition(" ")[2].strip().encode()
         self.execute("", 0, out)
 
+    wrote = False
+
     def status(self) -> TransactionStatus:
         return "I"
 

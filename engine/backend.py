@@ -249,6 +249,11 @@ class Connection:
         """Return the transaction status byte."""
         return status_byte(self.session.block.state)
 
+    @property
+    def wrote(self) -> bool:
+        """See ``pgwire.backend.Backend``."""
+        return self.session.block.wrote
+
     def close(self) -> MaybeAwaitable[None]:
         """The connection ended: roll back and release everything."""
         self._idle_limit.stop()

@@ -64,11 +64,13 @@ class Block:
         one_of_several: the Query message that runs holds more statements.
         reads_alone: the statement to run is a read and a transaction by itself.
         optimistic: it may be run again, so that its scans need not lock their tables (U4).
+        wrote: the running transaction writes, or the last one did if none runs.
     """
 
     __slots__ = (
         "_limit", "_limits", "_modes_set", "_read_only", "_session", "exported", "lost_blocks", "observed_ts", "on_end",
         "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
+        "wrote",
     )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
@@ -85,6 +87,7 @@ class Block:
         self.one_of_several = False
         self.reads_alone = False
         self.optimistic = False
+        self.wrote = False
         self._modes_set = False
         self._read_only = False  # of the block whose transaction begins with its first statement
         self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
@@ -194,6 +197,7 @@ class Block:
             at=at,
         )
         self.txn = txn
+        self.wrote = False
         session.view.begin(catalog)
         self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
         return txn

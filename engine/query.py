@@ -205,6 +205,7 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     source = point.source
     env = Env(params, session, shared=Shared())
     session.transaction_time_us = session.statement_time_us
+    session.block.wrote = False
     key = source.key((), env)
     if None in key:
         return ()

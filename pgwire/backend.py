@@ -168,6 +168,10 @@ class Backend(Protocol):
     def status(self) -> TransactionStatus:
         """Return the ReadyForQuery byte."""
 
+    @property
+    def wrote(self) -> bool:
+        """Whether the running transaction, or the last one if none runs, is one that writes (see ``pgwire.turns``)."""
+
     def cancel(self) -> None:
         """A CancelRequest with this connection's key arrived; may be called at any time."""
 

@@ -29,6 +29,7 @@ from pgwire.backend import Database
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES
 from pgwire.session import ADMIN_SHUTDOWN, CANCEL_GRACE_S, Session
+from pgwire.turns import Turns
 
 LOG: Final = logging.getLogger("pgwire")
 
@@ -111,6 +112,7 @@ class Server:
         random_bytes: source of nonces and cancel keys.
         mock_secret: what the salts of unknown users derive from; give a stored one to keep them stable across
             restarts.
+        turns: whose statements are handled first.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class Server:
         self._all_gone.set()
         self._draining = False
         self._port = config.port
+        self.turns = Turns()
 
     # ------------------------------------------------------------------ life
 

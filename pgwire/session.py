@@ -6,7 +6,7 @@
 While every method answers at once, a whole batch (Bind, Describe, Execute, Sync) is handled inside
 ``data_received`` and leaves in one write: no task, no message objects (``bench/wire_loop.py``). The first
 awaitable starts a task that carries on from there; until it ends, arriving bytes only gather, up to
-``input_limit_bytes``, then reading pauses. A task also takes over after ``BATCH_MESSAGES`` messages, so that
+``input_limit_bytes``, then reading pauses. Beside connections that read, those that write take turns (``pgwire.turns``). A task also takes over after ``BATCH_MESSAGES`` messages, so that
 one pipelining client cannot hold the loop.
 
 Promises: one ReadyForQuery per Query and Sync; after an error in the extended protocol everything is skipped
@@ -21,6 +21,7 @@ import dataclasses
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pgwire import decode
@@ -91,6 +92,7 @@ class Session:
         "_loop",
         "_opened",
         "_pumping",
+        "_put_off",
         "_reading_paused",
         "_server",
         "_task",
@@ -128,6 +130,7 @@ class Session:
         self._exchange: Exchange | None = None
         self._opened = False
         self._pumping = False
+        self._put_off = False  # what has arrived waits for its turn
         self._task: asyncio.Future[Any] | None = None  # what runs: a task, or a commit that is waited for
         self._flush_wanted = False
         self._reading_paused = False
@@ -147,7 +150,9 @@ class Session:
         if connection.state is State.CLOSED:
             return
         connection.receive_data(data)
-        if self._task is None:
+        if self._task is None and not self._put_off:
+            if self._opened and self._gives_way():
+                return
             step = self._pump()
             if step is not None:
                 self._start(step)
@@ -156,6 +161,26 @@ class Session:
         if connection.buffered > self._server.config.input_limit_bytes and not self._reading_paused:
             self._reading_paused = True
             self.transport.pause_reading()
+
+    def _gives_way(self) -> bool:
+        """Whether what has arrived was put off, because this connection writes and others read."""
+        turns = self._server.turns
+        if not self.backend.wrote:
+            turns.has_read()
+            return False
+        if not turns.contended:
+            return False
+        self._put_off = True
+        turns.put_off(self._take_turn)
+        return True
+
+    def _take_turn(self) -> None:
+        """Handle what has arrived while others went first."""
+        self._put_off = False
+        if self._task is None and self.connection.state is not State.CLOSED:
+            step = self._pump()
+            if step is not None:
+                self._start(step)
 
     def connection_lost(self) -> None:
         """The socket is closed: stop what runs, then release the backend."""
@@ -176,13 +201,13 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a message is being handled right now."""
-        return self._task is not None
+        """Whether a message is being handled right now, or waits for its turn."""
+        return self._task is not None or self._put_off
 
     @property
     def idle(self) -> bool:
         """Whether the client may be sent away without losing anything: no statement, no transaction."""
-        if self._task is not None:
+        if self._task is not None or self._put_off:
             return False
         if not self._opened:
             return True
@@ -252,7 +277,15 @@ class Session:
             self._task = self._loop.create_task(self._run(step))
 
     def _synced(self, outcome: asyncio.Future[Any]) -> None:
-        """The commit of a Sync is decided: answer, and go on pumping."""
+        """The commit of a Sync is decided: go on, now or in its turn."""
+        turns = self._server.turns
+        if turns.contended:
+            turns.put_off(partial(self._end_sync, outcome))
+        else:
+            self._end_sync(outcome)
+
+    def _end_sync(self, outcome: asyncio.Future[Any]) -> None:
+        """Answer the Sync whose commit is decided, and go on pumping."""
         self._task = None
         step: Step | None = None
         if outcome.cancelled():

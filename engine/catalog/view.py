@@ -181,9 +181,11 @@ class CatalogView:
 
         ``scans``: tables to be locked because they are read otherwise than by key.
         """
-        txn = self._session.block.ensure_txn()
+        block = self._session.block
+        txn = block.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        block.wrote = True
         waiting = txn.begin_write(writes, scans)
         if waiting is not None:
             await waiting
@@ -195,9 +197,11 @@ class CatalogView:
 
     async def start_ddl(self, plan: Plan) -> None:
         """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""
-        txn = self._session.block.ensure_txn()
+        block = self._session.block
+        txn = block.ensure_txn()
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        block.wrote = True
         await self.locks.take_for(plan)
         if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
             await self._hold_tables(plan)

@@ -15,6 +15,7 @@ from pgwire.connection import NEED_DATA
 from pgwire.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
+from pgwire.turns import Turns
 from tests.support.wire_backend import TinyDatabase
 
 START = encode_frontend(m.StartupMessage({"user": "u"}))
@@ -51,10 +52,15 @@ async def settle(session: Session) -> None:
         await asyncio.sleep(0)
 
 
-async def converse(pieces: list[bytes], *, late: bool, wait: bool) -> tuple[list[Any], TinyDatabase, Session]:
-    """Feed a session and hang up; return what it said."""
-    database = TinyDatabase(late=late)
+async def converse(
+    pieces: list[bytes], *, late: bool, wait: bool, put_off: bool = False
+) -> tuple[list[Any], TinyDatabase, Session]:
+    """Feed a session and hang up; return what it said. With ``put_off`` it gives way to readers all the time."""
+    database = TinyDatabase(late=late, wrote=put_off)
     server = Server(database, ServerConfig(input_limit_bytes=64, max_message_bytes=10_000))
+    server.turns = Turns(clock=lambda: 0.0)
+    if put_off:
+        server.turns.has_read()
     recorder: Any = Recorder()
     session = Session(server, recorder, "test")
     session.data_received(START)
@@ -124,6 +130,8 @@ def test_answers_do_not_depend_on_timing(messages: list[bytes], cuts: list[int])
         for split, wait in ((messages, True), (pieces, False), ([data], False)):
             said, *_ = asyncio.run(converse(split, late=late, wait=wait))
             assert said == expected
+        said, *_ = asyncio.run(converse(pieces, late=late, wait=False, put_off=True))
+        assert said == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -131,6 +131,7 @@ class TinyBackend:
     table: list[int] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     closed: int = 0
+    wrote: bool = False
 
     # -- plumbing
 
@@ -422,6 +423,7 @@ class TinyDatabase:
     """Sessions of ``TinyBackend``; ``verifiers`` maps users to SCRAM verifiers (others: trust)."""
 
     late: bool = False
+    wrote: bool = False
     verifiers: Mapping[str, str | None] = field(default_factory=dict)
     backends: list[TinyBackend] = field(default_factory=list)
 
@@ -435,7 +437,7 @@ class TinyDatabase:
             raise BackendError(
                 ErrorReport(severity="FATAL", sqlstate="3D000", message='database "nowhere" does not exist')
             )
-        backend = TinyBackend(late=self.late)
+        backend = TinyBackend(late=self.late, wrote=self.wrote)
         backend.parameters = dict(parameters)  # type: ignore[attr-defined]
         self.backends.append(backend)
         settings = {**SETTINGS, "application_name": parameters.get("application_name", "")}
