@@ -79,7 +79,9 @@ class Connection:
         "_frames",
         "_limits",
         "data",
+        "farewell",
         "out",
+        "parted",
         "start",
         "startup_message",
         "state",
@@ -91,6 +93,10 @@ class Connection:
         self.state = State.STARTUP
         self.out: list[bytes | bytearray | memoryview] = []
         self.data = b""
+        self.farewell: ErrorReport | None = None
+        """What a session that is being ended says in place of its statement's cancellation (57014)."""
+        self.parted = False
+        """An error that ends the session has been sent."""
         self.start = 0
         self.stop = 0
         self.startup_message: m.FrontendMessage | None = None
@@ -346,9 +352,15 @@ class Connection:
             raise LocalProtocolError(f"message {chr(kind)!r} is illegal in state {self.state.value}")
         self.state = after
 
+    def outcome(self, report: ErrorReport) -> ErrorReport:
+        """Return what to say of a failed statement: that it was cancelled is no news to who is being sent away."""
+        return self.farewell if self.farewell is not None and report.sqlstate == "57014" else report
+
     def error(self, report: ErrorReport) -> None:
         """Queue ErrorResponse. FATAL and PANIC close the connection, from any state."""
+        report = self.outcome(report)
         if report.severity in ("FATAL", "PANIC"):
+            self.parted = True
             self.state = State.CLOSED
         elif self.state is not State.CLOSED:  # a lost stream: the error that says so comes after the fact
             self.advance(ord("E"))

@@ -229,6 +229,7 @@ class Session:
         if self._task is None:
             self._maybe_leave()
         elif not when_idle:
+            self.connection.farewell = report
             self._cancel_backend()
             if self._grace_timer is None:
                 self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, self._task.cancel)
@@ -354,6 +355,7 @@ class Session:
         else:
             LOG.error("unexpected error in session %d", self.pid, exc_info=error)
             report = INTERNAL_ERROR
+        report = self.connection.outcome(report)
         state = self.connection.state
         self._flush_wanted = True
         if state is State.CLOSED or report.severity in ("FATAL", "PANIC"):
@@ -644,7 +646,7 @@ class Session:
     def _leave(self, report: ErrorReport | None) -> None:
         """Send ``report`` if there is one, and close the socket once the peer has taken it."""
         self._farewell = None
-        if report is not None:
+        if report is not None and not self.connection.parted:
             self.connection.error(report)
         self.responder.flush()
         self.connection.close()

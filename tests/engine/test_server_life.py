@@ -25,7 +25,7 @@ def holdfast(*words: str) -> subprocess.CompletedProcess[str]:
 def farewell(client: FieldsClient) -> dict[str, str]:
     """Wait for the server's last word."""
     kind, body = client.answer()
-    if kind == b"T":  # of the statement that did not finish
+    while kind in (b"1", b"2", b"T"):  # of the statement that did not finish
         kind, body = client.answer()
     assert kind == b"E"
     with pytest.raises(ConnectionError):
@@ -110,6 +110,29 @@ def test_terminating_a_session_tells_it_so(server: ServerProcess) -> None:
     assert other.run(f"SELECT pg_terminate_backend({pid})").rows == [("t",)]
     assert farewell(victim)["sqlstate"] == "57P01"
     assert other.run("SELECT pg_terminate_backend(99999)").rows == [("f",)]
+    other.close()
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_terminating_a_session_that_waits_tells_it_that_alone(server: ServerProcess, extended: bool) -> None:
+    victim, other = connect(server.port, timeout_s=20), connect(server.port)
+    [[pid]] = victim.run("SELECT pg_backend_pid()").rows
+    other.run("SELECT pg_advisory_lock(57)")
+    sql = b"SELECT pg_advisory_lock(57)\0"
+    if extended:
+        victim.send(b"P", b"\0" + sql + b"\0\0")
+        victim.send(b"B", b"\0\0\0\0\0\0\0\0")
+        victim.send(b"E", b"\0\0\0\0\0")
+        victim.send(b"S", b"")
+    else:
+        victim.send(b"Q", sql)
+    waits = f"SELECT 1 FROM pg_locks WHERE pid = {pid} AND NOT granted"
+    deadline = time.monotonic() + 60
+    while not other.run(waits).rows:
+        assert time.monotonic() < deadline, "it does not wait"
+    assert other.run(f"SELECT pg_terminate_backend({pid})").rows == [("t",)]
+    assert farewell(victim)["sqlstate"] == "57P01"
+    assert other.run("SELECT pg_advisory_unlock(57)").rows == [("t",)]
     other.close()
 
 

@@ -261,7 +261,7 @@ def test_draining_cancels_what_is_left_after_the_timeout(serve: Callable[..., Se
         thread.run(thread.server.drain(0.1))
         assert 0.1 <= time.monotonic() - start < 3
         states = [e.report.sqlstate for e in client.until(m.BindComplete) if isinstance(e, m.ErrorResponse)]
-        assert states == ["57014", "57P01"]
+        assert states == ["57P01"]  # and not first that it was cancelled
     assert database.backends[0].closed == 1
 
 
