@@ -18,16 +18,18 @@ from engine.constraints import define
 from engine.dml import BULK_ROWS
 from engine.drop import replace_table, table_of
 from engine.eager import settle
+from engine.executor import Result
 from engine.index_ahead import index_of, lock_between_writers
 from engine.insert_bulk import BulkSource
 from engine.keys import add_checks, add_keys, unused_name
 from engine.plans import Plan
 from engine.portal import Command, Outcome
-from engine.query import context, run_query
+from engine.query import CompiledQuery, context, execute, run_query
 from engine.roles import named_role
 from engine.rows import ReadyRows
 from engine.session import Session
 from engine.temporary import CommitActions
+from engine.time_travel import read_past
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
@@ -123,7 +125,21 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         return Command("CREATE TABLE")
     if not statement.with_data:
         return Command("CREATE TABLE AS")
-    result = await run_query(session, plan, "query", statement.query, context(session, plan, params))
+    ctx = context(session, plan, params)
+    if plan.as_of is None:
+        result = await run_query(session, plan, "query", statement.query, ctx)
+        return await _fill(session, relation, result)
+    past = await read_past(session, plan.as_of)
+    try:
+        source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
+        return await _fill(session, relation, await execute(session, source, replace(ctx, txn=past)))
+    finally:
+        past.rollback()
+
+
+async def _fill(session: Session, relation: RelationDef, result: Result) -> Outcome:
+    """Insert what CREATE TABLE AS selects into the new table."""
+    oid = relation.oid
     txn = session.block.ensure_txn()
     txn.next_statement()
     if isinstance(result, ReadyRows):

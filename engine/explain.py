@@ -65,6 +65,8 @@ async def run_explain(
     inner = Plan(body, session.catalog)
     if isinstance(body.statement, st.ExecutePrepared):
         inner, params = conn.prepared.to_execute(inner, body.statement, params)
+        if inner.as_of is not None:
+            raise not_supported("EXPLAIN EXECUTE of a statement AS OF SYSTEM TIME")
         check_privileges(session, inner)
         body = inner.bound
     facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from engine import named, time_travel
 from engine.block_state import BlockState
+from engine.catalog.state import CatalogSnapshot
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Prepared
 from engine.session import Session
 from engine.templates import decode_values, extract, same_statement
 from pgwire.codecs.errors import DataError
 from planner import ast
+from planner.as_of import AsOf
 from planner.bind import bind_statement
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
@@ -90,7 +92,7 @@ class Planning:
         """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
         record = self.db.named.of(self.session, name).record
         whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
-        with self.session.view.looking_at(self.db.catalog_at(Timestamp(record.position))):
+        with self.session.view.looking_at(self.db.catalog_at(Timestamp(record.position)), within=True):
             return self._bind(whole, param_oids, variable_params=variable_params)
 
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
@@ -98,23 +100,42 @@ class Planning:
         session, clause, node = self.session, statement.as_of, statement.statement
         assert clause is not None
         if not isinstance(node, time_travel.CARRIERS):
-            raise SqlError("0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span)
-        value = time_travel.AsOfValue(session, clause)
+            raise _not_here(clause, node)
+        value = time_travel.AsOfValue(session, clause, param_oids, variable_params=variable_params)
+        if value.params and isinstance(node, ast.Transaction | ast.SetVariable | ast.CreateTableAs):
+            raise SqlError(
+                "0A000",
+                "parameters in AS OF SYSTEM TIME are not supported in this statement",
+                span=clause.span,
+            )
         if isinstance(node, ast.Transaction | ast.SetVariable):
             plan = self._bind(statement, param_oids, variable_params=variable_params)
             if not _takes_modes(plan):
-                raise SqlError(
-                    "0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span
-                )
+                raise _not_here(clause)
+        elif value.params:
+            # When it runs, it is planned again where the catalog of then differs (``run``, ``Replan``).
+            plan = self._bind(statement, value.with_types(param_oids), variable_params=variable_params)
         else:
-            with session.view.looking_at(time_travel.catalog_at(session, value)):
+            made = isinstance(node, ast.CreateTableAs)
+            then = time_travel.catalog_at(session, value)
+            if made:
+                then = self._with_schemas_of_now(then)
+            with session.view.looking_at(then, within=made):
                 plan = self._bind(statement, param_oids, variable_params=variable_params)
-            if plan.locking or plan.bound.class_ not in _READS_PAST:
-                raise SqlError(
-                    "0A000", "AS OF SYSTEM TIME is not supported in this statement", span=clause.span
-                )
+        made = isinstance(node, ast.CreateTableAs)
+        if made and plan.bound.uses_virtual:
+            raise SqlError(
+                "0A000", "CREATE TABLE AS of a catalog relation AS OF SYSTEM TIME is not supported"
+            )
+        if plan.locking or not (made or plan.bound.class_ in _READS_PAST or _takes_modes(plan)):
+            raise _not_here(clause)
         plan.as_of = value
         return plan
+
+    def _with_schemas_of_now(self, then: CatalogSnapshot) -> CatalogSnapshot:
+        """Return a past catalog with the schemas made since: the table that is made is one of now."""
+        new = [s for s in self.session.catalog.schemas() if then.schema(s.name) is None]
+        return then.with_changes(new, (), self.db.next_catalog_version()) if new else then
 
     def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         session = self.session
@@ -138,6 +159,8 @@ class Planning:
         if isinstance(source, Prepared):
             plan = self.plan_text(source.text, source.param_oids)
             assert plan is not None
+            if source.plan is not None and plan.shape != source.plan.shape:
+                raise SqlError("0A000", "cached plan must not change result type")
             source.plan = plan
             return plan, None
         return self.bind(source), None
@@ -191,6 +214,16 @@ class Planning:
             return plan, decode_values(session, plan.bound.params, template.values)
         except DataError:
             return None  # the error is raised, with its position, when the text itself is bound
+
+
+def _not_here(clause: AsOf, node: ast.Node | None = None) -> SqlError:
+    hint = "CREATE TABLE AS with the clause makes a table of what was there."
+    return SqlError(
+        "0A000",
+        "AS OF SYSTEM TIME is not supported in this statement",
+        hint=hint if isinstance(node, ast.Insert) else None,
+        span=clause.span,
+    )
 
 
 def _takes_modes(plan: Plan) -> bool:

@@ -16,6 +16,7 @@ from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
 from planner.statements import BoundStatement, Copy, DeclareCursor, QueryStatement, StatementClass
+from planner.types import SqlType
 from txn.types import ShardId
 
 PLAN_CACHE_ENTRIES = 2000
@@ -137,6 +138,12 @@ class Plan:
     def columns(self) -> tuple[OutputColumn, ...] | None:
         """Result columns, None when the statement returns no rows."""
         return self.bound.columns
+
+    @property
+    def shape(self) -> list[tuple[str, SqlType]] | None:
+        """Names and types of its columns: what a prepared statement must keep."""
+        columns = self.columns
+        return None if columns is None else [(c.name, c.type) for c in columns]
 
     def fresh(self, catalog: CatalogSnapshot) -> bool:
         """Tell whether the plan still means the same under ``catalog``."""

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.block_state import BlockState
 from engine.output import expand_formats, param_decoder
 from engine.planning import Planning
 from engine.plans import Plan
 from engine.portal import Prepared
-from engine.query import context
-from engine.returning import make_env
 from engine.time_travel import catalog_at
 from planner.bind import coerce_argument
 from planner.errors import SqlError
-from planner.evaluate import compile_expr
+from planner.evaluate import Env, Shared, compile_expr
 from planner.statements import ExecutePrepared
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class PreparedStatements:
         plan = prepared.plan
         if plan is None:
             return None
-        if plan.as_of is not None and session.block.txn is None:
+        if plan.as_of is not None and not plan.as_of.params and session.block.txn is None:
             with session.view.looking_at(catalog_at(session, plan.as_of)):
                 fresh = plan.fresh(session.catalog)
         else:
@@ -95,7 +94,7 @@ class PreparedStatements:
         if fresh:
             return plan
         again = self._planning.plan_text(prepared.text, prepared.param_oids)
-        if again is None or _shape(again) != _shape(plan):
+        if again is None or again.shape != plan.shape:
             raise SqlError("0A000", "cached plan must not change result type")
         prepared.plan = again
         return again
@@ -144,7 +143,12 @@ class PreparedStatements:
         self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """Return EXECUTE's argument values, converted to the prepared statement's parameter types."""
-        env = make_env(context(self._session, plan, params))
+        session = self._session
+        if session.block.txn is None and session.block.state is not BlockState.BLOCK:
+            session.transaction_time_us = (
+                session.statement_time_us
+            )  # it has not begun: the statement may say where
+        env = Env(params + plan.stable_values(session, params), session, shared=Shared())
         values = []
         for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):
             try:
@@ -155,8 +159,3 @@ class PreparedStatements:
                 raise
             values.append(compile_expr(coerced)((), env))
         return tuple(values)
-
-
-def _shape(plan: Plan) -> Any:
-    columns = plan.columns
-    return None if columns is None else [(c.name, c.type) for c in columns]

@@ -13,11 +13,13 @@ Not looked at: names in error messages still tell that an object exists, as in P
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.plans import Replan
 from engine.session import Session
+from engine.time_travel import catalog_at
 from planner import query as q
 from planner import statements as st
 from planner.builtins.system_privileges import PUBLIC_SCHEMAS, readable_by_all
@@ -45,16 +47,21 @@ def check(session: Session, plan: Plan) -> None:
     if role is None:
         raise SqlError("42704", f'role "{session.derived.user}" does not exist')
     if not role.superuser:
-        _Check(session, role).statement(plan.bound.statement)
+        statement = plan.bound.statement
+        if plan.as_of is not None and isinstance(statement, st.CreateTable) and statement.query is not None:
+            # what it is made of may be gone by now
+            _Check(session, role, catalog_at(session, plan.as_of)).query(statement.query, role)
+            statement = replace(statement, query=None)
+        _Check(session, role, session.catalog).statement(statement)
     plan.permitted = key
 
 
 class _Check:
     """The checks for one role that is no superuser."""
 
-    def __init__(self, session: Session, role: RoleDef) -> None:
+    def __init__(self, session: Session, role: RoleDef, catalog: CatalogSnapshot) -> None:
         self.session = session
-        self.catalog: CatalogSnapshot = session.catalog
+        self.catalog = catalog
         self.role = role
 
     def statement(self, statement: Any) -> None:

@@ -24,6 +24,7 @@ from txn.api import Transaction
 from txn.types import ShardId
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.index.executor import IndexPlan, PointPlan
     from engine.session import Session
 
@@ -33,10 +34,11 @@ MAX_ROUTE_ATTEMPTS = 4
 class CompiledQuery:
     """A query with what each executor made of it; lives in its Plan."""
 
-    __slots__ = ("_filters", "compiled", "query", "refused", "series", "tables", "virtual")
+    __slots__ = ("_filters", "catalog", "compiled", "query", "refused", "series", "tables", "virtual")
 
-    def __init__(self, query: QueryExpr) -> None:
-        """Collect what the query reads."""
+    def __init__(self, query: QueryExpr, catalog: CatalogSnapshot | None = None) -> None:
+        """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the session sees: it reads in the past."""
+        self.catalog = catalog
         self.query = query
         self._filters: TableFilters | None = None
         self.compiled: dict[str, Any] = {}
@@ -49,7 +51,7 @@ class CompiledQuery:
     def filters(self, session: Session) -> TableFilters:
         """Return what it asks of each table alone."""
         if self._filters is None:
-            self._filters = TableFilters(self.query, session.catalog)
+            self._filters = TableFilters(self.query, self.catalog or session.catalog)
         return self._filters
 
     def series_rows(self, params: tuple[Any, ...]) -> int:
@@ -96,7 +98,7 @@ def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
     if refusal is not None:
         raise refusal
     try:
-        plan = session.db.executors[name].prepare(query.query, session.catalog)
+        plan = session.db.executors[name].prepare(query.query, query.catalog or session.catalog)
     except SqlError as error:
         if error.sqlstate == "0A000":
             query.refused[name] = error

@@ -61,14 +61,18 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         raise SqlError(
             "25P02", "current transaction is aborted, commands ignored until end of transaction block"
         )
-    as_of = _as_of(conn, plan)
+    if isinstance(statement, st.ExecutePrepared):
+        return await _execute_prepared(conn, plan, statement, params, out)
+    as_of: time_travel.AsOfValue | None = plan.as_of
+    if isinstance(statement, st.CreateTable):
+        as_of = None  # what it is made of is read then, by a transaction of its own
     if type(statement) not in _WITHOUT_DATA and (as_of is not None or session.derived.chooses):
         if session.block.txn is None:
-            await time_travel.start(session, plan, as_of)
+            await time_travel.start(session, plan, as_of, params)
             if not plan.fresh(session.catalog):
                 raise Replan
         elif as_of is not None:
-            time_travel.check_same(session, as_of)
+            time_travel.check_same(session, as_of, params)
     if plan.bound.class_ in _NEEDS_TXN:
         session.block.ensure_txn().next_statement()
         session.block.renew_limits()
@@ -97,16 +101,6 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         session.ahead.close()
         return outcome
     return await _UTILITY[kind](conn, plan, statement, params, out)
-
-
-def _as_of(conn: Connection, plan: Plan) -> time_travel.AsOfValue | None:
-    """Return the statement's AS OF SYSTEM TIME, or that of the prepared one it executes."""
-    statement = plan.bound.statement
-    if isinstance(statement, st.ExecutePrepared):
-        prepared = conn.prepared.find(statement.name)
-        plan = plan if prepared is None or prepared.plan is None else prepared.plan
-    found: time_travel.AsOfValue | None = plan.as_of
-    return found
 
 
 # What they say rests on nothing that another leader could have changed.
@@ -398,11 +392,7 @@ async def _prepare(
 async def _execute_prepared(
     conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    session = conn.session
-    began = session.block.txn is None and session.block.state is not BlockState.BLOCK
     inner, values = conn.prepared.to_execute(plan, statement, params)
-    if began and isinstance(inner.bound.statement, st.Subscribe):
-        session.block.commit_read()  # the arguments alone have begun a transaction, which SUBSCRIBE must not run in
     return await run(conn, inner, values, out)
 
 
@@ -492,7 +482,6 @@ _UTILITY: dict[type, Handler] = {
     st.SetTransaction: _set_transaction,
     st.ShowVariable: _show,
     st.Prepare: _prepare,
-    st.ExecutePrepared: _execute_prepared,
     st.Deallocate: _deallocate,
     st.DeclareCursor: _declare,
     st.Subscribe: subscribe.run_subscribe,

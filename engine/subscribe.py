@@ -212,8 +212,7 @@ class QuerySource:
         self._params = params
         self._start = start
         self._framed = _Framed(statement)
-        self._compiled = CompiledQuery(statement.query)
-        self._version = session.db.catalog.version
+        self._compiled: CompiledQuery | None = None
         self._last: Net | None = None
         self._event: Changes | Progress | None = None
         self._asking: asyncio.Task[Net] | None = None
@@ -254,18 +253,17 @@ class QuerySource:
 
     async def _ask(self, ts: Timestamp) -> Net:
         session = self._session
-        catalog = session.db.catalog
-        if catalog.version != self._version:
-            self._version = catalog.version
-            if all(catalog.relation_by_oid(shard) is not None for shard in self._compiled.tables):
-                self._compiled = CompiledQuery(self._statement.query)  # indexes may have come or gone
+        catalog = session.db.catalog_at(ts)
+        compiled = self._compiled
+        if compiled is None or compiled.catalog is not catalog:  # indexes may have come or gone
+            compiled = self._compiled = CompiledQuery(self._statement.query, catalog)
         txn = session.db.store.begin(read_only=True, at=ts, session=session.pid)
         try:
             ctx = ExecContext(
                 txn=txn, session=session, virtual=session.db.virtual, params=self._params, cancelled=_NEVER
             )
             net = Net(self._statement.query.columns)
-            rows = await collect(session, await execute(session, self._compiled, ctx))
+            rows = await collect(session, await execute(session, compiled, ctx))
             if len(rows) > MAX_RESULT_ROWS:
                 raise SqlError(
                     "54000",
@@ -343,9 +341,12 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
         )
     simple = _one_table(statement.query)
     source = QuerySource(session, plan, statement, params, start)
-    shards = [ShardId(r.oid) for r in walk(statement.query) if isinstance(r, RelationRange)]
+    relations = [r for r in walk(statement.query) if isinstance(r, RelationRange)]
+    shards = [ShardId(r.oid) for r in relations]
     if not shards:
         return source
+    if as_of is not None:
+        _check_columns(session, relations, start)
 
     def opened(found: Source) -> Source:
         return found if named is None else Reading(found, named, session.pid)
@@ -392,6 +393,22 @@ async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | N
         )
     await store.reach(ts)
     return ts
+
+
+def _check_columns(session: Session, relations: Sequence[RelationRange], ts: Timestamp) -> None:
+    """Refuse to read at a timestamp at which a table had not yet the columns that the query was bound to (55000)."""
+    then = session.db.catalog_at(ts)
+    for item in relations:
+        table = then.relation_by_oid(item.oid)
+        if table is None:
+            continue  # opening says that it did not exist
+        types = {column.attnum: column.type.oid for column in table.live}
+        if any(types.get(column.attnum) != column.type.oid for column in item.columns):
+            raise SqlError(
+                "55000",
+                f'table "{item.name}" had other columns at timestamp {ts}',
+                hint="A named subscription goes on with the columns of its position.",
+            )
 
 
 def goes_by_row(query: QueryExpr) -> bool:

@@ -11,6 +11,7 @@ The usual transaction, ``consistency = strict`` without a demand, does not come 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from planner.parse import parse
 from planner.query import Select
 from planner.statements import StatementClass
 from planner.walk import ranges_of
+from txn.api import Transaction
 from txn.errors import ReadBelowSince
 from txn.selection import Bound, Readable, Request, Selection, choose
 from txn.time import moment_text, timestamp_ms
@@ -40,24 +42,38 @@ from txn.types import ShardId, Timestamp
 if TYPE_CHECKING:
     from engine.session import Session
 
+_PARAMETER = re.compile(r"\$(\d+)")
 _TEXTS = frozenset((TEXT, UNKNOWN, 1043, 1042, 19))
 
 _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 MIN_SKEW_MS = 1000  # what a clock is off by within a transaction is no step of it
 CARRIERS = (
     ast.Select, ast.SetOp, ast.Values, ast.Explain, ast.Copy, ast.DeclareCursor, ast.Prepare, ast.Transaction,
-    ast.SetVariable,
+    ast.SetVariable, ast.CreateTableAs,
 )  # fmt: skip
 """Statements that may have the clause."""
 
 
 class AsOfValue:
-    """The compiled expression of one clause."""
+    """The compiled expression of one clause.
 
-    __slots__ = ("_function", "_plan", "_type", "span")
+    ``params``: the types of ``$1 ...`` as far as the expression needs them; with some, nothing is known before it runs.
+    """
 
-    def __init__(self, session: Session, clause: AsOf) -> None:
-        """Bind the expression. SqlError 0A000 unless it is constant; 42804 for a type that is no time."""
+    __slots__ = ("_function", "_plan", "_type", "params", "span")
+
+    def __init__(
+        self,
+        session: Session,
+        clause: AsOf,
+        param_oids: tuple[int, ...] = (),
+        *,
+        variable_params: bool = False,
+    ) -> None:
+        """Bind the expression; parameters as in ``Planning.bind``.
+
+        SqlError 0A000 unless it is constant; 42804 for a type that is no time; 42P02.
+        """
         self.span = clause.span
         try:
             parsed = parse(f"SELECT {clause.text}\n")
@@ -68,11 +84,10 @@ class AsOfValue:
                 session.search_path,
                 settings=session.bind_settings,
                 database=session.database,
-                variable_params=False,
+                param_types=_numbered(clause.text, param_oids) if variable_params or param_oids else (),
+                variable_params=variable_params,
             )
         except SqlError as error:
-            if error.sqlstate == "42P02":
-                error = SqlError("0A000", "parameters in AS OF SYSTEM TIME are not supported")
             raise _at(error, clause) from None
         except DataError as error:
             raise _at(SqlError(error.sqlstate, error.message, detail=error.detail), clause) from None
@@ -83,6 +98,7 @@ class AsOfValue:
         ):  # fmt: skip
             raise _at(SqlError("0A000", "AS OF SYSTEM TIME takes a constant expression only"), clause)
         self._plan = Plan(bound, session.catalog)
+        self.params = bound.params
         self._type = query.columns[0].type.oid
         if self._type not in _TEXTS | _NUMBERS | {TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL}:
             raise _at(SqlError("42804", "AS OF SYSTEM TIME takes a time, an interval or an integer"), clause)
@@ -91,13 +107,21 @@ class AsOfValue:
         except SqlError as error:
             raise _at(error, clause) from None
 
-    def timestamp(self, session: Session) -> Timestamp:
-        """Return its value now. SqlError 22023, 22007, 22008 for a value that is no timestamp."""
+    def with_types(self, param_oids: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the types of the whole statement's parameters, those of this expression filled in."""
+        length = max(len(param_oids), len(self.params))
+        declared = param_oids + (0,) * (length - len(param_oids))
+        own = self.params + (0,) * (length - len(self.params))
+        return tuple([a or b for a, b in zip(declared, own, strict=True)])
+
+    def timestamp(self, session: Session, params: tuple[Any, ...] = ()) -> Timestamp:
+        """Return its value now; ``params``: the statement's. SqlError 22023, 22007, 22008 for one that is no timestamp."""
         if session.block.txn is None and session.block.state is not BlockState.BLOCK:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         try:
-            stable = self._plan.stable_values(session, ())
-            value = self._function((), Env(stable, session, shared=Shared()))
+            params = params[: len(self.params)]
+            stable = self._plan.stable_values(session, params)
+            value = self._function((), Env(params + stable, session, shared=Shared()))
             return timestamp_of(value, self._type, session)
         except SqlError as error:
             if error.span is None:
@@ -105,6 +129,15 @@ class AsOfValue:
             raise
         except DataError as error:
             raise SqlError(error.sqlstate, error.message, span=self.span) from None
+
+
+def _numbered(text: str, param_oids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the types of the parameters up to the highest in ``text``: as declared, open, or for others text."""
+    numbers = {int(n) for n in _PARAMETER.findall(text)}
+    declared = dict(enumerate(param_oids, 1))
+    return tuple(
+        [declared.get(n, 0) or (0 if n in numbers else TEXT) for n in range(1, max(numbers, default=0) + 1)]
+    )
 
 
 def _at(error: SqlError, clause: AsOf) -> SqlError:
@@ -173,7 +206,7 @@ def readable(session: Session, oids: Iterable[int], read_ts: Timestamp | None = 
     )
 
 
-def request(session: Session, plan: Plan, as_of: AsOfValue | None) -> Request:
+def request(session: Session, plan: Plan, as_of: AsOfValue | None, params: tuple[Any, ...] = ()) -> Request:
     """Return what the session's settings and the statement ask for; who writes reads the newest (L7)."""
     derived = session.derived
     weak = plan.only_reads or isinstance(plan.bound.statement, st.Explain | st.DeclareCursor)
@@ -181,18 +214,18 @@ def request(session: Session, plan: Plan, as_of: AsOfValue | None) -> Request:
         level=derived.consistency if weak else "strict",
         staleness_ms=derived.max_staleness_ms,
         observed=session.block.observed_ts,
-        as_of=None if as_of is None else as_of.timestamp(session),
+        as_of=None if as_of is None else as_of.timestamp(session, params),
         min_read_ts=derived.min_read_ts,
     )
 
 
-async def start(session: Session, plan: Plan, as_of: AsOfValue | None) -> None:
+async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: tuple[Any, ...] = ()) -> None:
     """Start the session's transaction at the timestamp that is asked for.
 
     Raises ReadBelowSince, ReadInFuture, and what waiting for a timestamp may raise.
     """
     while True:
-        asked = request(session, plan, as_of)
+        asked = request(session, plan, as_of, params)
         found = choose(asked, readable(session, plan.bound.reads))
         if found.lead and not session.db.leading():
             await session.db.wait_leading()
@@ -218,9 +251,22 @@ def catalog_at(session: Session, as_of: AsOfValue) -> Any:
     return session.db.catalog_at(found.ts)
 
 
-def check_same(session: Session, as_of: AsOfValue) -> None:
+async def read_past(session: Session, as_of: AsOfValue) -> Transaction:
+    """Begin a transaction of its own that reads at a clause's timestamp; roll it back in the end.
+
+    For a statement that writes now what was read then (CREATE TABLE AS). Raises ReadBelowSince, ReadInFuture.
+    """
+    found = choose(Request(as_of=as_of.timestamp(session)), readable(session, ()))
+    if found.wait:
+        await session.db.store.reach(found.ts)
+    txn: Transaction = session.db.store.begin(read_only=True, at=found.ts, session=session.pid)
+    return txn
+
+
+def check_same(session: Session, as_of: AsOfValue, params: tuple[Any, ...] = ()) -> None:
     """Within a transaction the clause may only say again what it reads at. SqlError 25001."""
-    if session.block.txn is not None and as_of.timestamp(session) != session.block.txn.read_ts:
+    txn = session.block.txn
+    if txn is not None and as_of.timestamp(session, params) != txn.read_ts:
         raise SqlError(
             "25001",
             "AS OF SYSTEM TIME differs from the timestamp that this transaction reads at",

@@ -42,7 +42,7 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_used", "locks", "own_changes",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_used", "_within", "locks", "own_changes",
     )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
@@ -53,6 +53,7 @@ class CatalogView:
             session.db.catalog
         )  # of the running transaction, with and without own changes
         self._lens: CatalogSnapshot | None = None  # seen instead of the latest catalog outside a transaction
+        self._within = False  # in one, too
         self._historic = False  # the running transaction began with an older catalog
         self._used: dict[
             int, int
@@ -66,25 +67,29 @@ class CatalogView:
     @property
     def catalog(self) -> CatalogSnapshot:
         """The catalog the current transaction sees, or the latest outside one."""
-        if self._session.block.txn is not None:
+        if self._session.block.txn is not None and not self._within:
             return self._seen
         return self._db.catalog if self._lens is None else self._lens
 
     @property
     def is_private(self) -> bool:
         """True when the transaction sees a catalog of its own, or a past one: its plans must not be shared."""
-        if self._session.block.txn is None:
+        if self._session.block.txn is None or self._within:
             return self._lens is not None
         return self._historic or self._seen is not self._base
 
     @contextmanager
-    def looking_at(self, catalog: CatalogSnapshot) -> Iterator[None]:
-        """See ``catalog`` while a statement is bound that will read in the past; a running transaction sees its own."""
-        before, self._lens = self._lens, None if catalog is self._db.catalog else catalog
+    def looking_at(self, catalog: CatalogSnapshot, *, within: bool = False) -> Iterator[None]:
+        """See ``catalog`` while a statement is bound that will read in the past.
+
+        A running transaction sees its own, unless ``within``: the statement reads elsewhere than the transaction.
+        """
+        before = self._lens, self._within
+        self._lens, self._within = None if catalog is self._db.catalog else catalog, within
         try:
             yield
         finally:
-            self._lens = before
+            self._lens, self._within = before
 
     # -- the transaction's course ------------------------------------------------------------------
 
@@ -204,9 +209,11 @@ class CatalogView:
         block.wrote = True
         await self.locks.take_for(plan)
         if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
-            await self._hold_tables(plan)
+            if plan.as_of is None:
+                await self._hold_tables(plan)
             self.adopt_latest()
-        if not plan.fresh(self._seen):
+        # What CREATE TABLE AS ... AS OF SYSTEM TIME reads was bound against the catalog of then, which stays as it was.
+        if plan.as_of is None and not plan.fresh(self._seen):
             raise Replan
 
     async def _hold_tables(self, plan: Plan) -> None:

@@ -123,6 +123,17 @@ def test_the_sum_is_the_same_at_every_timestamp_under_load(server: ServerProcess
     assert set(sums) == {ACCOUNTS * EACH}
 
 
+def test_a_moment_before_other_columns_is_refused(server: ServerProcess) -> None:
+    with connect(server) as c:
+        c.execute("CREATE TABLE grown (a int)")
+        c.execute("INSERT INTO grown VALUES (1)")
+        ts = int(c.execute("SHOW holdfast.commit_ts").fetchone()[0])  # type: ignore[index]
+        c.execute("ALTER TABLE grown ADD COLUMN b int")
+        for query in ("grown", "(SELECT b FROM grown)", "(SELECT max(b) FROM grown)"):
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="other columns"):
+                c.execute(f"SUBSCRIBE {query} AS OF {ts} UP TO '1 ms'")
+
+
 def test_going_on_after_kill_9_loses_and_repeats_nothing(tmp_path: Path) -> None:
     """Read to random places, remember the last progress mark, kill the server, go on behind the mark."""
     rng = random.Random(7)

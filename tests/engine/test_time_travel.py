@@ -174,12 +174,99 @@ def test_blocks_read_at_one_moment_and_only_read(server: ServerProcess) -> None:
         assert c.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         assert refused(c, f"BEGIN AS OF SYSTEM TIME {ts}, READ WRITE").sqlstate == "25006"
         for statement in (
-            "INSERT INTO blocks SELECT * FROM blocks {}", "CREATE TABLE x AS SELECT * FROM blocks {}", "COMMIT {}",
+            "INSERT INTO blocks SELECT * FROM blocks {}", "CREATE TABLE x AS SELECT relname FROM pg_class {}", "COMMIT {}",
             "CREATE VIEW x AS SELECT * FROM blocks {}", "SELECT * FROM blocks {} FOR UPDATE", "DELETE FROM blocks {}",
             "SET SESSION CHARACTERISTICS AS TRANSACTION {}",
         ):  # fmt: skip
             assert refused(c, statement.format(f"AS OF SYSTEM TIME {ts}")).sqlstate == "0A000", statement
         c.execute("DROP TABLE blocks")
+
+
+def test_a_table_is_made_of_what_was_there(server: ServerProcess) -> None:
+    """CREATE TABLE AS ... AS OF SYSTEM TIME: rows that were deleted, a column and a table that were dropped."""
+    with connect(server) as c:
+        c.execute("CREATE TABLE lost (a int PRIMARY KEY, b text)")
+        c.execute("INSERT INTO lost SELECT g, 'row ' || g FROM generate_series(1, 30000) g")
+        ts = int(c.execute("SHOW holdfast.commit_ts").fetchone()[0])  # type: ignore[index]
+        c.execute("DELETE FROM lost WHERE a > 10")
+        c.execute("ALTER TABLE lost DROP COLUMN b")
+        past = f"AS OF SYSTEM TIME {ts}"
+        assert c.execute(f"CREATE TABLE found AS SELECT * FROM lost {past} WHERE a = 20000").rowcount == 1
+        assert c.execute("SELECT * FROM found").fetchall() == [(20000, "row 20000")]
+        c.execute("DROP TABLE lost")
+        assert c.execute(f"CREATE TABLE again AS SELECT * FROM lost {past}").rowcount == 30000
+        with c.transaction():
+            c.execute("INSERT INTO found VALUES (1, 'own')")
+            c.execute(f"CREATE TABLE one AS SELECT b FROM lost {past} WHERE a = 7")
+            c.execute("INSERT INTO one VALUES ('written now')")
+        assert c.execute("SELECT b FROM one ORDER BY b").fetchall() == [("row 7",), ("written now",)]
+        assert refused(c, f"CREATE TABLE found AS SELECT * FROM lost {past}").sqlstate == "42P07"
+        assert refused(c, "CREATE TABLE y AS SELECT 1 AS OF SYSTEM TIME '2001-01-01'").sqlstate == "72000"
+        c.execute("CREATE ROLE mallory")
+        c.execute("CREATE SCHEMA mine AUTHORIZATION mallory")
+        c.execute("SET ROLE mallory")
+        assert refused(c, f"CREATE TABLE mine.y AS SELECT * FROM lost {past}").sqlstate == "42501"
+        c.execute("RESET ROLE")
+        c.execute("DROP TABLE found, again, one")
+        c.execute("DROP SCHEMA mine")
+
+
+def test_parameters_choose_the_moment(server: ServerProcess) -> None:
+    """``$1`` in the clause, by asyncpg, psycopg and EXECUTE; the catalog is that of each value."""
+    with connect(server) as c:
+        c.execute("CREATE TABLE moved (a int PRIMARY KEY, b text)")
+        c.execute("INSERT INTO moved VALUES (1, 'first')")
+        first = int(c.execute("SHOW holdfast.commit_ts").fetchone()[0])  # type: ignore[index]
+        c.execute("UPDATE moved SET b = 'second'")
+        second = int(c.execute("SHOW holdfast.commit_ts").fetchone()[0])  # type: ignore[index]
+        for value in (first, str(first), f"{first}"):
+            row = c.execute("SELECT b FROM moved AS OF SYSTEM TIME %s WHERE a = %s", (value, 1)).fetchone()
+            assert row == ("first",)
+        assert c.execute("SELECT b FROM moved AS OF SYSTEM TIME %s::interval", ("0 s",)).fetchone() in (
+            ("first",), ("second",),
+        )  # fmt: skip
+        c.execute("PREPARE q(int8, int) AS SELECT b FROM moved AS OF SYSTEM TIME $1 WHERE a = $2")
+        assert c.execute(f"EXECUTE q({first}, 1)").fetchone() == ("first",)
+        assert c.execute(f"EXECUTE q({second - 1} + 1, 1)").fetchone() == ("second",)
+        c.execute("BEGIN")
+        assert c.execute(f"EXECUTE q({first}, 1)").fetchone() == ("first",)
+        assert refused(c, f"EXECUTE q({second}, 1)").sqlstate == "25001"
+        c.execute("ROLLBACK")
+        c.execute("DEALLOCATE q")
+        assert refused(c, "SELECT 1 AS OF SYSTEM TIME $1").sqlstate == "42P02"
+        with pytest.raises(psycopg.errors.NullValueNotAllowed):
+            c.execute("SELECT b FROM moved AS OF SYSTEM TIME %s", (None,))
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            c.execute("CREATE TABLE y AS SELECT * FROM moved AS OF SYSTEM TIME %s", (first,))
+
+    async def main() -> None:
+        c = await asyncpg.connect(server.url)
+        statement = await c.prepare("SELECT b FROM moved AS OF SYSTEM TIME $1::int8 WHERE a = $2")
+        assert [p.name for p in statement.get_parameters()] == ["int8", "int4"]
+        assert [await statement.fetchval(ts, 1) for ts in (first, second, first)] == [
+            "first",
+            "second",
+            "first",
+        ]
+        everything = await c.prepare("SELECT * FROM moved AS OF SYSTEM TIME $1::int8")
+        await c.execute("ALTER TABLE moved ADD COLUMN c int DEFAULT 5")
+        third = int(await c.fetchval("SHOW holdfast.commit_ts"))
+        assert await statement.fetchval(first, 1) == "first"
+        assert await statement.fetchval(third, 1) == "second"
+        with pytest.raises(asyncpg.FeatureNotSupportedError, match="must not change result type"):
+            await everything.fetch(third)
+        assert tuple(await c.fetchrow("SELECT * FROM moved AS OF SYSTEM TIME $1::int8", third)) == (
+            1,
+            "second",
+            5,
+        )
+        with pytest.raises(asyncpg.FeatureNotSupportedError, match="must not change result type"):
+            await c.fetch("SELECT * FROM moved AS OF SYSTEM TIME $1::int8", first)
+        assert await c.fetchval("SELECT c FROM moved AS OF SYSTEM TIME $1::int8 LIMIT 1", third) == 5
+        await c.close()
+
+    asyncio.run(main())
+    server.sql("DROP TABLE moved")
 
 
 def test_prepared_statements_cursors_and_copy_travel(server: ServerProcess) -> None:
@@ -202,8 +289,6 @@ def test_prepared_statements_cursors_and_copy_travel(server: ServerProcess) -> N
         assert await relative.fetchval() == 5
         await asyncio.sleep(0.4)
         assert await relative.fetchval() == 0
-        with pytest.raises(asyncpg.FeatureNotSupportedError, match="parameters"):
-            await c.prepare("SELECT b FROM prep AS OF SYSTEM TIME $1::text")
         await c.execute(f"PREPARE q(int) AS SELECT b FROM prep AS OF SYSTEM TIME {ts} WHERE a = $1")
         assert await c.fetchval("EXECUTE q(1 + 1)") == 2
         async with c.transaction():
