@@ -49,6 +49,8 @@ STAGE_BYTES = 64 << 10  # an entry beyond this is applied in slices
 SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
+# Memory is no longer what the log says: only a restart can serve it.
+_BROKEN = "a durable commit could not be applied to memory"
 _log = logging.getLogger(__name__)
 _replace = msgspec.structs.replace
 
@@ -89,6 +91,7 @@ class Committer:
         self._oracle = oracle
         self._queue: deque[_Member] = deque()
         self._forming: list[_Member] = []
+        self._under_way: list[_Member] = []  # formed and not yet decided
         self._wake: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -225,10 +228,11 @@ class Committer:
                     await self._wake
                     continue
                 await self._commit_some()
+                self._under_way = []
         except Exception as error:
-            self._stop(error)
+            self._give_up(error)
         except asyncio.CancelledError:
-            self._stop(CommitUnknown("the committer was cancelled"), logging.INFO)
+            self._give_up(CommitUnknown("the committer was cancelled"), logging.INFO)
             raise
 
     async def _commit_some(self) -> None:
@@ -264,9 +268,7 @@ class Committer:
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
             seq = await self._txns.append(payload)  # <-- the durable point
-        except (Fenced, CommitUnknown) as error:
-            for member in members:
-                member.fail(error)
+        except (Fenced, CommitUnknown):
             raise
         except TxnError as error:
             for member in members:
@@ -276,29 +278,22 @@ class Committer:
             return
         stager = self.stager
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
-            await self._stage(members, stager(batch))
+            await self._stage(stager(batch))
         self._apply(members, batch, seq, len(payload))
 
-    async def _stage(self, members: list[_Member], steps: Iterator[None]) -> None:
+    async def _stage(self, steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""
         try:
             for _ in steps:
                 await asyncio.sleep(0)
         except Exception as error:
-            raise self._broken(members) from error
-
-    def _broken(self, members: list[_Member]) -> CommitUnknown:
-        """Durable, but memory is no longer what the log says: only a restart can serve it."""
-        broken = CommitUnknown("a durable commit could not be applied to memory")
-        for member in members:
-            member.fail(broken)
-        return broken
+            raise CommitUnknown(_BROKEN) from error
 
     def _form(self) -> list[_Member] | None:
         """Take members from the queue, validated and timestamped, in one tick. None: no timestamp is ready."""
         queue = self._queue
         members: list[_Member] = []
-        self._forming = members
+        self._forming = self._under_way = members
         size = 0
         while queue and len(members) < MAX_BATCH_MEMBERS:
             member = queue[0]
@@ -365,7 +360,7 @@ class Committer:
             if self.after_apply is not None:
                 self.after_apply(batch)
         except Exception as error:
-            raise self._broken(members) from error
+            raise CommitUnknown(_BROKEN) from error
         for member in members:
             if member.committed is not None:
                 if not member.committed.done():
@@ -397,12 +392,17 @@ class Committer:
         if self.failed is None:
             self._stop(error, logging.WARNING)
 
-    def _stop(self, error: Exception, level: int = logging.ERROR) -> None:
+    def _give_up(self, error: Exception, level: int = logging.ERROR) -> None:
+        """End for good. Whatever was under way is told, too: it may or may not have become durable."""
         if not isinstance(error, TxnError):
             _log.error("the committer failed", exc_info=error)
             error = CommitUnknown(f"the committer failed: {error!r}")
-        else:
-            _log.log(level, "nothing can be committed any more: %s", error)
+        self._stop(error, level)
+        for member in self._under_way:
+            member.fail(error)
+
+    def _stop(self, error: TxnError, level: int = logging.ERROR) -> None:
+        _log.log(level, "nothing can be committed any more: %s", error)
         first = self.failed is None
         if self.failed is None:
             self.failed = error

@@ -390,3 +390,65 @@ def test_an_entry_of_another_server_is_not_taken_for_ones_own() -> None:
         await committer.close()
 
     run(body)
+
+
+class Broken(MemoryConsensus):
+    """A store with a bug: it raises what no store may raise, after it has stored the entry if ``late``."""
+
+    late = False
+
+    def __init__(self, disk: MemoryDisk) -> None:
+        super().__init__(disk)
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def append(self, epoch: int, seq: int, payload: bytes) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+        if self.late:
+            await super().append(epoch, seq, payload)
+        raise RuntimeError("a bug")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_unexpected_error_leaves_nobody_waiting(late: bool) -> None:
+    """Whoever is in the batch is told that the outcome is unknown, as are those behind it; nobody hangs."""
+
+    async def body() -> None:
+        rig = Rig()
+        store = Broken(rig.disk)
+        store.late = late
+        committer = await rig.start(store)
+        gone: list[str] = []
+        first = committer.submit(write(0, (0, (0,))), refused=lambda: gone.append("first"))
+        left = committer.submit(write(1, (1, (1,))), refused=lambda: gone.append("left"))
+        left.cancel()  # its client has gone; its locks have to go, too
+        await store.begun.wait()
+        behind = committer.submit(write(2, (2, (2,))), refused=lambda: gone.append("behind"))
+        store.go_on.set()
+        for waiting in (first, behind):
+            with pytest.raises(CommitUnknown):
+                await waiting
+        assert sorted(gone) == ["behind", "first", "left"]
+        assert len(rig.failures) == 1
+        with pytest.raises(CommitUnknown):
+            committer.submit(write(3, (3, (3,))))
+        await committer.close()
+        assert len(gone) == 3
+
+    run(body)
+
+
+def test_a_later_failure_does_not_take_back_what_was_committed() -> None:
+    async def body() -> None:
+        rig = Rig()
+        committer = await rig.start()
+        gone: list[str] = []
+        await committer.submit(write(0, (0, (0,))), refused=lambda: gone.append("first"))
+        await asyncio.sleep(0)
+        assert committer._task is not None
+        committer._task.cancel()
+        await asyncio.wait([committer._task])
+        assert isinstance(committer.failed, CommitUnknown)
+        assert not gone
+
+    run(body)
