@@ -8,6 +8,10 @@ transactions must give up so that no cycle of waits remains. Age is the transact
     wait_die    a younger requester gives up; an older one waits
     no_wait     every requester that would wait gives up
     timeout     nobody gives up; only ``lock_timeout`` ends a wait
+
+Age alone leaves cycles where locks are upgraded: who waits already has not been asked about a holder that has since got
+a stronger mode, nor about an upgrade that was put before it. So those two search for cycles as well. Whichever
+way a cycle comes about, its last step is a request that waits, and is found from there.
 """
 
 from __future__ import annotations
@@ -48,10 +52,16 @@ class Detect:
         self, requester: Waiter, waits_for: Callable[[Waiter], Iterable[Waiter]]
     ) -> list[tuple[Waiter, list[Waiter]]]:
         """Return victims until no cycle through the requester is left."""
+        return self.beyond(requester, waits_for, set())
+
+    @classmethod
+    def beyond(
+        cls, requester: Waiter, waits_for: Callable[[Waiter], Iterable[Waiter]], dead: set[int]
+    ) -> list[tuple[Waiter, list[Waiter]]]:
+        """The same, where the transactions ``dead`` (ids) give up already. ``dead`` gets more."""
         out: list[tuple[Waiter, list[Waiter]]] = []
-        dead: set[int] = set()
         while True:
-            cycle = self._cycle(requester, waits_for, dead)
+            cycle = cls._cycle(requester, waits_for, dead)
             if cycle is None:
                 return out
             victim = max(cycle, key=lambda w: w.id)
@@ -85,30 +95,32 @@ class Detect:
 
 
 class WoundWait:
-    """Older requesters wound younger holders. No cycle: waits only go from younger to older."""
+    """Older requesters wound younger holders: waits go from younger to older, but for upgrades."""
 
     name = "wound_wait"
 
     def victims(
         self, requester: Waiter, waits_for: Callable[[Waiter], Iterable[Waiter]]
     ) -> list[tuple[Waiter, list[Waiter]]]:
-        """Return the younger ones among those waited for."""
-        return [(other, [requester, other]) for other in waits_for(requester) if other.id > requester.id]
+        """Return the younger ones among those waited for, and whom cycles beyond them call for."""
+        younger = {other.id: other for other in waits_for(requester) if other.id > requester.id}
+        wounded = [(other, [requester, other]) for other in younger.values()]
+        return wounded + Detect.beyond(requester, waits_for, set(younger))
 
 
 class WaitDie:
-    """Younger requesters give up at once. No cycle: waits only go from older to younger."""
+    """Younger requesters give up at once: waits go from older to younger, but for upgrades."""
 
     name = "wait_die"
 
     def victims(
         self, requester: Waiter, waits_for: Callable[[Waiter], Iterable[Waiter]]
     ) -> list[tuple[Waiter, list[Waiter]]]:
-        """Return the requester if anyone it would wait for is older."""
+        """Return the requester if anyone it would wait for is older, else whom cycles call for."""
         for other in waits_for(requester):
             if other.id < requester.id:
                 return [(requester, [requester, other])]
-        return []
+        return Detect.beyond(requester, waits_for, set())
 
 
 class NoWait:

@@ -290,13 +290,49 @@ def test_prevention_policies_leave_no_cycle(policy: str) -> None:
     run(go)
 
 
+@pytest.mark.parametrize("policy", ["wound_wait", "wait_die", "detect"])
+def test_an_upgrade_granted_beside_waiters_closes_no_cycle_unseen(policy: str) -> None:
+    """``n`` waits for ``p`` alone, then for ``u`` as well, whose upgrade nobody had to wait for."""
+
+    async def go() -> None:
+        table = LockTable(policy)
+        u, n, p = owner(1), owner(2), owner(3)
+        if policy == "wound_wait":
+            u, p = p, u
+        assert table.acquire(u, "t", IS) is None
+        assert table.acquire(p, "t", IX) is None
+        assert table.acquire(n, "r", X) is None
+        first = waiting(table.acquire(n, "t", S))
+        await turns()
+        assert table.acquire(u, "t", IX) is None
+        try:
+            second = table.acquire(u, "r", X)
+        except Deadlock:
+            table.release_all(u)
+        else:
+            assert second is not None
+            last = waiting(second)
+            await turns()
+            with pytest.raises(Deadlock):
+                await first
+            table.release_all(n)
+            await last
+        table.release_all(p)
+        await turns()
+        assert first.done()
+        table.validate()
+
+    run(go)
+
+
+@pytest.mark.parametrize("policy", ["detect", "wound_wait", "wait_die"])
 @pytest.mark.parametrize("seed", range(30))
-def test_random_use_keeps_every_invariant_and_always_ends(seed: int) -> None:
+def test_random_use_keeps_every_invariant_and_always_ends(seed: int, policy: str) -> None:
     """Many transactions take random locks in random order; all end, by commit or as deadlock victims."""
     rng = random.Random(seed)
 
     async def go() -> None:
-        table = LockTable()
+        table = LockTable(policy)
         ended = {"committed": 0, "deadlock": 0, "cancelled": 0}
 
         async def transaction(number: int) -> None:
