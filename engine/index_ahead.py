@@ -101,6 +101,8 @@ class BuiltAhead:
             self.builds.append(Ahead(table, index, build, command))
             with building_indexes(changed):
                 await build.run()
+        # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
+        txn.urgent = bool(self.builds)
 
 
 def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list[IndexDef]]:

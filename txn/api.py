@@ -54,11 +54,16 @@ class ShardStats:
 
 
 class Transaction(Protocol):
-    """One transaction. Not thread-safe; used from the event loop only."""
+    """One transaction. Not thread-safe; used from the event loop only.
+
+    ``urgent``: set it where others wait for what this one is going to do. It then begins to write even while hot versions
+    take twice the memory that they may.
+    """
 
     id: TxnId
     read_ts: Timestamp
     read_only: bool
+    urgent: bool
 
     @property
     def writing(self) -> bool:

@@ -53,7 +53,8 @@ _ARROW_KEYS: Final = frozenset(
 async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any]) -> int:
     """Write batches to parts of the transaction; returns the number of rows. The caller holds table X.
 
-    Raises DuplicateKey; then, and when ``batches`` fails, nothing of the load remains.
+    Raises DuplicateKey, and what ended the transaction meanwhile; then, and when ``batches`` fails, nothing of the load
+    remains.
     """
     own = txn.own_writes(view)
     mark = txn.savepoint()
@@ -69,7 +70,12 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
         table = pa.concat_tables(gathered)
         gathered, rows, size = [], 0, 0
         ref = await txn.core.log.write_part(view.shard, view.spec, table)
-        file = await txn.core.log.open_part(ref)
+        try:
+            file = await txn.core.log.open_part(ref)
+            txn.life.check_active()  # else nobody would undo what follows
+        except BaseException:
+            txn.core.discard_later(ref.name)
+            raise
         part = txn.core.announce_part(file, ref)
         new_parts.append(part)
         own.parts.append((txn.statement, part))
@@ -84,6 +90,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
 
     try:
         async for batch in batches:
+            txn.life.check_active()
             count = batch.num_rows
             if not count:
                 continue
@@ -106,6 +113,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
         for definition in view.spec.indexes:
             if definition.unique and new_parts:
                 await _check(txn, view, definition, keys.get(definition.index), tuple(new_parts))
+        txn.life.check_active()
     except BaseException:
         txn.undo_to(mark)
         raise

@@ -45,6 +45,7 @@ class Flusher:
         self._looked = 0.0
         self._wake = asyncio.Event()
         self._lock = asyncio.Lock()
+        self._asked: set[asyncio.Task[None]] = set()  # jobs that somebody has asked for
         self._task: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -57,12 +58,14 @@ class Flusher:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="holdfast-flusher")
 
     async def stop(self) -> None:
-        """Finish the running job and end."""
+        """Finish the running jobs and end."""
         self._ending.set()
         self._wake.set()
         self._let_on()
         if self._task is not None:
             await self._task
+        while self._asked:
+            await asyncio.wait(self._asked)
 
     async def idle(self) -> None:
         """Wait until nothing is wanted or running."""
@@ -71,12 +74,25 @@ class Flusher:
             await asyncio.sleep(0.005)
 
     async def flush(self, shard: ShardId | None = None, *, history: bool = False) -> None:
-        """Flush one shard, or all, now; ``history``: superseded versions, too. Raises OutOfSpace and whatever else the job meets."""
+        """Flush one shard, or all, now; ``history``: superseded versions, too. Raises OutOfSpace and whatever else the job meets.
+
+        Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be taken back.
+        """
         shards = list(self._core.shards) if shard is None else [shard]
         for one in shards:
-            async with self._lock:
-                await job(self._core, one, history=history)
+            asked = asyncio.get_running_loop().create_task(self._job(one, history))
+            self._asked.add(asked)
+            asked.add_done_callback(self._asked.discard)
+            try:
+                await asyncio.shield(asked)
+            except asyncio.CancelledError:
+                asked.add_done_callback(_note_failure)
+                raise
         await self._discard()
+
+    async def _job(self, shard: ShardId, history: bool) -> None:
+        async with self._lock:
+            await job(self._core, shard, history=history)
 
     def _changed(self, generation: Generation) -> None:
         """A commit has touched the generation (called for each, so it must be cheap)."""
@@ -98,38 +114,50 @@ class Flusher:
 
     async def _run(self) -> None:
         while not self._ending.is_set():
-            if not self._wanted:
-                self._idle.set()
-                try:
-                    await asyncio.wait_for(self._wake.wait(), TICK_S)
-                except TimeoutError:
-                    pass
-            now = asyncio.get_running_loop().time()
-            if now >= self._looked + TICK_S:
-                self._looked = now
-                self._look()
-            self._wake.clear()
-            self._idle.clear()
-            while self._wanted and not self._ending.is_set():
-                shard = next(iter(self._wanted))
-                del self._wanted[shard]
-                history = shard in self._history
-                self._history.discard(shard)
-                try:
-                    async with self._lock:
-                        await job(self._core, shard, history=history)
-                    self._relieve(want=False)
-                except (TxnError, OSError) as error:
-                    # OSError: a file is missing. It may be a successor's doing, of which we are yet to learn.
-                    self._let_on()
-                    _log.warning("flush of shard %d failed: %s", shard, error)
-                    if self._core.log.committer.failed is not None:
-                        return
-                    await self._pause(RETRY_S)
             try:
-                await self._discard()
-            except TxnError as error:
-                _log.warning("parts could not be deleted: %s", error)
+                await self._round()
+            except Exception:
+                # A bug, but without upkeep memory fills and writers wait for ever: try again, and say so.
+                _log.exception("upkeep failed")
+                self._let_on()
+                await self._pause(RETRY_S)
+            if self._core.log.committer.failed is not None:
+                self._let_on()
+                return
+
+    async def _round(self) -> None:
+        """Wait until there is something to do, or to look, and do it."""
+        if not self._wanted:
+            self._idle.set()
+            try:
+                await asyncio.wait_for(self._wake.wait(), TICK_S)
+            except TimeoutError:
+                pass
+        now = asyncio.get_running_loop().time()
+        if now >= self._looked + TICK_S:
+            self._looked = now
+            self._look()
+        self._wake.clear()
+        self._idle.clear()
+        while self._wanted and not self._ending.is_set():
+            shard = next(iter(self._wanted))
+            del self._wanted[shard]
+            history = shard in self._history
+            self._history.discard(shard)
+            try:
+                await self._job(shard, history)
+                self._relieve(want=False)
+            except (TxnError, OSError) as error:
+                # OSError: a file is missing. It may be a successor's doing, of which we are yet to learn.
+                self._let_on()
+                _log.warning("flush of shard %d failed: %s", shard, error)
+                if self._core.log.committer.failed is not None:
+                    return
+                await self._pause(RETRY_S)
+        try:
+            await self._discard()
+        except TxnError as error:
+            _log.warning("parts could not be deleted: %s", error)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless the end has come."""
@@ -195,8 +223,10 @@ class Flusher:
             return
         live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
         for generation in sorted(live, key=lambda g: -g.hot_bytes()):
-            if total <= budget or generation.damage is not None or not generation.rows:
+            if total <= budget or not generation.rows:
                 break
+            if generation.damage is not None:
+                continue  # nothing of it may be replaced
             total -= generation.hot_bytes()
             self._want(generation.shard, history=generation.log.superseded > generation.log.current)
 
@@ -228,3 +258,10 @@ class Flusher:
             except ValueError:
                 continue  # a manifest or the log still names it: after its next checkpoint
             waiting.pop(name, None)
+
+
+def _note_failure(asked: asyncio.Task[None]) -> None:
+    """A job whose asker has gone has ended."""
+    error = None if asked.cancelled() else asked.exception()
+    if error is not None:
+        _log.warning("a flush failed that nobody waits for any more: %s", error)

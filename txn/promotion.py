@@ -40,7 +40,7 @@ def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]
             if wait is not None:
                 yield wait
         return
-    while txn.core.crowded is not None and not owner.held:
+    while txn.core.crowded is not None and not owner.held and not txn.urgent:
         yield asyncio.wait([txn.core.crowded])
     reads = txn.reads_so_far
     wants: Iterable[tuple[Granule, int]] = sorted(modes.items()) if reads is None else reads.wants(modes)

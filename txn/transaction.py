@@ -73,12 +73,13 @@ class StoreTransaction:
         reads_so_far: what it has read before its first write; None if nothing.
         scans: what it has scanned without locks since; None if nothing.
         commit_ts: where it asked to commit.
+        urgent: it begins to write even when others have to wait for memory.
         callbacks: called with the commit timestamp when it is readable. at_end: called when it has ended, either way.
     """
 
     __slots__ = (
         "at_end", "callbacks", "commit_ts", "core", "deferred", "glimpsed", "hold", "id", "journal", "life", "own", "owner",
-        "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement", "views", "writing",
+        "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement", "urgent", "views", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +105,7 @@ class StoreTransaction:
             self.owner = LockOwner(self.id, session, core.options.lock_timeout_ms)
             self.owner.escalate_at = core.options.table_locks
         self.writing = False
+        self.urgent = False
         self.scans: Scans | None = None  # while there are none
         self.life = Lifetime()
         self.commit_ts: Timestamp | None = None
