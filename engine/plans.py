@@ -46,6 +46,7 @@ class Plan:
         "as_of",
         "bound",
         "catalog_version",
+        "columns",
         "compiled",
         "dml",
         "encoders",
@@ -54,6 +55,7 @@ class Plan:
         "locking",
         "namespace_version",
         "one_row",
+        "only_reads",
         "permitted",
         "point",
         "quick",
@@ -65,6 +67,10 @@ class Plan:
     ) -> None:
         """Make a plan bound against ``catalog``; ``search_path`` as the session resolved it."""
         self.bound = bound
+        # of the result, None when the statement returns no rows
+        self.columns: tuple[OutputColumn, ...] | None = bound.columns
+        # whether it reads tables and has no effect: it then needs neither locks nor a read set
+        self.only_reads = bound.class_ is StatementClass.READ_ONLY and not bound.volatile
         # Catalog relations alone, and pg_catalog searched first: nothing a user makes can come before them.
         self.fixed_names = (
             bool(bound.versions)
@@ -109,11 +115,6 @@ class Plan:
         return self.bound.class_ in _CACHED and "now" not in self.bound.settings
 
     @property
-    def only_reads(self) -> bool:
-        """Whether it reads tables and has no effect: it then needs neither locks nor a read set."""
-        return self.bound.class_ is StatementClass.READ_ONLY and not self.bound.volatile
-
-    @property
     def quick_serves(self) -> bool:
         """Whether ``quick`` may be set: a query that changes and locks nothing."""
         return not self.locking and self.as_of is None and isinstance(self.bound.statement, QueryStatement)
@@ -133,11 +134,6 @@ class Plan:
         for function in functions:
             values = (*values, function((), Env(values, session, shared=Shared())))
         return values[len(params) :]
-
-    @property
-    def columns(self) -> tuple[OutputColumn, ...] | None:
-        """Result columns, None when the statement returns no rows."""
-        return self.bound.columns
 
     @property
     def shape(self) -> list[tuple[str, SqlType]] | None:

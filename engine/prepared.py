@@ -90,7 +90,7 @@ class PreparedStatements:
             with session.view.looking_at(catalog_at(session, plan.as_of)):
                 fresh = plan.fresh(session.catalog)
         else:
-            fresh = plan.fresh(session.catalog)
+            fresh = plan.fresh(session.view.catalog)
         if fresh:
             return plan
         again = self._planning.plan_text(prepared.text, prepared.param_oids)
