@@ -1,4 +1,4 @@
-"""ALTER TABLE's actions. Stored rows are touched only where their values must change (DESIGN section 5).
+"""ALTER TABLE's actions. Stored rows are touched only where their values must change (docs/storage.md).
 
 ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default the rows are
 rewritten. DROP COLUMN leaves the slot in old rows. New constraints are checked against the rows there are. Whatever looks

@@ -5,8 +5,7 @@
     TO     query ──batches──> encoder ──> one CopyData per row, with back-pressure
 
 A load that stays small is staged like an INSERT. One that passes BULK_ROWS continues as a bulk load: what was
-gathered and all that follows is read by column and written as parts by reference, in bounded memory (DESIGN
-section 7).
+gathered and all that follows is read by column and written as parts by reference, in bounded memory.
 """
 
 from __future__ import annotations

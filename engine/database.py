@@ -35,6 +35,7 @@ from engine.catalog.store import SPEC, encode, read_items, read_undo, write_chan
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.eager import settle
+from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
 from engine.memory import MemoryPlan
@@ -94,7 +95,8 @@ class Database:
         self.named = NamedSubscriptions(self)
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
-        self.executors: dict[str, Any] = {}
+        self.executors: dict[str, Executor] = {}
+        self.spark: SparkExecutor | None = None  # also among the executors
         self.start_time_us = self.clock_us()
         self.counters = Counters()
         self.stopping: Callable[[], None] | None = None
@@ -151,6 +153,12 @@ class Database:
         store.on_failure(database.fail_stop)
         await database._load_catalog()
         await database.named.open()
+        database.spark = SparkExecutor(
+            master=config.spark_master,
+            mode=config.spark_start,
+            data_dir=Path(config.data_dir),
+            heap_bytes=memory.jvm,
+        )
         database.executors = {
             "index": IndexExecutor(),
             "local": LocalExecutor(
@@ -160,12 +168,7 @@ class Database:
                 threads=config.local_threads,
                 queries=config.local_queries,
             ),
-            "spark": SparkExecutor(
-                master=config.spark_master,
-                mode=config.spark_start,
-                data_dir=Path(config.data_dir),
-                heap_bytes=memory.jvm,
-            ),
+            "spark": database.spark,
         }
         return database
 
@@ -221,9 +224,7 @@ class Database:
     async def close(self) -> None:
         """Stop executors and release the data directory."""
         for executor in self.executors.values():
-            closing = getattr(executor, "close", None)
-            if closing is not None:
-                await settle(closing())
+            await executor.close()
         await self.named.close()
         await self.store.close()
 
@@ -249,9 +250,8 @@ class Database:
 
     async def start_background(self) -> None:
         """Start what may take a while without keeping clients waiting (Spark's JVM)."""
-        spark = self.executors.get("spark")
-        if spark is not None:
-            await settle(spark.start_background())
+        if self.spark is not None:
+            self.spark.start_background()
 
     @property
     def database_oid(self) -> int:
@@ -261,8 +261,7 @@ class Database:
     @property
     def spark_available(self) -> bool:
         """True when the router may choose Spark by itself."""
-        spark = self.executors.get("spark")
-        return spark is not None and spark.ready
+        return self.spark is not None and self.spark.ready
 
     def arrow_rows(self, batch: Any, columns: Sequence[OutputColumn]) -> list[RowTuple]:
         """Return an Arrow batch as tuples in the value domain."""

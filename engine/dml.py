@@ -2,7 +2,7 @@
 
     source query ──rows──> defaults, NOT NULL, CHECK ──> txn.insert/update/delete ──> RETURNING
 
-A statement reads all its input before its first write (DESIGN section 6), so it never sees its own changes. The
+A statement reads all its input before its first write, so it never sees its own changes. The
 compiled parts (defaults, checks, RETURNING) live in the Plan; per row there are only calls of compiled code.
 Row tuples are indexed by ``attnum - 1``.
 """

@@ -1,4 +1,4 @@
-"""The one interface of the three executors (DESIGN section 9).
+"""The one interface of the three executors (docs/architecture.md).
 
     index   the row executor: Python over version chains, part sidecars and virtual catalog relations
     local   DuckDB over parts and hot rows
@@ -11,82 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from engine.rows import ReadyRows, RowStream
-from planner.builtins.session import EvalSystem
-from planner.catalog import Catalog, SystemCatalog
+from planner.builtins.session import EvalSession
+from planner.catalog import Catalog
 from planner.query import QueryExpr
 from txn.api import Transaction
-
-if TYPE_CHECKING:
-    from pgwire.codecs.settings import CodecSettings
-
-
-class Session(Protocol):
-    """What functions may ask of the session (registry rows with ``needs_session``)."""
-
-    @property
-    def catalog(self) -> SystemCatalog:
-        """The catalog the statement sees."""
-
-    @property
-    def system(self) -> EvalSystem:
-        """The server as system functions see it."""
-
-    @property
-    def codec_settings(self) -> CodecSettings:
-        """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
-
-    def random(self) -> float:
-        """Return a number uniform in [0, 1), as the SQL function of that name yields."""
-
-    def set_seed(self, seed: float) -> None:
-        """setseed(): -1 .. 1."""
-
-    def random_bytes(self, count: int) -> bytes:
-        """Return ``count`` random bytes (uuids)."""
-
-    def setting(self, name: str) -> str:
-        """Return a setting's text value (lower-case name); 42704 if unknown."""
-
-    def set_setting(self, name: str, value: str, *, local: bool) -> str:
-        """set_config()."""
-
-    @property
-    def user(self) -> str:
-        """current_user."""
-
-    @property
-    def session_user(self) -> str:
-        """session_user."""
-
-    @property
-    def database(self) -> str:
-        """current_database()."""
-
-    @property
-    def pid(self) -> int:
-        """pg_backend_pid()."""
-
-    @property
-    def search_path(self) -> tuple[str, ...]:
-        """Existing schemas of the search path, pg_catalog first unless listed."""
-
-    @property
-    def explicit_search_path(self) -> tuple[str, ...]:
-        """Those that the setting names: current_schemas(false)."""
-
-    @property
-    def transaction_time_us(self) -> int:
-        """now(): microseconds since 1970."""
-
-    @property
-    def statement_time_us(self) -> int:
-        """statement_timestamp()."""
-
-    def clock_time_us(self) -> int:
-        """clock_timestamp()."""
 
 
 class RowsChanged(Exception):
@@ -96,11 +27,11 @@ class RowsChanged(Exception):
 class VirtualRelations(Protocol):
     """Rows of catalog relations (pg_catalog, information_schema)."""
 
-    def rows(self, oid: int, session: Session) -> Sequence[tuple[Any, ...]]:
+    def rows(self, oid: int, session: EvalSession) -> Sequence[tuple[Any, ...]]:
         """Return all rows in attnum order. Cached per catalog version where possible."""
 
     def lookup(
-        self, oid: int, attnum: int, values: Sequence[Any], session: Session
+        self, oid: int, attnum: int, values: Sequence[Any], session: EvalSession
     ) -> Sequence[tuple[Any, ...]] | None:
         """Return the rows whose column equals one of ``values``, by an index, or None if it has none."""
 
@@ -120,7 +51,7 @@ class ExecContext:
     """
 
     txn: Transaction
-    session: Session
+    session: EvalSession
     virtual: VirtualRelations
     params: tuple[Any, ...] = ()
     for_update: int = READS
@@ -150,3 +81,6 @@ class Executor(Protocol):
 
     def explain(self, plan: Any) -> list[str]:
         """Return printed lines: the plan tree, or the SQL sent to the engine."""
+
+    async def close(self) -> None:
+        """Release what it holds; nothing runs any more."""

@@ -192,7 +192,7 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
     txn.next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
     session.view.use(plan)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:

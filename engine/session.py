@@ -7,7 +7,7 @@
     ahead      indexes being built before the DDL that adds them                engine/index_ahead.py
     system     the server as system functions see it                            engine/system.py
 
-``Session`` is also what functions see of the session (``engine.executor.Session``) and what statements are bound
+``Session`` is also what functions see of the session (``planner.builtins.session.EvalSession``) and what statements are bound
 under.
 """
 

@@ -1,4 +1,4 @@
-"""Work over many rows on the event loop, a slice at a time: other connections are served in between (DESIGN 3)."""
+"""Work over many rows on the event loop, a slice at a time: other connections are served in between (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detects event loop stalls: a callback that keeps the loop busy longer than a bound is a bug (DESIGN 3)."""
+"""Detects event loop stalls: a callback that keeps the loop busy longer than a bound is a bug."""
 
 from __future__ import annotations
 

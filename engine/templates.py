@@ -7,7 +7,7 @@ A template is believed only after proof: the statement is bound as it stands and
 parameters replaced by the literals both trees must be equal. So ordinals (ORDER BY 1), typmods, interval fields,
 LIMIT, patterns and whatever else binding looks into never become slots, because there the trees differ; which
 type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fingerprint alone would not do
-(DESIGN section 8, step 5).
+(docs/decisions/0002-templates-by-proof.md).
 """
 
 from __future__ import annotations

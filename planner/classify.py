@@ -21,7 +21,6 @@ from planner.query import (
     OpExpr,
     OutputColumn,
     Param,
-    RelationRange,
     ScalarArrayOp,
     SubLink,
     Values,
@@ -46,13 +45,8 @@ def _proc_volatility(node: Any) -> str:
     return "i"
 
 
-def relations_read(node: Any) -> frozenset[int]:
-    """Return the oids of base and virtual relations that ranges below ``node`` name."""
-    return frozenset(item.oid for item in walk(node) if isinstance(item, RelationRange))
-
-
 def classify(statement: st.Statement) -> StatementClass:
-    """Return how the statement runs (DESIGN section 2)."""
+    """Return how the statement runs."""
     match statement:
         case st.QueryStatement() if _locks_rows(statement):
             return StatementClass.READ_THEN_WRITE

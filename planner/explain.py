@@ -81,13 +81,6 @@ from planner.typefacts import format_type
 _INDENT = "  "
 
 
-def explain_query(query: QueryExpr) -> list[str]:
-    """Return the lines of a query's tree."""
-    printer = _Printer()
-    printer.query(query, 0)
-    return printer.lines
-
-
 def explain_statement(statement: object) -> list[str]:
     """Return the lines of a bound statement: a query's tree, DML with its source, else the value itself."""
     printer = _Printer()

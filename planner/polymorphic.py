@@ -47,11 +47,6 @@ _COMPATIBLE = frozenset(
 POLYMORPHIC = _SIMPLE | _COMPATIBLE | {ANYARRAY, ANYRANGE, ANYMULTIRANGE}
 
 
-def is_polymorphic(oid: int) -> bool:
-    """Tell whether ``oid`` is one of the polymorphic pseudo-types (not ``any``)."""
-    return oid in POLYMORPHIC
-
-
 def consistent(actual: Sequence[int], declared: Sequence[int]) -> bool:
     """Tell whether ``actual`` argument types fit the polymorphic ones among ``declared``."""
     try:

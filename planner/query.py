@@ -1,4 +1,4 @@
-"""The Query tree: what a bound statement is (DESIGN section 8).
+"""The Query tree: what a bound statement is.
 
 SQL-shaped like PostgreSQL's analysed Query. Everything is frozen; every expression has a type (oid,
 typmod) and, where it stands in the text, a span. Spans never take part in equality, so two expressions

@@ -648,19 +648,9 @@ def default_less(oid: int, span: Span | None = None) -> OperatorFact:
     return _ordering(oid, 1, span)
 
 
-def default_greater(oid: int, span: Span | None = None) -> OperatorFact:
-    """Return the type's default ``>`` operator; 42883 where there is none."""
-    return _ordering(oid, 5, span)
-
-
 def find_less(oid: int) -> OperatorFact | None:
     """Return the type's default ``<`` operator or None."""
     return _family_operator(oid, 1)
-
-
-def is_hashable(oid: int) -> bool:
-    """Tell whether equal values of the type can be found by hash."""
-    return _family_operator(oid, 1, _HASH) is not None
 
 
 def family_operator(family: int, left: int, right: int, strategy: int) -> OperatorFact | None:

@@ -13,7 +13,7 @@ from planner.types import SqlType
 
 
 class StatementClass(enum.Enum):
-    """How a statement runs (DESIGN section 2)."""
+    """How a statement runs."""
 
     READ_ONLY = "read only"
     WRITE_ONLY = "write only"

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from planner.query import Expr, QueryBase, QueryExpr, Range
+from planner.query import QueryBase, QueryExpr, Range
 
 
 @cache
@@ -52,11 +52,6 @@ def walk(node: Any) -> Iterator[Any]:
 def ranges_of(query: QueryExpr) -> list[Range]:
     """Return all ranges of a query, those of sub-queries, CTEs and sublinks included."""
     return [node for node in walk(query) if isinstance(node, Range)]
-
-
-def expressions_of(node: Any) -> Iterator[Expr]:
-    """Yield all expressions below ``node``."""
-    return (item for item in walk(node) if isinstance(item, Expr))
 
 
 def queries_of(node: Any) -> Iterator[QueryBase]:

@@ -1,4 +1,4 @@
-"""Bulk load: Arrow batches become parts by reference (C18, DESIGN section 7).
+"""Bulk load: Arrow batches become parts by reference (C18).
 
 The table is locked X. Batches gather into parts of about a million rows, written and synced before the commit's
 log entry names them; the entry itself stays small. Duplicates are looked for once, over whole columns: among the

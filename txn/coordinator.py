@@ -520,10 +520,3 @@ class Coordinator:
         for history in self.shards.values():
             for generation in history.generations():
                 generation.validate()
-
-    def conflicting_session(self, generation: Generation, row_id: RowId) -> tuple[int, int]:
-        """Return (timestamp, session) of the newest change of a row, zeros if unknown."""
-        head = generation.rows.get(row_id)
-        if head is None:
-            return 0, 0
-        return head.begin, self.session_of(head.begin)

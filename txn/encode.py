@@ -32,7 +32,7 @@ from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import Row, ShardId, ShardSpec, Timestamp
+from txn.types import ShardId, ShardSpec, Timestamp
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
@@ -99,13 +99,6 @@ def disk_value(value: Any) -> Any:
 
 
 _SPECIAL = frozenset((Decimal, tuple))
-
-
-def disk_row(row: Row) -> Row:
-    """Return ``row`` itself if MessagePack reads it back unchanged, else a copy with extensions."""
-    if _SPECIAL.isdisjoint(map(type, row)):
-        return row
-    return tuple([disk_value(v) for v in row])
 
 
 def _disk_op(op: RowOp) -> RowOp:

@@ -1,4 +1,4 @@
-"""What a transaction has read before its first write, and the proof that it is still so (DESIGN section 7, N8).
+"""What a transaction has read before its first write, and the proof that it is still so (N8).
 
 Reads are remembered as coarsely as they may conflict:
 

@@ -24,7 +24,7 @@ from txn.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
 class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row's change. ``replaced`` is the begin of the version it ends (0: none); values None: delete.
 
-    Names (row_id, replaced begin), never a position (DESIGN section 5).
+    Names (row_id, replaced begin), never a position (docs/storage.md).
     """
 
     row_id: RowId

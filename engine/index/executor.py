@@ -87,6 +87,9 @@ class IndexExecutor:
         """Return the printed plan tree."""
         return list(plan.root.lines())
 
+    async def close(self) -> None:
+        """It holds nothing."""
+
 
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
     if not found:

@@ -16,7 +16,7 @@ from engine.index.nodes import Node
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from planner.builtins.compare import hash_key
-from planner.evaluate import Env, Layout, RowFunction, compile_filter, compile_row
+from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
 
 
@@ -85,11 +85,6 @@ class DependentJoin(Node):
         plan = getattr(self.right, "plan", None)
         if plan is not None:
             yield from plan.lines(indent + 2)
-
-
-def key_function(exprs: Sequence[Expr], layout: Layout) -> tuple[RowFunction, list[Any]]:
-    """Return (function giving the key tuple of a row, equality keys of its columns)."""
-    return compile_row(exprs, layout), [hash_key(x.type.oid) for x in exprs]
 
 
 class HashJoin(Node):

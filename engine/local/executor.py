@@ -1,4 +1,4 @@
-"""The local executor: DuckDB over the parts and hot rows of one snapshot (DESIGN section 9).
+"""The local executor: DuckDB over the parts and hot rows of one snapshot.
 
     prepare   Query tree -> SQL with placeholder tables, split at them once
     run       snapshots -> relations in place of the placeholders -> cursor -> stream of Arrow batches

@@ -94,11 +94,6 @@ def in_date_range(days: int) -> bool:
     return MIN_DAYS <= days < END_DATE_DAYS
 
 
-def in_timestamp_range(us: int) -> bool:
-    """Whether a finite timestamp is one the server can hold."""
-    return MIN_TIMESTAMP_US <= us < END_TIMESTAMP_US
-
-
 def check_timestamp(us: int) -> int:
     """Return ``us``; 22008 if it is outside the range of timestamps."""
     if MIN_TIMESTAMP_US <= us < END_TIMESTAMP_US:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import array
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -377,8 +377,3 @@ def batch_encoder(
         return _frame_slowly(cells) if framed is None else framed
 
     return encode
-
-
-def column_values(batch: Any, type_oids: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a RecordBatch as rows of the value domain."""
-    return list(zip(*(values_of(batch.column(i)) for i in range(len(type_oids))), strict=True))

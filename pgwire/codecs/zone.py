@@ -89,10 +89,6 @@ class Zone:
             return self._abbreviation
         return self._aware(us).tzname() or ""
 
-    def is_dst_at(self, us: int) -> bool:
-        """Whether daylight saving time is in force at the instant."""
-        return self._tz is not None and bool(self._aware(us).dst())
-
     def _aware(self, us: int) -> datetime:
         moment = _naive(us).replace(tzinfo=_UTC)
         return moment.astimezone(self._tz)

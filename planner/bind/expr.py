@@ -11,7 +11,7 @@ PostgreSQL's order, since the order decides which ``$n`` takes which type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs.errors import DataError
@@ -403,11 +403,6 @@ def _named_arg(scope: Scope, node: ast.NamedArg) -> Expr:
 
 def _current_of(scope: Scope, node: ast.CurrentOf) -> Expr:
     raise not_supported("WHERE CURRENT OF", span=node.span)
-
-
-def bind_all(scope: Scope, nodes: Sequence[ast.Expression]) -> list[Expr]:
-    """Bind several expressions in order."""
-    return [bind_expr(scope, node) for node in nodes]
 
 
 _BINDERS: dict[type, Binder] = {

@@ -28,8 +28,6 @@ from planner.query import (
     TABLEOID,
     Expr,
     Join,
-    QueryBase,
-    QueryExpr,
     RangeColumn,
     RelationRange,
     SubqueryRange,
@@ -40,7 +38,7 @@ from planner.rules.fold import fold
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import children, walk
+from planner.walk import walk
 
 
 class _NoCatalog:
@@ -218,32 +216,6 @@ def _columns_now(relation: RelationDef, columns: Sequence[RangeColumn]) -> tuple
             column = replace(column, name=now.name)
         result.append(column)
     return tuple(result)
-
-
-def columns_used(query: QueryExpr, oid: int) -> frozenset[int]:
-    """Return the attnums of relation (or view) ``oid`` that a bound query refers to."""
-    found: set[int] = set()
-
-    def visit(node: Any, levels: tuple[Sequence[Any], ...]) -> None:
-        if isinstance(node, Var) and node.level < len(levels) and node.range >= 0:
-            ranges = levels[-1 - node.level]
-            if node.range < len(ranges) and _is_range_of(ranges[node.range], oid):
-                found.update(
-                    [c.attnum for c in ranges[node.range].columns] if node.attnum == 0 else [node.attnum]
-                )
-        if isinstance(node, QueryBase):
-            levels = (*levels, getattr(node, "ranges", ()))
-        for child in children(node):
-            visit(child, levels)
-
-    visit(query, ())
-    return frozenset(found)
-
-
-def _is_range_of(item: Any, oid: int) -> bool:
-    if isinstance(item, RelationRange):
-        return item.oid == oid
-    return isinstance(item, SubqueryRange) and item.view is not None and item.view[0] == oid
 
 
 # --- arguments of EXECUTE -------------------------------------------------------------------------

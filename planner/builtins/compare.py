@@ -139,11 +139,6 @@ _HASH: dict[int, Key] = {
 }  # fmt: skip
 
 
-def _is_array(oid: int) -> bool:
-    fact = facts().types.get(oid)
-    return fact is not None and fact.element != 0 and fact.category == "A"
-
-
 @functools.cache
 def sort_key(oid: int) -> Key | None:
     """Return the sort key of a type, or None when values order themselves."""

@@ -64,13 +64,6 @@ def _xor(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     return b.op("^", args[0].node, args[1].node)
 
 
-def _not(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    kind = kind_of(result.oid)
-    return d.as_kind(
-        b.op("-", d.as_kind(b.neg(b.cast(args[0].node, d.types["int64"])), "int64"), b.integer(1)), kind
-    )
-
-
 def convert(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     """Convert between integer types; out of range is the engine's 22003."""
     return d.as_kind(args[0].node, kind_of(result.oid))
@@ -91,10 +84,6 @@ def _from_numeric(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 
 def _to_bool(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     return b.op("<>", args[0].node, b.integer(0))
-
-
-def _sign_of(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return d.as_kind(args[0].node, kind_of(result.oid))
 
 
 def _both(signature: str, form: SqlForm) -> None:

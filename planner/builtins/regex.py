@@ -369,11 +369,6 @@ def regexp_substr(
     return found if found is None else str(found)
 
 
-def _without_blanks(function: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
-    # bpchar operators see the padded value: LIKE 'a_' matches 'a ' of char(2)
-    return function
-
-
 def _register() -> None:
     python = REGISTRY.python
 

@@ -98,66 +98,66 @@ class EvalSystem(Protocol):
 
 
 class EvalSession(Protocol):
-    """The session as functions see it; ``engine.executor.Session`` documents each member."""
+    """The session as functions see it."""
 
     @property
     def catalog(self) -> SystemCatalog:
-        """Return the catalog the statement sees."""
+        """The catalog the statement sees."""
 
     @property
     def system(self) -> EvalSystem:
-        """Return the server as system functions see it."""
+        """The server as system functions see it."""
 
     @property
     def codec_settings(self) -> CodecSettings:
-        """What value input and output depend on."""
+        """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
     def random(self) -> float:
-        """Return a random number, uniform in [0, 1)."""
+        """Return a number uniform in [0, 1), as the SQL function of that name yields."""
 
     def set_seed(self, seed: float) -> None:
-        """Seed ``random``."""
+        """setseed(): -1 .. 1."""
 
     def random_bytes(self, count: int) -> bytes:
-        """Return random bytes."""
+        """Return ``count`` random bytes (uuids)."""
 
     def setting(self, name: str) -> str:
-        """Return a setting's text; 42704 if unknown."""
+        """Return a setting's text value (lower-case name); 42704 if unknown."""
 
     def set_setting(self, name: str, value: str, *, local: bool) -> str:
-        """Change a setting and return its new text."""
+        """set_config()."""
 
     @property
     def user(self) -> str:
-        """Return current_user."""
+        """current_user."""
 
     @property
     def session_user(self) -> str:
-        """Return session_user."""
+        """session_user."""
 
     @property
     def database(self) -> str:
-        """Return current_database()."""
+        """current_database()."""
 
     @property
     def pid(self) -> int:
-        """Return pg_backend_pid()."""
+        """pg_backend_pid()."""
 
     @property
     def search_path(self) -> tuple[str, ...]:
-        """Return the existing schemas of the search path, pg_catalog first unless listed."""
+        """Existing schemas of the search path, pg_catalog first unless listed."""
 
     @property
     def explicit_search_path(self) -> tuple[str, ...]:
-        """Return those that the setting names."""
+        """Those that the setting names: current_schemas(false)."""
 
     @property
     def transaction_time_us(self) -> int:
-        """Return now(): microseconds since 1970."""
+        """now(): microseconds since 1970."""
 
     @property
     def statement_time_us(self) -> int:
-        """Return statement_timestamp()."""
+        """statement_timestamp()."""
 
     def clock_time_us(self) -> int:
-        """Return clock_timestamp()."""
+        """clock_timestamp()."""

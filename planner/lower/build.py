@@ -227,11 +227,6 @@ def field(node: Node, part: str) -> Node:
     return exp.Dot(this=paren(node), expression=name(part))
 
 
-def tuple_(*items: Node) -> Node:
-    """Return ``(items)``."""
-    return exp.Tuple(expressions=list(items))
-
-
 def array(*items: Node) -> Node:
     """Return a literal array in the dialect's spelling."""
     return exp.Array(expressions=list(items))

@@ -9,7 +9,7 @@ import pytest
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.bind.naming import choose_name
-from planner.bind.stored import columns_used, stored_default
+from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
 from planner.deparse import index_definition, key_definition
 from planner.errors import SqlError
@@ -310,12 +310,6 @@ def test_checks_follow_renamed_columns() -> None:
     expr = bind_check("((a > 0) AND (b <> ''::text))", relation, CATALOG)
     after = renamed(CATALOG, "t", "t", {"b": "Q"}).by_name["public", "t"]
     assert deparse_check(expr, after) == "((a > 0) AND (\"Q\" <> ''::text))"
-
-
-def test_columns_used_looks_at_every_level() -> None:
-    bound = bind("SELECT x.b FROM t x WHERE EXISTS (SELECT 1 FROM s WHERE s.id = x.a)", CATALOG).statement
-    assert isinstance(bound, st.QueryStatement)
-    assert columns_used(bound.query, CATALOG.by_name["public", "t"].oid) == {1, 2}
 
 
 def test_stored_default_is_a_value_of_its_column() -> None:

@@ -52,7 +52,6 @@ from planner.resolve import (
     find_equality,
     function_arguments,
     in_range_proc,
-    is_hashable,
     make_operator,
     make_scalar_array_op,
     resolve_function,
@@ -244,7 +243,6 @@ def test_default_operators_of_a_type() -> None:
     assert default_less(VARCHAR).oid == 664  # text's
     assert default_equality(INT4_ARRAY).oid == 1070
     assert default_equality(UUID).oid == 2972
-    assert (is_hashable(NUMERIC), is_hashable(JSON)) == (True, False)
     assert find_equality(600) is None  # point
     with pytest.raises(SqlError) as caught:
         default_less(JSON)

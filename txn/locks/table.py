@@ -21,7 +21,7 @@ Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from txn.errors import (
     Deadlock,
@@ -102,24 +102,6 @@ class LockTable:
             owner.held[granule] = mode
             return None
         return self._wait(owner, found, mode, upgrade=False)
-
-    def acquire_all(self, owner: LockOwner, wants: Iterable[tuple[Granule, int]]) -> Awaitable[None] | None:
-        """Lock several granules in the order given; None when all were granted at once."""
-        rest = iter(wants)
-        for granule, mode in rest:
-            wait = self.acquire(owner, granule, mode)
-            if wait is not None:
-                return self._acquire_rest(owner, wait, rest)
-        return None
-
-    async def _acquire_rest(
-        self, owner: LockOwner, wait: Awaitable[None], rest: Iterator[tuple[Granule, int]]
-    ) -> None:
-        await wait
-        for granule, mode in rest:
-            again = self.acquire(owner, granule, mode)
-            if again is not None:
-                await again
 
     def try_acquire(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
         """Lock without waiting (NOWAIT, SKIP LOCKED): False when it would have to wait."""

@@ -1,4 +1,4 @@
-"""A transaction's own uncommitted writes to one shard (U5, DESIGN section 6).
+"""A transaction's own uncommitted writes to one shard (U5).
 
 Each row it wrote has a stack of intents, newest first, each with the number of the statement that made it:
 

@@ -113,13 +113,6 @@ class PartState:
             return False
         return ts >= self.ref.max_begin or self.begin(position) <= ts
 
-    def position_of(self, row_id: RowId) -> int | None:
-        """Return the position of the row's version that has not ended, or None."""
-        for position in self.file.positions(row_id):
-            if not self._end_of(position):
-                return position
-        return None
-
     def find(self, row_id: RowId, ts: int) -> int | None:
         """Return the position of the row's version that a reader at ``ts`` sees, or None."""
         for position in self.file.positions(row_id):

@@ -414,10 +414,6 @@ class Part:
         """Return the first key at or above ``key``, whatever became of its row; None if there is none."""
         return self._sidecar(index).ceiling(key)
 
-    def count_range(self, index: IndexId, key_range: KeyRange) -> int:
-        """Return how many positions ``range`` would yield."""
-        return self._sidecar(index).count(key_range)
-
     # -- rows --------------------------------------------------------------------------------------
 
     def _plan(self, spec: ShardSpec) -> RowPlan:

@@ -356,18 +356,6 @@ class KeySidecar:
         slot = self._span(KeyRange(prefix=key))[0]
         return self._values_at(slot) if slot < self._rows else None
 
-    def count(self, wanted: KeyRange) -> int:
-        """Return how many rows the range selects, without visiting them."""
-        low, high = self._span(wanted)
-        return high - low
-
-    def contains_any(self, keys: Sequence[Key]) -> Key | None:
-        """Return the first of ``keys`` (full, no NULLs) that some row has, None if there is none."""
-        for key in keys:
-            if self.lookup(key):
-                return key
-        return None
-
 
 class SystemSidecar:
     """Row ids and begins of a part, both ways. ``file_crc``, ``footer_crc``: checksums of the part (0: not known)."""
