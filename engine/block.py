@@ -316,6 +316,8 @@ class Block:
             raise
         if isinstance(result, asyncio.Future):
             return result
+        if isinstance(result, Awaitable):  # a large commit, which is prepared in slices before it is queued
+            return asyncio.ensure_future(uninterrupted(result))
         self.txn = None
         self._leave(committed=True)
         return None

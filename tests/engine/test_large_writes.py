@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 
 import pytest
 
 from sqllogictest.client import Client, ServerError
+from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
 
 ROWS = 60_000
@@ -35,6 +37,45 @@ def test_long_series_run_on_duckdb_and_short_ones_do_not(server: ServerProcess) 
         assert [int(row[0] or 0) for row in rows] == list(range(90000, 0, -3))
     finally:
         client.close()
+
+
+def extended(client: FieldsClient, sql: str, values: list[int]) -> list[bytes]:
+    """Run ``sql`` once for each value, all up to one Sync; return the kinds of the messages that came."""
+    packed = bytearray()
+
+    def add(kind: bytes, body: bytes) -> None:
+        packed.extend(kind + struct.pack("!I", len(body) + 4) + body)
+
+    add(b"P", b"\0" + sql.encode() + b"\0\0\0")
+    for value in values:
+        text = str(value).encode()
+        add(b"B", b"\0\0\0\0\0\1" + struct.pack("!I", len(text)) + text + b"\0\0")
+        add(b"E", b"\0\0\0\0\0")
+    add(b"S", b"")
+    writer = threading.Thread(target=client.send_raw, args=(bytes(packed),))
+    writer.start()
+    kinds = [
+        kind for kind, _body in client.until_ready() if kind != b"S"
+    ]  # a ParameterStatus may come any time
+    writer.join()
+    return kinds
+
+
+def test_many_rows_up_to_one_sync_are_committed_before_it_is_answered(server: ServerProcess) -> None:
+    """The extended protocol's own transaction, large enough that its commit is prepared in slices."""
+    client, other = connect(server.port), server.connect()
+    client.run("CREATE TABLE synced (k int PRIMARY KEY, v int)")
+    kinds = extended(client, "INSERT INTO synced VALUES ($1, 0)", list(range(6000)))
+    assert kinds.count(b"C") == 6000
+    assert other.run("SELECT count(*) FROM synced").rows == [("6000",)]
+    assert extended(client, "UPDATE synced SET v = 1 WHERE k < $1", [5000]) == [b"1", b"2", b"C", b"Z"]
+    assert other.run("SELECT sum(v) FROM synced").rows == [("5000",)]
+    assert extended(client, "DELETE FROM synced WHERE k < $1", [4500]) == [b"1", b"2", b"C", b"Z"]
+    assert other.run("SELECT count(*) FROM synced").rows == [("1500",)]
+    assert other.run("SELECT count(*) FROM pg_locks WHERE relation = 'synced'::regclass").rows == [("0",)]
+    other.run("DROP TABLE synced")
+    client.close()
+    other.close()
 
 
 def test_rows_written_by_the_thousand_are_all_there(server: ServerProcess) -> None:
