@@ -43,10 +43,11 @@ class CompiledQuery:
         self._filters: TableFilters | None = None
         self.compiled: dict[str, Any] = {}
         self.refused: dict[str, SqlError] = {}
-        ranges = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
+        all_ranges = ranges_of(query)
+        ranges = [r for r in all_ranges if isinstance(r, RelationRange)]
         self.virtual = any(r.virtual for r in ranges)
         self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
-        self.series = [s for r in ranges_of(query) if (s := _series_of(r)) is not None]
+        self.series = [s for r in all_ranges if (s := _series_of(r)) is not None]
 
     def filters(self, session: Session) -> TableFilters:
         """Return what it asks of each table alone."""

@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
+from engine.rows import RowTuple
 from planner.builtins.compare import hash_key, sort_key
 from planner.errors import SqlError
 from planner.evaluate import (
@@ -30,7 +31,7 @@ from planner.evaluate import (
     compile_map,
     compile_row,
 )
-from planner.query import Expr, FuncExpr, SortKey, Var
+from planner.query import Const, Expr, FuncExpr, SortKey, Var
 from planner.types import SqlType
 
 
@@ -226,6 +227,16 @@ def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         yield tuple(None if v is done else v for v in values)
 
 
+def _constant_row(row: Sequence[Expr]) -> RowTuple | None:
+    """Return the values of a row that is made of constants, else None."""
+    values = []
+    for cell in row:
+        if cell.__class__ is not Const:
+            return None
+        values.append(cell.value)
+    return tuple(values)
+
+
 class ValuesNode(Node):
     """Rows of expressions."""
 
@@ -235,13 +246,19 @@ class ValuesNode(Node):
         super().__init__(Layout(outer=outer, subplan=subplan), width)
         self.count = len(rows)
         layout = Layout(outer=outer, subplan=subplan)
-        self.functions = [compile_row(row, layout) for row in rows]
+        # a row of constants needs no code: INSERT ... VALUES of thousands of rows
+        self.functions: list[RowFunction | RowTuple] = [
+            constant if (constant := _constant_row(row)) is not None else compile_row(row, layout)
+            for row in rows
+        ]
 
     def pipe(self, e: Env) -> Pipe:
         """Evaluate row by row."""
         out: Rows = []
         for function in self.functions:
-            if function.may_suspend:
+            if isinstance(function, tuple):
+                row = function
+            elif function.may_suspend:
                 row = yield from evaluate(function, (), e)
             else:
                 row = function((), e)

@@ -29,7 +29,7 @@ from planner.bind.stored import bind_check, coerce_argument, deparse_check, reba
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
 from planner.rules.fold import fold
-from planner.rules.stable import extract_stable
+from planner.rules.stable import changes_settings, extract_stable
 
 __all__ = [
     "bind_check",
@@ -204,6 +204,8 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
     """Fold constants and move stable values out of the trees an executor runs."""
     statement = made.statement
     count = len(made.params)
+    if made.volatile and changes_settings(statement):
+        return made
     if isinstance(statement, st.CreateTable):
         # only what is read now: column defaults stay as they are defined
         if statement.query is None:

@@ -68,13 +68,15 @@ _VOLATILITIES = {"i": _PLAIN, "s": _STABLE, "v": _BOUND}
 def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
     """Return ``node`` (query or statement) without stable expressions, and those expressions.
 
-    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters. A statement
-    that changes settings as it runs (``set_config``) keeps them all: they have to be evaluated in their turn.
+    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters.
     """
-    if any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node)):
-        return node, ()
     taken = _Extraction(params)
     return taken.visit(node, False), tuple(taken.found)
+
+
+def changes_settings(node: Any) -> bool:
+    """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in their turn."""
+    return any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node))
 
 
 class _Extraction:

@@ -107,6 +107,9 @@ class ServerProcess:
             self.process.kill()
             self.process.wait()
             raise
+        # what the engine starts and forgets may be a commit
+        forgotten = [line for line in self.log().splitlines() if "was never awaited" in line]
+        assert not forgotten, forgotten
         self._end()
         return code
 
