@@ -253,6 +253,8 @@ class Block:
         settings = self._session.settings
         self._modes_set = True
         if isolation is not None:
+            if check and self.txn is not None and isolation != settings.get("transaction_isolation"):
+                raise SqlError("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
             settings.override("transaction_isolation", isolation)
         if read_only is not None:
             txn = self.txn

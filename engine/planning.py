@@ -144,7 +144,7 @@ class Planning:
             statement.statement,
             statement.text,
             session.catalog,
-            session.search_path,
+            session.bind_path,
             param_types=param_oids,
             settings=session.bind_settings,
             database=session.database,

@@ -158,6 +158,19 @@ class Session:
         return tuple(names)
 
     @property
+    def bind_path(self) -> tuple[str, ...]:
+        """``search_path`` with ``pg_temp`` where the setting lists it and there is no temporary schema yet."""
+        path = self.search_path
+        if self.has_temporaries or "pg_temp" not in self.settings.get("search_path"):
+            return path
+        entries = split_identifiers(self.settings.get("search_path"))
+        if "pg_temp" not in entries or self.catalog.schema(self.temp_schema) is not None:
+            return path
+        known = sum(1 for entry in entries[: entries.index("pg_temp")] if entry in path)
+        at = known + (0 if "pg_catalog" in entries else 1)
+        return (*path[:at], "pg_temp", *path[at:])
+
+    @property
     def explicit_search_path(self) -> tuple[str, ...]:
         """Existing schemas that the setting names: what current_schemas(false) shows."""
         catalog = self.catalog

@@ -119,7 +119,7 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         sql=deparse_query(query, names=names),
         query=query,
         depends_on=depends,
-        persistence="t" if temporary else persistence_of(node.relation),
+        persistence="t" if temporary else persistence_of(node.relation, schema),
     )
 
 

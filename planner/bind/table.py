@@ -47,6 +47,7 @@ _SERIAL = frozenset(("serial", "serial2", "serial4", "serial8", "bigserial", "sm
 def creation_schema(context: BindContext, node: ast.TableRef) -> str:
     """Return the schema a new relation goes to; ``pg_temp`` for temporary ones.
 
+    The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
     Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
     """
     if node.persistence == "t" or node.schema == "pg_temp":
@@ -59,15 +60,20 @@ def creation_schema(context: BindContext, node: ast.TableRef) -> str:
         if context.catalog.schema(node.schema) is None:
             raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=node.span)
         return node.schema
+    listed = False
     for name in context.search_path:
-        if name != "pg_catalog" and not name.startswith("pg_temp"):
+        if name == "pg_catalog":
+            listed = True
+        elif not name.startswith("pg_temp"):
             return name
+        elif listed:
+            return "pg_temp"
     raise SqlError("3F000", "no schema has been selected to create in", span=node.span)
 
 
-def persistence_of(node: ast.TableRef) -> Literal["p", "t", "u"]:
-    """Return the persistence written, ``pg_temp.x`` being temporary."""
-    return "t" if node.schema == "pg_temp" else node.persistence
+def persistence_of(node: ast.TableRef, schema: str) -> Literal["p", "t", "u"]:
+    """Return the persistence written, or ``t`` for what goes to ``schema`` pg_temp."""
+    return "t" if schema == "pg_temp" else node.persistence
 
 
 def check_tablespace(name: str) -> None:
@@ -453,7 +459,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
     schema = creation_schema(context, node.relation)
-    persistence = persistence_of(node.relation)
+    persistence = persistence_of(node.relation, schema)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     parts = TableParts(table=node.relation.name, schema=schema)
@@ -548,9 +554,9 @@ def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.Cr
         raise not_supported("CREATE TABLE AS EXECUTE", span=node.span)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    if node.on_commit and persistence_of(node.relation) != "t":
-        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     schema = creation_schema(context, node.relation)
+    if node.on_commit and persistence_of(node.relation, schema) != "t":
+        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     query: QueryExpr = bind_query(context, node.query)
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "too many column names were specified")
@@ -569,7 +575,7 @@ def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.Cr
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
         columns=tuple(specs),
-        persistence=persistence_of(node.relation),
+        persistence=persistence_of(node.relation, schema),
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
         query=query,

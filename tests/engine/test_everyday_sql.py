@@ -289,3 +289,35 @@ def test_waiting_where_nobody_can_wait_is_refused(server: ServerProcess) -> None
     client.run("PREPARE nothing AS SELECT $1::text")
     assert client.fails("EXECUTE nothing(pg_sleep(0.001)::text)")["sqlstate"] == "0A000"
     client.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["pg_temp", "pg_temp, public", "nosuch, pg_temp", "public, pg_temp"],
+)
+def test_relations_go_to_the_temporary_schema_where_the_path_lists_it(peer: Peer, path: str) -> None:
+    """Also as the session's first temporary relation."""
+    for sql in (
+        f"SET search_path = {path}",
+        "CREATE TABLE placed (a int PRIMARY KEY)",
+        "CREATE TABLE placed_as AS SELECT 1 AS a",
+        "CREATE VIEW placed_view AS SELECT 1 AS a",
+        "SELECT relname, relpersistence, nspname LIKE 'pg_temp%' FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace"
+        " WHERE relname LIKE 'placed%' ORDER BY 1",
+        "INSERT INTO placed VALUES (1) RETURNING a",
+        "DROP VIEW placed_view",
+        "DROP TABLE placed, placed_as",
+    ):
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql
+
+
+def test_a_block_that_has_read_keeps_its_isolation_level(peer: Peer) -> None:
+    for sql in (
+        "BEGIN", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SELECT 1", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "SHOW transaction_isolation", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "ROLLBACK",
+        "BEGIN", "SELECT 1", "SET transaction_isolation = 'repeatable read'", "ROLLBACK", "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "SHOW transaction_isolation", "COMMIT",
+    ):  # fmt: skip
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql
