@@ -319,7 +319,8 @@ async def start_store(
         log.committer.stager = core.stage
         log.committer.after_apply = core.settle
         log.start()
-    except BaseException:
+    except (Exception, asyncio.CancelledError):
+        # Nothing else: where this coroutine itself is thrown away (GeneratorExit), nothing can be awaited.
         await asyncio.shield(_close_quietly(log))
         raise
     flusher = Flusher(core)

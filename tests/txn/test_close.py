@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from unittest import mock
 
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import SHARD, make_table, now, open_memory_store
+from tests.support.store import SHARD, StepClock, make_table, now, open_memory_store
+from txn.coordinator import Coordinator
+from txn.durable import DurableLog
 from txn.errors import TxnError
-from txn.persist.memory import MemoryDisk
+from txn.persist.location import inline
+from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.store import start_store
+from txn.time import SequentialIdGen
+from txn.types import Timestamp
 
 
 @pytest.mark.parametrize("turns", range(0, 40, 2))
@@ -38,3 +45,32 @@ def test_close_beside_a_flush_is_orderly(turns: int) -> None:
 
     with mock.patch("txn.group_commit.SPILL_BYTES", 60), mock.patch("txn.wal.apply._MIN_TRIM", 1):
         run(go)
+
+
+def test_a_start_that_is_thrown_away_leaves_no_coroutine_behind() -> None:
+    """The loop is gone, as after a kill in the simulation: closing the log is not begun, for nobody could end it."""
+
+    async def go() -> list[str]:
+        async def never(_core: Coordinator) -> None:
+            await asyncio.get_running_loop().create_future()
+
+        disk = MemoryDisk()
+        log = await DurableLog.assemble(
+            MemoryConsensus(disk), MemoryBlob(disk), StepClock(), SequentialIdGen(), offload=inline
+        )
+        with mock.patch("txn.store.recover", never), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            start = start_store(log)
+            start.send(None)
+            start.close()
+        with mock.patch("txn.store.recover", never):
+            cancelled = asyncio.ensure_future(start_store(log))
+            await asyncio.sleep(0)
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+        with pytest.raises(TxnError, match="shutting down"):
+            log.committer.reach(Timestamp(1))
+        return [str(warning.message) for warning in said]
+
+    assert run(go) == []
