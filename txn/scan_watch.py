@@ -92,8 +92,10 @@ def matches(predicate: Predicate, values: Row) -> bool:
         return True
 
 
-def images_of(generation: Generation, op: RowOp, kept: Mapping[RowId, Row]) -> Iterator[Row | None]:
-    """Yield what a row was and what an operation makes of it; None where that is on disk and not ``kept``.
+def images_of(
+    generation: Generation, op: RowOp, kept: Mapping[RowId, Row], before: int
+) -> Iterator[Row | None]:
+    """Yield what a row was at ``before`` and what an operation makes of it; None where that is on disk and not ``kept``.
 
     So it is for a row that a flush has moved since the operation was prepared, and whose row group has left the cache.
     """
@@ -103,7 +105,7 @@ def images_of(generation: Generation, op: RowOp, kept: Mapping[RowId, Row]) -> I
         if op.row_id in kept:
             yield generation.padding.pad(kept[op.row_id])
         else:
-            yield from image_at(generation, op.row_id, INFINITY)
+            yield from image_at(generation, op.row_id, before)
 
 
 def image_at(
@@ -143,26 +145,31 @@ def notice(core: Coordinator, watches: Iterable[ScanWatch], writes: ShardWrites,
 def conflict_with(
     core: Coordinator, watch: ScanWatch, generation: Generation, writes: ShardWrites, by: WriteSet
 ) -> WriteConflict | None:
-    """Return how a transaction's writes to a watched table contradict its scans, None if they do not."""
+    """Return how a transaction's writes to a watched table contradict its scans, None if they do not.
+
+    Some of them may be in memory already, above what is readable (``Coordinator.stage``): what they replace is what was
+    there just below their timestamp. ``by`` has none while its batch is being formed, and then nothing of it is in memory.
+    """
+    before = by.ts - 1 if by.ts else INFINITY
     owner = core.committing.get(by.txn)
     own = None if owner is None else owner.own_of(writes.shard)
     kept = _NOTHING_KEPT if own is None else own.cold
     for op in writes.ops:
-        if watch.concerns(images_of(generation, op, kept)):
-            return explain(core, generation, op.row_id, op.values, by)
+        if watch.concerns(images_of(generation, op, kept, before)):
+            return explain(core, generation, op.row_id, op.values, by, before)
     if writes.parts:
         return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
     return None
 
 
 def explain(
-    core: Coordinator, generation: Generation, row_id: RowId, values: Row | None, by: WriteSet
+    core: Coordinator, generation: Generation, row_id: RowId, values: Row | None, by: WriteSet, before: int
 ) -> WriteConflict:
     """Name the row by its primary key, and who changed it."""
     primary = next((i for i in generation.spec.indexes if i.primary), None)
     key = index = None
     if primary is not None:
-        image = values if values is not None else next(image_at(generation, row_id, INFINITY), None)
+        image = values if values is not None else next(image_at(generation, row_id, before), None)
         if image is not None:
             index = primary.index
             key = generation.indexes[index].make.raw(generation.padding.pad(image))

@@ -20,6 +20,7 @@ from tests.support.store import (
     settle,
     spec,
 )
+from txn import group_commit
 from txn.errors import WriteConflict
 from txn.store import ShardStore
 from txn.types import RowId
@@ -91,9 +92,14 @@ FLUSHED = pytest.mark.parametrize("flushed", [False, True], ids=["hot", "flushed
 
 @CASES
 @FLUSHED
+@pytest.mark.parametrize("staged", [False, True], ids=["at once", "in slices"])
 def test_a_change_after_a_scan_matters_if_the_scan_asked_for_it(
-    row: int, values: Any, matters: bool, flushed: bool
+    row: int, values: Any, matters: bool, flushed: bool, staged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where the change is in memory before it is compared, because its batch is large."""
+    if staged:
+        monkeypatch.setattr(group_commit, "STAGE_BYTES", 0)
+
     @with_store
     async def body(store: ShardStore) -> None:
         txn = await writer(store, session=1)
