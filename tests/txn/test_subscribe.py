@@ -568,3 +568,26 @@ def test_the_bank_holds_the_same_sum_at_every_timestamp() -> None:
 
     with small_pieces():
         run(body)
+
+
+@pytest.mark.parametrize("lapses", [False, True])
+def test_closed_before_its_first_step_a_subscription_just_ends(lapses: bool) -> None:
+    """Whoever waits for it is told so, not that he has been cancelled."""
+
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store)
+        subscription = store.subscribe([SHARD])
+        waiting = asyncio.ensure_future(anext(subscription))
+        await asyncio.sleep(0)  # it has begun to read, and nothing has been read
+        if lapses:
+            subscription.lapse(3)
+            with pytest.raises(SubscriptionLapsed):
+                await waiting
+        else:
+            subscription.close()
+            with pytest.raises(StopAsyncIteration):
+                await waiting
+        await store.close()
+
+    run(go)

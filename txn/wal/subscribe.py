@@ -148,8 +148,15 @@ class Subscription:
             raise StopAsyncIteration
         if self._pulling is None:
             self._pulling = asyncio.get_running_loop().create_task(self._pull())
-        event = await asyncio.shield(self._pulling)
+        pulling = self._pulling
+        if not pulling.done():
+            await asyncio.wait([pulling])  # if this is cancelled, it goes on
         self._pulling = None
+        try:
+            event = pulling.result()
+        except asyncio.CancelledError:  # closed before its first step, so it was not there to say why
+            self._say_why()
+            event = None
         if event is None:
             self.close()
             raise StopAsyncIteration
@@ -219,8 +226,7 @@ class Subscription:
         except StopAsyncIteration:
             return None
         except asyncio.CancelledError:
-            if self._failure is not None:
-                raise self._failure from None
+            self._say_why()
             if self._closed:
                 return None
             raise
@@ -228,6 +234,11 @@ class Subscription:
             self._failure = error
             self.close()
             raise
+
+    def _say_why(self) -> None:
+        """Raise what it has failed with, if it has."""
+        if self._failure is not None:
+            raise self._failure from None
 
     async def _run(self) -> AsyncIterator[Event]:
         if self._captured:
