@@ -252,7 +252,7 @@ class Cluster:
         if server is not None and server.store is not None:
             self.counters.flushes += 1
             try:
-                await server.process.call(server.store.flush())
+                await server.process.call(server.store.flush(history=self.rng.random() < 0.3))
             except (ProcessDied, TxnError) as error:
                 self.note(f"{server.name} did not flush: {error!r}")
             except Exception as error:
@@ -270,6 +270,10 @@ class Cluster:
         async def work() -> None:
             store.core.vacuum()
             store.validate()
+            store.inspect_log()
+            for facts in store.inspect_shards():
+                if not facts.since <= store.read_ts():
+                    raise AssertionError(f"shard {facts.shard} is readable from {facts.since}")
 
         try:
             await server.process.call(work())

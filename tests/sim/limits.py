@@ -1,7 +1,8 @@
 """Limits of ``txn`` that a run sets low, so that few rows reach what otherwise takes thousands.
 
 Each is left alone or set low by the seed: write sets that travel in blobs, commits applied in slices, ends in blobs,
-short logs, escalation of locks, read sets that are given up for scans, small batches.
+short logs, escalation of locks, read sets that are given up for scans, small batches, index builds of many slices,
+subscriptions that fall behind at once.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ LOW: Final[dict[str, tuple[int, ...]]] = {
     "txn.schema.CHUNK_ROWS": (1, 4),
     "txn.reads.CHUNK_ROWS": (1, 3),
     "txn.reads.CHUNK_POSITIONS": (1, 3),
+    "txn.index_build.CHUNK_ROWS": (1, 4),
+    "txn.index_build.FEW_KEYS": (0, 2),
+    "txn.wal.changes.PIECE_ROWS": (1, 3),
+    "txn.wal.subscribe.PIECE_ROWS": (1, 3),
+    "txn.wal.subscribe.WINDOW_ROWS": (1, 8),
+    "txn.wal.feed.MAX_COMMITS": (0, 4),
+    "txn.wal.feed.MAX_OPS": (2, 20),
+    "txn.wal.feed._TRIM": (0,),
 }
 
 

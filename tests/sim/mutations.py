@@ -25,6 +25,8 @@ import txn.next_key
 import txn.promotion
 import txn.transaction
 import txn.writes
+from tests.sim import plants
+from tests.sim.checker.feeds import NAMES as OF_FEEDS
 from tests.sim.run import Result, run_seed
 from txn.coordinator import Coordinator
 from txn.errors import OutOfSpace
@@ -260,6 +262,7 @@ LOST = (
     "G-single read skew",
     "non-repeatable read",
     "duplicate unique key",
+    "against timestamps",
     "broken invariant",
 )
 SKEW = (
@@ -268,7 +271,9 @@ SKEW = (
     "G2 anti-dependency cycle",
     "lost update",
     "G-single read skew",
+    "against timestamps",
 )
+FEED = (*OF_FEEDS, *LOST)
 
 MUTATIONS: Final[dict[str, Mutation]] = {
     "matrix S-IX": Mutation("lock matrix (D47)", "S and IX are compatible", _matrix((S, IX)), (*SKEW, *LOST)),
@@ -313,6 +318,34 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "holds": Mutation("read holds (U16)", "old versions go whoever reads them", _replace(
         HoldRegistry, "low_watermark", lambda self, beyond_retention=0: self._read_ts()), (*LOST, "")),
     "savepoint": Mutation("savepoints (D36)", "ROLLBACK TO undoes nothing", _no_undo, ("G1a aborted read",)),
+    "delivered again": Mutation("subscriptions (C8)", "after a timestamp comes the commit at it, again",
+                                plants.delivered_again, FEED),
+    "resumed below": Mutation("subscriptions (C8)", "one that resumes begins just below its timestamp",
+                              plants.resumed_below, FEED),
+    "split commit": Mutation("subscriptions (U11)", "of a commit only the first table is delivered",
+                             plants.split_commit, FEED),
+    "cut window": Mutation("subscriptions (U11)", "history is cut within a commit", plants.cut_window, FEED),
+    "early progress": Mutation("subscriptions (C8)", "progress passes commits that are under way",
+                               plants.progress_too_early, (*FEED, "")),
+    "position": Mutation("subscriptions (U16)", "what a subscription has yet to read is not held",
+                         plants.position_not_held, (*FEED, "")),
+    "history parts": Mutation("history parts (C36)", "versions that have left memory are not found",
+                              plants.no_history_parts, (*FEED, "")),
+    "reach": Mutation("oracle (A16, L6)", "a timestamp is read at before what is below it is there",
+                          plants.reached_at_once, (*LOST, "")),
+    "claim": Mutation("commit_at (C9, C31)", "a commit gets a timestamp that has passed",
+                      plants.claimed_in_the_past, (*LOST, "")),
+    "staged scans": Mutation("scan validation (DESIGN 7)", "what a large commit replaces is not compared",
+                             plants.staged_is_current, (*SKEW, *LOST)),
+    "key share": Mutation("row locks (D39)", "FOR KEY SHARE locks nothing", plants.no_key_share, (*SKEW, *LOST)),
+    "skip locked": Mutation("row locks (D39)", "SKIP LOCKED and NOWAIT take rows that are locked", plants.skips_nothing,
+                            (*SKEW, *LOST, "")),
+    "building index": Mutation("index build (N10)", "an index being built does not hear of commits",
+                               plants.not_kept_up, (*LOST, "")),
+    "unique build": Mutation("index build (L33)", "keys entered while a unique index is built are not compared",
+                             plants.not_noted, (*LOST, "")),
+    "deferred check": Mutation("deferred unique keys", "the check at the end does nothing", _replace(
+        StoreTransaction, "check_unique", lambda self, shard, index: None), ("duplicate unique key", *LOST, "")),
     "deadlock": Mutation("deadlock detection (D58)", "cycles of waits are not found", _replace(
         Detect, "victims", lambda self, requester, waits_for: []), ("",)),
 }  # fmt: skip

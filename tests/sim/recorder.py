@@ -6,12 +6,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.sim.checker.feeds import Stream
 from tests.sim.checker.history import Observed, Op, Outcome
 
 
 @dataclass(slots=True)
 class Record:
-    """A transaction while it runs. ``committing``: a commit that writes has been asked for."""
+    """A transaction while it runs. ``committing``: a commit that writes has been asked for; ``ts``: the answer."""
 
     id: int
     session: int
@@ -21,6 +22,7 @@ class Record:
     committing: bool = False
     ended: int = 0
     outcome: Outcome = "unknown"
+    ts: int | None = None
     ops: list[Op] = field(default_factory=list)
     undone: list[Op] = field(default_factory=list)
 
@@ -47,6 +49,11 @@ class Recorder:
         self.records: list[Record] = []
         self.time = 0
         self.finished = 0
+        self.states: list[Record] = []
+        """What subscribers knew at some timestamp: reads of the past, which are no transactions of clients."""
+        self.streams: list[Stream] = []
+        self.claimed: list[int] = []
+        """Ids of rows of ``names`` that were inserted, whatever became of them."""
         self._value = 0
 
     def tick(self) -> int:
@@ -65,6 +72,12 @@ class Recorder:
         self.records.append(record)
         return record
 
+    def state(self, note: str, began: int, ts: int, *, fresh: bool) -> Record:
+        """A subscriber knows all of some tables at ``ts``; ``fresh``: as of the moment ``began``."""
+        record = Record(0, 0, began, note, fresh=fresh, ts=ts, outcome="ok", ended=self.tick())
+        self.states.append(record)
+        return record
+
     def finish(self, record: Record, outcome: Outcome) -> None:
         """The client has its answer."""
         record.outcome = outcome
@@ -75,12 +88,15 @@ class Recorder:
         """Return what the checker gets. Undone writes count as a transaction that failed."""
         out = []
         ids = len(self.records)
-        for record in self.records:
+        for record in self.states:
+            ids = record.id = ids + 1
+        for record in (*self.records, *self.states):
             ended = record.ended or self.tick()
             common = {"session": record.session, "began": record.began, "note": record.note}
             out.append(
                 Observed(
                     id=record.id, ended=ended, outcome=record.outcome, ops=tuple(record.ops), fresh=record.fresh,
+                    ts=record.ts if record.outcome == "ok" else None,
                     **common,  # type: ignore[arg-type]
                 )
             )  # fmt: skip

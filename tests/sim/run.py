@@ -13,6 +13,7 @@ import logging
 import os
 import random
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Awaitable, Coroutine
 from contextlib import ExitStack
@@ -21,14 +22,16 @@ from typing import Any
 from unittest import mock
 
 from tests.sim import limits
-from tests.sim.checker import Anomaly, Observed, check
+from tests.sim.checker import Anomaly, Observed, Stream, check
 from tests.sim.checker.history import Outcome
 from tests.sim.cluster import Cluster, Counters, NotLeader, Server
 from tests.sim.loop import ProcessDied, SimLoop
+from tests.sim.plan import Plan
 from tests.sim.recorder import Record, Recorder
-from tests.sim.session import Session, now
+from tests.sim.session import GivenUp, Session, note_row, now
 from tests.sim.stores import Outside
-from tests.sim.tables import BANK, DDL, NAME_OF, OPENING, Sizes, spec
+from tests.sim.subscribers import Subscriber
+from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, OPENING, PK, spec
 from tests.sim.workloads import BODIES, final
 from tests.support.store import tiny_limits
 from txn.coordinator import TxnOptions
@@ -37,89 +40,30 @@ from txn.errors import (
     DeadlineExceeded,
     Deadlock,
     DuplicateKey,
-    Fenced,
     LockTimeout,
     ReadBelowSince,
     SchemaChanged,
+    TimestampPassed,
     TxnError,
     WaitCancelled,
     WriteConflict,
 )
-from txn.locks.policy import POLICIES
+from txn.store import ShardStore
 from txn.types import Timestamp
 
 TRANSACTIONS = 200
 REFUSED = (
     Deadlock, WriteConflict, LockTimeout, DuplicateKey, SchemaChanged, WaitCancelled, DeadlineExceeded,
-    ReadBelowSince, NotLeader, TimeoutError,
+    ReadBelowSince, NotLeader, TimeoutError, TimestampPassed, GivenUp,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a seed is about."""
-
-    connections: int
-    policy: str
-    lock_timeout_ms: int
-    retention_ms: int
-    lease_ms: int
-    impatient: bool
-    hot_rows: int
-    disorder: float
-    sizes: Sizes
-    weights: tuple[int, ...]
-    pk_hash: int
-    v_hash: int
-    rates: tuple[float, ...]
-    limits: tuple[tuple[str, int], ...]
-    events: tuple[tuple[int, str], ...]
-
-    @classmethod
-    def draw(cls, rng: random.Random, transactions: int) -> Plan:
-        """Choose everything; at least one kill is among the events."""
-        policy = rng.choice(["detect"] * 4 + sorted(POLICIES))
-        kinds = [
-            "kill",
-            "take_over",
-            "close",
-            "pause",
-            "storm",
-            "full",
-            "clock",
-            "flush",
-            "flush",
-            "tidy",
-            "tidy",
-        ]
-        events = [(rng.randrange(transactions), rng.choice(kinds)) for _ in range(rng.randrange(4, 14))]
-        events.append((rng.randrange(10, transactions * 4 // 5), "kill"))
-        lease_ms = rng.choice((0, 100, 400))
-        if lease_ms and rng.random() < 0.6:
-            events.append((rng.randrange(transactions // 2), "take_over"))
-        weights = [weight * rng.choice((0, 1, 1, 2, 4)) for _body, weight, _reads in BODIES.values()]
-        return cls(
-            connections=rng.randrange(4, 9),
-            policy=policy,
-            lock_timeout_ms=50 if policy == "timeout" or rng.random() < 0.2 else 0,
-            retention_ms=rng.choice((0, 0, 50, 1000)),
-            impatient=lease_ms > 0 or rng.random() < 0.3,
-            lease_ms=lease_ms,
-            hot_rows=rng.choice((5, 20, 60, 50_000)),
-            disorder=rng.choice((0.0, 0.2, 1.0)),
-            sizes=Sizes.draw(rng),
-            weights=tuple(weights if any(weights) else [1] * len(weights)),
-            pk_hash=rng.getrandbits(6) & ~(rng.getrandbits(1) << 3),
-            v_hash=rng.getrandbits(6),
-            rates=tuple(rng.choice((0.0, 0.02, 0.1)) for _ in range(3)),
-            limits=limits.draw(rng),
-            events=tuple(sorted(events)),
-        )
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of a seed. ``problems``: exceptions and broken invariants; ``digest``: of all that happened."""
+    """What came of a seed. ``problems``: exceptions and broken invariants; ``digest``: of all that happened.
+
+    ``transactions``: that clients have asked for, at least ``TRANSACTIONS``; what subscribers do does not count.
+    """
 
     seed: int
     anomalies: list[Anomaly]
@@ -128,7 +72,9 @@ class Result:
     outcomes: Counter[str]
     servers: Counters
     steps: int
+    transactions: int
     history: list[Observed] = field(repr=False)
+    streams: list[Stream] = field(repr=False)
     events: list[str] = field(repr=False)
 
     @property
@@ -161,6 +107,8 @@ class Run:
         self.names = list(BODIES)
         self.recent: list[Timestamp] = []
         self.troubles: list[asyncio.Task[None]] = []
+        self.over = False
+        """The clients have gone."""
         self.cluster: Cluster
 
     async def main(self) -> None:
@@ -171,23 +119,32 @@ class Run:
             lock_timeout_ms=plan.lock_timeout_ms,
             retention_ms=plan.retention_ms,
             hot_rows=plan.hot_rows,
+            subscription_versions=plan.subscription_versions,
         )
         self.cluster = Cluster(self.loop, self.outside, self.rng, options, plan.lease_ms)
         await self._one(0, self._make_tables, "make tables", False, await self.cluster.connect())
+        self.subscribers = [Subscriber(self, n) for n in range(plan.subscribers)]
+        following = [self.loop.create_task(subscriber.follow()) for subscriber in self.subscribers]
         clients = [self.loop.create_task(self._client(n)) for n in range(1, plan.connections + 1)]
         self.troubles.append(self.loop.create_task(self._misfortune()))
         await asyncio.gather(*clients)
+        self.over = True
         for trouble in self.troubles:
             trouble.cancel()
         self.loop.forget_trips()
         self.outside.set_weather(fail=0, done=0, late=0, full=0, slow=0)
         for server in self.cluster.servers:
             server.die()
+        await asyncio.gather(*following)
         while True:
             server = await self.cluster.connect()
             if await self._one(0, final, "final read", True, server) == "ok":
                 break
         assert server.store is not None
+        last = self.recorder.records[-1].ts
+        assert last is not None
+        for subscriber in self.subscribers:
+            await subscriber.finish(server, last)
         await server.process.call(self._check_quiet(server))
 
     async def _check_quiet(self, server: Server) -> None:
@@ -239,22 +196,32 @@ class Run:
         if store is None:
             return "fail"
         at = None
-        if read_only and record.session and self.recent and rng.random() < 0.1:
-            at = rng.choice(self.recent[-20:])
-            if at > store.read_ts():
-                at = None
-            record.fresh = at is None
         try:
             await server.arrive()
+            if read_only and record.session:
+                draw = rng.random()
+                if draw < 0.1:
+                    return await self._glance(server, store, record)
+                if draw < 0.2 and self.recent:
+                    at = rng.choice(self.recent[-20:])
+                    if at > store.read_ts():
+                        at = None
+                    record.fresh = at is None
+                elif draw < 0.3:
+                    # Above everything there is: what is committed now has to be waited for, what comes later is above.
+                    at = Timestamp(max(store.present() + rng.choice((-2, 0, 1, 5 << 16)), store.read_ts()))
+                    async with asyncio.timeout(1):  # the clock may have been set back an hour
+                        await store.reach(at)
             txn = store.begin(
                 read_only=read_only,
                 session=record.session,
                 at=at,
                 deadline_ms=rng.randrange(1, 100) if record.session and rng.random() < 0.05 else None,
             )
-        except (ReadBelowSince, Fenced):
+        except (TxnError, NotLeader, TimeoutError) as error:
+            self.outcomes[type(error).__name__] += 1
             return "fail"
-        session = Session(txn, record, self.recorder, rng, self.plan.sizes, server.arrive)
+        session = Session(txn, record, self.recorder, rng, self.plan.sizes, server.arrive, store)
         try:
             async with asyncio.timeout(
                 rng.expovariate(20) if record.session and rng.random() < 0.05 else None
@@ -265,10 +232,18 @@ class Run:
                 txn.rollback()
                 return "fail"
             record.committing = session.wrote
-            answer = txn.commit()
-            if isinstance(answer, Awaitable):
-                self.recent.append(await answer)
+            if session.wrote and rng.random() < 0.06 and record.session:
+                wanted = Timestamp(store.present() + rng.choice((-1, 0, 1, 1 << 16, 20 << 16, 60_000 << 16)))
+                answer = txn.commit_at(wanted)
             else:
+                wanted, answer = None, txn.commit()
+            if isinstance(answer, Awaitable):
+                record.ts = await answer
+                self.recent.append(record.ts)
+                if wanted is not None and record.ts != wanted and session.changed:
+                    raise AssertionError(f"committed at {record.ts}, not at {wanted}")
+            else:
+                record.ts = answer
                 await server.confirm()  # nothing was written durably, so nothing has told that it still leads
             return "ok"
         except REFUSED as refused:
@@ -284,6 +259,9 @@ class Run:
             return "fail"
         except Exception as error:
             txn.rollback()
+            if isinstance(error, ValueError) and "beyond the reservation" in str(error):
+                self.outcomes["too far ahead"] += 1
+                return "fail"
             if isinstance(error, FileNotFoundError) and self.outside.disk.epoch != server.epoch:
                 self.outcomes["file swept away"] += (
                     1  # by the next leader, which this server has yet to notice
@@ -291,6 +269,17 @@ class Run:
                 return "fail"
             self.problems.append(f"T{record.id} {record.note}: {type(error).__name__}: {error}")
             raise
+
+    async def _glance(self, server: Server, store: ShardStore, record: Record) -> Outcome:
+        """Read one row as the shortest of transactions does; there may be no answer."""
+        shard = self.rng.choice((LISTS, CELLS, BANK))
+        k = self.rng.randrange({LISTS: self.plan.sizes.lists, CELLS: self.plan.sizes.cells}.get(shard, 2))
+        row, record.ts = store.read_now(shard, PK, (k,)), store.read_ts()
+        await server.confirm()
+        if row is None:
+            return "fail"
+        note_row(record, shard, k, row, "key")
+        return "ok"
 
     async def _statements(self, session: Session, body: Any, read_only: bool) -> None:
         """Run the body; now and then a second one, or one that a savepoint takes back."""
@@ -310,8 +299,8 @@ class Run:
         for n, shard in enumerate(NAME_OF):
             pk_hash, v_hash = bool(self.plan.pk_hash >> n & 1), bool(self.plan.v_hash >> n & 1)
             s.txn.create_shard(spec(shard, pk_hash, v_hash))
-        s.record.read(("ddl", "schema"), None)
-        s.record.write(("ddl", "schema"), 0)
+            s.record.read(("schema", NAME_OF[shard]), None)
+            s.record.write(("schema", NAME_OF[shard]), 0)
         await s.statement(DDL)
         tag = self.recorder.value()
         await now(s.txn.insert(DDL, [(0, 0, str(tag))]))
@@ -369,6 +358,8 @@ def run_seed(seed: int, transactions: int = TRANSACTIONS) -> Result:
         stack.enter_context(mock.patch.object(gc, "freeze"))
         if os.access("/dev/shm", os.W_OK):
             stack.enter_context(mock.patch.object(tempfile, "tempdir", "/dev/shm"))  # copies of blobs
+        said = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
         logging.disable(logging.CRITICAL)
         stack.callback(logging.disable, logging.NOTSET)
         collecting = gc.isenabled()
@@ -387,17 +378,24 @@ def run_seed(seed: int, transactions: int = TRANSACTIONS) -> Result:
             run.cluster.stop()
             run.loop.close()
             broken_tasks = run.cluster.broken_tasks()
+            warned = [str(warning.message) for warning in said]  # not what is left of dead processes
             run.loop.bury()
         problems[:0] = run.cluster.broken
-        problems += run.loop.problems + broken_tasks
+        problems += run.loop.problems + broken_tasks + warned
         history = run.recorder.history()
+        streams = run.recorder.streams
         digest = hashlib.sha256()
-        for line in (*map(str, history), *run.cluster.events, f"{run.loop.steps} {run.loop.time():.9f}"):
+        for line in (
+            *map(str, history),
+            *map(str, streams),
+            *run.cluster.events,
+            f"{run.loop.steps} {run.loop.time():.9f}",
+        ):
             digest.update(line.encode() + b"\n")
-        anomalies = check(history)
+        anomalies = check(history, streams)
         return Result(
-            seed, anomalies, problems, digest.hexdigest(), run.outcomes, run.cluster.counters, run.loop.steps, history,
-            run.cluster.events,
+            seed, anomalies, problems, digest.hexdigest(), run.outcomes, run.cluster.counters, run.loop.steps,
+            sum(1 for record in run.recorder.records if record.session), history, streams, run.cluster.events,
         )  # fmt: skip
 
 

@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 
 from tests.sim.checker.history import Op
 from tests.sim.recorder import Record, Recorder
-from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, PK, Sizes, parse
+from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, PK, Sizes, content, extra, parse
 from tests.support.store import snapshot_rows
+from txn.errors import TxnError
+from txn.locks.mode import RowLock
+from txn.store import ShardStore
 from txn.transaction import StoreTransaction
 from txn.types import IndexId, KeyRange, Row, ShardId, StoredRow
 
@@ -20,6 +23,10 @@ T = TypeVar("T")
 async def now(value: T | Awaitable[T]) -> T:
     """Await what has to be awaited."""
     return await value if isinstance(value, Awaitable) else value
+
+
+class GivenUp(TxnError):
+    """A client that rolls back."""
 
 
 class Session:
@@ -33,8 +40,10 @@ class Session:
         rng: random.Random,
         sizes: Sizes,
         arrive: Callable[[], Awaitable[None]],
+        store: ShardStore,
     ) -> None:
         self.txn = txn
+        self.store = store
         self.record = record
         self.recorder = recorder
         self.rng = rng
@@ -66,8 +75,9 @@ class Session:
     ) -> dict[int, StoredRow]:
         """Read rows by primary key; ``how``: key, range, scan, snapshot (drawn if not given). Missing ones are left out."""
         txn, rng = self.txn, self.rng
+        for_update = self.row_lock(for_update)
         how = how or rng.choices(("key", "range", "scan", "snapshot"), (80, 14, 5, 1))[0]
-        if how == "range" and not self._is_sorted(shard, PK):
+        if how == "range" and not self.is_sorted(shard, PK):
             how = "scan"
         if how == "key":
             if rng.random() < 0.5:
@@ -86,9 +96,28 @@ class Session:
         else:
             found = [StoredRow(*row) for row in _snapshot(await now(txn.snapshot(shard)))]
         self.check_unique(shard, found)
+        if how in ("key", "range") and rng.random() < 0.2:
+            await self.compare_with_extra(shard, found)
         return {row.values[0]: row for row in found if row.values[0] in keys}
 
-    def _is_sorted(self, shard: ShardId, index: IndexId) -> bool:
+    def row_lock(self, for_update: bool) -> bool | RowLock:
+        """Choose one of the locks under which nobody else can replace a row."""
+        draw = self.rng.random()
+        if not for_update or draw < 0.6:
+            return for_update
+        return "update" if draw < 0.7 else "no key update" if draw < 0.85 else "share"
+
+    async def compare_with_extra(self, shard: ShardId, rows: Sequence[StoredRow]) -> None:
+        """Find rows that were read a second time by the index that comes and goes, if it is there."""
+        index = extra(self.txn.spec(shard))
+        if index is None or shard == DDL:
+            return
+        (attnum,) = index.attnums
+        found = await now(self.txn.lookup(shard, index.index, [(row.values[attnum - 1],) for row in rows]))
+        expected, seen = (sorted(str(row.values) for row in r) for r in (rows, found))
+        self.record.ops.append(Op("total", f"{NAME_OF[shard]} by extra index", (expected, seen)))
+
+    def is_sorted(self, shard: ShardId, index: IndexId) -> bool:
         return next(i.kind for i in self.txn.spec(shard).indexes if i.index == index) == "sorted"
 
     def check_unique(self, shard: ShardId, rows: Sequence[StoredRow]) -> None:
@@ -109,11 +138,12 @@ class Session:
 
     def note(self, shard: ShardId, k: int, row: StoredRow | None, via: str) -> None:
         """Note one row read by primary key."""
-        if shard == LISTS:
-            value = () if row is None else parse(row.values[2])
-            self.record.ops.append(Op("list", ("list", k), value, via))
-        else:
-            self.record.read((NAME_OF[shard], k), None if row is None else content(shard, row.values), via)
+        note_row(self.record, shard, k, row, via)
+
+    @property
+    def changed(self) -> bool:
+        """Something of what it has written is left."""
+        return any(op.kind in ("append", "write") for op in self.record.ops)
 
     # -- writing -------------------------------------------------------------------------------------
 
@@ -140,9 +170,12 @@ class Session:
         self.record.write((NAME_OF[shard], k), content(shard, row), "unique" if old is None else "key")
 
 
-def content(shard: ShardId, row: Row) -> Any:
-    """Return a register row's value."""
-    return (row[1], int(row[2])) if shard == BANK else int(row[2])
+def note_row(record: Record, shard: ShardId, k: int, row: StoredRow | None, via: str) -> None:
+    """Note a row, or that there is none, as a register or list."""
+    if shard == LISTS:
+        record.ops.append(Op("list", ("list", k), () if row is None else parse(row.values[2]), via))
+    else:
+        record.read((NAME_OF[shard], k), None if row is None else content(shard, row.values), via)
 
 
 def _snapshot(snapshot: Any) -> list[Any]:

@@ -4,7 +4,9 @@
     cells     (k, tag % 3, tag)    register k = tag; groups by the second column
     bank      (k, balance, tag)    register k = (balance, tag); the balances' sum never changes
     events    (k, k % 4, tag)      register k = tag; rows are only ever added: what is missing is INITIAL
-    names     (id, u, tag)         registers ("id", id) = (u, tag) and ("u", u) = (id, tag); u is unique
+    names     (id, u, tag)         registers ("id", id) = (u, tag) and ("u", u) = (id, tag); u is unique;
+                                   ("alive", id) = id while it is there
+    refs      (id, 0, tag)         register id = tag; refers to ``names`` by id
     ddl       (0, epoch, tag)      register marker = tag; TRUNCATE sets a new one
               (k, epoch, "5 9")    list (epoch, k); the schema's version is a register as well
 
@@ -14,14 +16,18 @@ Columns are int8, int8, text in all of them. Tags are unique in the run.
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.types import IndexId, PhysicalType, Row, ShardColumn, ShardId, ShardIndex, ShardSpec
 
-LISTS, CELLS, BANK, EVENTS, NAMES, DDL = (ShardId(n) for n in range(1, 7))
-NAME_OF = {LISTS: "lists", CELLS: "cells", BANK: "bank", EVENTS: "events", NAMES: "names", DDL: "ddl"}
+LISTS, CELLS, BANK, EVENTS, NAMES, DDL, REFS = (ShardId(n) for n in range(1, 8))
+NAME_OF = {
+    LISTS: "lists", CELLS: "cells", BANK: "bank", EVENTS: "events", NAMES: "names", DDL: "ddl", REFS: "refs",
+}  # fmt: skip
 PK, BY_V, EXTRA = IndexId(1), IndexId(2), IndexId(3)
+"""Built online, indexes have numbers of their own (``building``)."""
 
 _INT = PhysicalType(kind="int64")
 _TEXT = PhysicalType(kind="text")
@@ -65,6 +71,33 @@ def spec(shard: ShardId, pk_hash: bool, v_hash: bool, version: int = 0) -> Shard
         kind: Any = "hash" if v_hash else "sorted"
         indexes.append(ShardIndex(index=BY_V, attnums=(2,), unique=shard == NAMES, kind=kind))
     return ShardSpec(shard=shard, version=version, columns=COLUMNS, indexes=tuple(indexes))
+
+
+def content(shard: ShardId, row: Row) -> Any:
+    """Return a register row's value."""
+    return (row[1], int(row[2])) if shard == BANK else int(row[2])
+
+
+def extra(spec: ShardSpec) -> ShardIndex | None:
+    """Return the index that comes and goes, if it is there."""
+    return next((i for i in spec.indexes if i.index not in (PK, BY_V)), None)
+
+
+def families(shard: ShardId) -> tuple[str, ...]:
+    """Return the first components of a table's keys."""
+    return {LISTS: ("list",), NAMES: ("u", "id")}.get(shard, (NAME_OF[shard],))
+
+
+def facts(shard: ShardId, row: Row) -> list[tuple[tuple[Hashable, ...], Any]]:
+    """Return what a row says: keys and values of registers and lists."""
+    k, second, text = row[:3]
+    if shard == LISTS:
+        return [(("list", k), parse(text))]
+    if shard == NAMES:
+        return [(("u", second), (k, int(text))), (("id", k), (second, int(text)))]
+    if shard == DDL:
+        return [(("ddl", "marker"), (second, int(text))) if k == 0 else (("ddl", second, k), parse(text))]
+    return [((NAME_OF[shard], k), content(shard, row))]
 
 
 def parse(text: str) -> tuple[int, ...]:

@@ -3,13 +3,17 @@
     append      read and append to lists (Elle's list-append)                          all cycles
     cells       read some registers, replace some; look up a group by a secondary index
     skew        read a pair of registers, replace one of them                          write skew
+    regroup     look at a group by a scan that is not locked, replace a register       write skew, phantoms
     transfer    move money between two accounts                                        lost update
     audit       add up all accounts                                                    split transactions
     events      count a range or a group, then add a row                               phantoms
     sweep       replace a group found by an optimistic scan                            phantoms
     load        bulk load into the same table
-    names       claim, rename, release, swap, upsert under a unique index              unique races
-    ddl         add or drop an index, add a column, TRUNCATE                           DDL against DML
+    queue       lock some rows that nobody has locked (SKIP LOCKED), replace one       lost update
+    names       claim, rename, release, swap, upsert under a unique index (names.py)   unique races
+    refer       insert or change what refers to a name, FOR KEY SHARE                  write skew
+    ddl         add or drop an index, add a column, TRUNCATE (schemas.py)              DDL against DML
+    build       build an index while the table changes, drop it                        DDL against DML
     ddl_rows    read and append under whatever schema there is
     everything  read several tables at one moment
     past        the same at an older timestamp
@@ -19,31 +23,20 @@ READERS may run read-only. A body may be followed by another one in the same tra
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 import pyarrow as pa
 
 from tests.sim.checker.history import Op
+from tests.sim.names import list_names, names, orphans, refer
+from tests.sim.schemas import build, check_indexes, ddl, ddl_rows
 from tests.sim.session import Session, now
-from tests.sim.tables import (
-    BANK,
-    BY_V,
-    CELLS,
-    DDL,
-    EVENTS,
-    EXTRA,
-    LISTS,
-    NAMES,
-    OPENING,
-    PK,
-    parse,
-)
+from tests.sim.tables import BANK, BY_V, CELLS, EVENTS, LISTS, OPENING, PK
 from txn.api import RowWait
 from txn.errors import DuplicateKey
 from txn.locks.mode import RowLock
-from txn.types import KeyRange, PhysicalType, Row, ShardColumn, ShardIndex, StoredRow
+from txn.types import KeyRange, Row, StoredRow
 
 Body = Callable[[Session], Awaitable[None]]
 
@@ -80,7 +73,7 @@ async def cells(s: Session) -> None:
         draw = rng.random()
         if draw < 0.15:
             await s.statement()
-            for row in await now(s.txn.lookup(CELLS, BY_V, [(rng.randrange(3),)])):
+            for row in await group_of_cells(s, rng.randrange(3)):
                 s.note(CELLS, row.values[0], row, "key")
         elif draw < 0.45 or s.txn.read_only:
             await s.statement()
@@ -97,6 +90,17 @@ async def cells(s: Session) -> None:
                 await s.write(CELLS, k, rows.get(k))
 
 
+async def group_of_cells(s: Session, group: int) -> list[StoredRow]:
+    """Find the cells of a group, by the index or by a scan that asks for nothing else."""
+    if s.rng.random() < 0.4:
+        return await now(s.txn.lookup(CELLS, BY_V, [(group,)]))
+
+    def wanted(row: Row) -> bool:
+        return bool(row[1] == group)
+
+    return [row async for rows in s.txn.scan(CELLS, predicate=wanted) for row in rows if wanted(row.values)]
+
+
 async def lock_row(s: Session, k: int, row: StoredRow) -> bool:
     """SELECT ... FOR some lock of a row that was read; False: skipped, because others have locked it."""
     mode: RowLock = s.rng.choice(("key share", "share", "no key update", "update"))
@@ -110,15 +114,56 @@ async def lock_row(s: Session, k: int, row: StoredRow) -> bool:
     return True
 
 
+async def queue(s: Session) -> None:
+    """SELECT ... FOR UPDATE SKIP LOCKED LIMIT n, then replace one of the rows or remove it."""
+    rng, txn = s.rng, s.txn
+    await s.statement(CELLS)
+    if rng.random() < 0.5:
+        seen = [row async for chunk in txn.scan(CELLS, for_update=True, peek=True) for row in chunk]
+    else:
+        seen = await now(txn.lookup(CELLS, BY_V, [(rng.randrange(3),)], for_update=True, peek=True))
+    limit = rng.randrange(1, 3)
+    taken: list[StoredRow] = []
+    for row in seen:
+        (locked,) = await now(txn.lock_rows(CELLS, [row.row_id], "update", "skip"))
+        if locked is not None:
+            s.note(CELLS, locked.values[0], locked, "key")
+            taken.append(locked)
+            if len(taken) == limit:
+                break
+    if not taken:
+        return
+    await s.pause()
+    s.txn.next_statement()
+    k = taken[0].values[0]
+    if rng.random() < 0.2:
+        await now(txn.delete(CELLS, [taken[0].row_id]))
+        s.record.write(("cells", k), None)
+    else:
+        await s.write(CELLS, k, taken[0])
+
+
 async def skew(s: Session) -> None:
     rng = s.rng
     first = rng.randrange(s.sizes.cells // 2) * 2
     await s.statement()
     pair = [first, first + 1]
-    await s.read(CELLS, pair, "key" if rng.random() < 0.8 else "")
+    await s.read(CELLS, pair, rng.choices(("key", "scan", ""), (60, 25, 15))[0])
     k = rng.choice(pair)
     await s.statement(CELLS)
     rows = await s.read(CELLS, [k], "key")
+    await s.write(CELLS, k, rows.get(k))
+
+
+async def regroup(s: Session) -> None:
+    """Look at a group without locks, as an UPDATE does that scans, and replace one cell, which may leave or join it."""
+    await s.statement(CELLS)
+    found = await group_of_cells(s, s.rng.randrange(3))
+    for row in found:
+        s.note(CELLS, row.values[0], row, "scan")
+    await s.statement(CELLS)
+    k = s.rng.choice([*(row.values[0] for row in found), s.rng.randrange(s.sizes.cells)])
+    rows = await s.read(CELLS, [k], "key", for_update=True)
     await s.write(CELLS, k, rows.get(k))
 
 
@@ -231,7 +276,7 @@ async def count_events(s: Session) -> None:
         rows = await now(s.txn.lookup(EVENTS, BY_V, [(group,)], for_update=rng.random() < 0.1))
         keys = range(group, count, 4)
         via = "index"
-    elif s._is_sorted(EVENTS, PK):
+    elif s.is_sorted(EVENTS, PK):
         low = rng.randrange(count)
         high = min(count - 1, low + rng.randrange(12))
         reverse = rng.random() < 0.4
@@ -255,227 +300,6 @@ async def count_events(s: Session) -> None:
         s.note(EVENTS, k, found.get(k), via)
 
 
-async def names(s: Session) -> None:
-    rng = s.rng
-    if s.txn.read_only or rng.random() < 0.15:
-        await s.statement()
-        await list_names(s)
-        return
-    draw = rng.random()
-    u = rng.randrange(s.sizes.names)
-    if draw < 0.35:
-        await claim(s, u)
-    elif draw < 0.5:
-        await upsert(s, u)
-    else:
-        await s.statement(NAMES)
-        held = await now(s.txn.lookup(NAMES, BY_V, [(u,)], for_update=rng.random() < 0.6))
-        note_holder(s, u, held)
-        if not held:
-            await claim(s, u)
-        elif draw < 0.7:
-            await now(s.txn.delete(NAMES, [held[0].row_id]))
-            s.record.write(("u", u), None)
-            s.record.write(("id", held[0].values[0]), None)
-        elif draw < 0.9:
-            await rename(s, held[0], rng.randrange(s.sizes.names))
-        else:
-            await swap(s, held[0], rng.randrange(s.sizes.names))
-
-
-def note_holder(s: Session, u: int, rows: list[StoredRow], via: str = "key") -> None:
-    """Note who holds a name."""
-    if len(rows) > 1:
-        s.record.ops.append(Op("unique", "names.u", tuple(r.values[1] for r in rows)))
-    row = rows[0].values if rows else None
-    s.record.read(("u", u), None if row is None else (row[0], int(row[2])), via)
-    if row is not None:
-        s.record.read(("id", row[0]), (row[1], int(row[2])), via)
-
-
-def hold(s: Session, row_id: int, u: int, tag: int) -> None:
-    """Note that a row holds a name now."""
-    s.record.write(("u", u), (row_id, tag))
-    s.record.write(("id", row_id), (u, tag))
-
-
-async def list_names(s: Session) -> None:
-    """Read all names by one of the ways there are."""
-    if s._is_sorted(NAMES, BY_V) and s.rng.random() < 0.5:
-        rows = await now(s.txn.range(NAMES, BY_V, KeyRange()))
-        via = "range"
-    else:
-        rows = [row async for chunk in s.txn.scan(NAMES) for row in chunk]
-        via = "scan"
-    s.record.ops.append(Op("unique", "names.u", tuple(r.values[1] for r in rows)))
-    s.check_unique(NAMES, rows)
-    for u in range(s.sizes.names):
-        note_holder(s, u, [r for r in rows if r.values[1] == u], via)
-
-
-async def claim(s: Session, u: int) -> None:
-    """Insert a new row with a name, which somebody may have."""
-    await s.statement(NAMES)
-    row_id, tag = s.recorder.value(), s.recorder.value()
-    mark = s.txn.savepoint()
-    try:
-        await now(s.txn.insert(NAMES, [(row_id, u, str(tag))]))
-    except DuplicateKey:
-        s.txn.rollback_to(mark)
-        return
-    s.record.read(("u", u), None, "unique")
-    hold(s, row_id, u, tag)
-
-
-async def upsert(s: Session, u: int) -> None:
-    """INSERT ... ON CONFLICT (u) DO UPDATE."""
-    await s.statement(NAMES)
-    row_id, tag = s.recorder.value(), s.recorder.value()
-    row = (row_id, u, str(tag))
-    other = await now(s.txn.find_conflicts(NAMES, row, [BY_V]))
-    note_holder(s, u, [] if other is None else [other])
-    if other is None:
-        await now(s.txn.insert(NAMES, [row]))
-        hold(s, row_id, u, tag)
-    else:
-        await now(s.txn.update(NAMES, [(other.row_id, (other.values[0], u, str(tag)))]))
-        hold(s, other.values[0], u, tag)
-
-
-async def rename(s: Session, row: StoredRow, u: int) -> None:
-    """Give a row another name, which somebody may have."""
-    row_id, old, _ = row.values
-    if u == old:
-        return
-    tag = s.recorder.value()
-    mark = s.txn.savepoint()
-    try:
-        done = await now(s.txn.update(NAMES, [(row.row_id, (row_id, u, str(tag)))]))
-    except DuplicateKey:
-        s.txn.rollback_to(mark)
-        return
-    if done != [True]:
-        raise AssertionError("a locked name has vanished")
-    s.record.read(("u", u), None, "unique")
-    s.record.write(("u", old), None)
-    hold(s, row_id, u, tag)
-
-
-async def swap(s: Session, row: StoredRow, u: int) -> None:
-    """Two rows exchange their names in one statement."""
-    row_id, old, _ = row.values
-    others = [] if u == old else await now(s.txn.lookup(NAMES, BY_V, [(u,)], for_update=True))
-    if not others:
-        return
-    note_holder(s, u, others)
-    other = others[0]
-    s.txn.next_statement()
-    tag, other_tag = s.recorder.value(), s.recorder.value()
-    changes = [(row.row_id, (row_id, u, str(tag))), (other.row_id, (other.values[0], old, str(other_tag)))]
-    await now(s.txn.update(NAMES, changes))
-    hold(s, row_id, u, tag)
-    hold(s, other.values[0], old, other_tag)
-
-
-# -- schema changes --------------------------------------------------------------------------------
-
-
-async def ddl(s: Session) -> None:
-    rng = s.rng
-    txn = s.txn
-    await s.statement(DDL)
-    draw = rng.random()
-    if draw < 0.45:
-        await now(txn.lock_table(DDL, "X"))
-        tag = s.recorder.value()
-        epoch = await marker(s)
-        await now(txn.truncate(DDL))
-        txn.next_statement()
-        row = (0, epoch + 1, str(tag))
-        await now(txn.insert(DDL, [row + (None,) * (len(txn.spec(DDL).columns) - 3)]))
-        s.record.write(("ddl", "marker"), (epoch + 1, tag))
-        return
-    await now(txn.lock_table(DDL, "X"))
-    old = txn.spec(DDL)
-    s.record.read(("ddl", "schema"), old.version)
-    version = s.recorder.value()
-    indexes, columns = old.indexes, old.columns
-    if draw < 0.75:
-        if any(i.index == EXTRA for i in indexes):
-            indexes = tuple(i for i in indexes if i.index != EXTRA)
-        else:
-            indexes = (*indexes, ShardIndex(index=EXTRA, attnums=(2,), unique=False))
-    elif len(columns) < 8:
-        added = ShardColumn(attnum=len(columns) + 1, type=PhysicalType(kind="int64"), missing_value=version)
-        columns = (*columns, added)
-    await now(txn.alter_shard(dataclasses.replace(old, version=version, indexes=indexes, columns=columns)))
-    s.record.write(("ddl", "schema"), version)
-    if rng.random() < 0.5:
-        await append_under_schema(s, await marker(s))
-
-
-async def marker(s: Session) -> int:
-    """Read the row that TRUNCATE leaves, and the schema; return the epoch."""
-    (row,) = await now(s.txn.lookup(DDL, PK, [(0,)]))
-    s.record.read(("ddl", "schema"), s.txn.spec(DDL).version)  # after the lookup, which has locked the table
-    s.record.read(("ddl", "marker"), (row.values[1], int(row.values[2])))
-    return int(row.values[1])
-
-
-async def ddl_rows(s: Session) -> None:
-    rng = s.rng
-    await s.statement()
-    epoch = await marker(s)
-    await s.statement()
-    if rng.random() < 0.5:
-        rows = {r.values[0]: r async for chunk in s.txn.scan(DDL) for r in chunk}
-        via = "scan"
-    else:
-        found = await now(s.txn.lookup(DDL, PK, [(k,) for k in range(s.sizes.ddl)]))
-        rows = {r.values[0]: r for r in found}
-        via = "key"
-    spec = s.txn.spec(DDL)
-    for k in range(1, s.sizes.ddl):
-        row = rows.get(k)
-        if row is not None:
-            check_row(row, epoch, spec.columns)
-        s.record.ops.append(Op("list", ("ddl", epoch, k), () if row is None else parse(row.values[2]), via))
-    if any(i.index == EXTRA for i in spec.indexes):
-        by_index = await now(s.txn.lookup(DDL, EXTRA, [(epoch,)]))
-        s.check_unique(DDL, by_index)
-        # Only of a transaction that commits: a scan is no lock, what it saw is validated at the end.
-        by_scan = sorted(r.values for k, r in rows.items() if k < s.sizes.ddl)
-        s.record.ops.append(
-            Op("total", "ddl by index", (str(by_scan), str(sorted(r.values for r in by_index))))
-        )
-    if not s.txn.read_only:
-        await s.statement(DDL)
-        await append_under_schema(s, await marker(s))
-
-
-def check_row(row: StoredRow, epoch: int, columns: tuple[ShardColumn, ...]) -> None:
-    """A row has as many columns as its schema, and is no older than the last TRUNCATE."""
-    if len(row.values) != len(columns) or row.values[1] != epoch:
-        raise AssertionError(f"row {row.values} under {len(columns)} columns in epoch {epoch}")
-
-
-async def append_under_schema(s: Session, epoch: int) -> None:
-    """Append to a list of the table whose schema changes."""
-    rng = s.rng
-    k = rng.randrange(1, s.sizes.ddl)
-    value = s.recorder.value()
-    rows = await now(s.txn.lookup(DDL, PK, [(k,)], for_update=rng.random() < 0.5))
-    columns = s.txn.spec(DDL).columns
-    more = tuple(value if rng.random() < 0.5 else None for _ in columns[3:])
-    if rows:
-        check_row(rows[0], epoch, columns)
-        row = (k, epoch, f"{rows[0].values[2]} {value}", *more)
-        await now(s.txn.update(DDL, [(rows[0].row_id, row)]))
-    else:
-        await now(s.txn.insert(DDL, [(k, epoch, str(value), *more)]))
-    s.record.ops.append(Op("append", ("ddl", epoch, k), value))
-
-
 # -- large reads -----------------------------------------------------------------------------------
 
 
@@ -488,9 +312,10 @@ async def everything(s: Session) -> None:
         lambda: s.read(EVENTS, range(s.sizes.events)),
         lambda: list_names(s),
         lambda: ddl_rows(s) if s.txn.read_only else count_events(s),
+        lambda: orphans(s),
     ]
     rng.shuffle(reads)
-    for work in reads[: rng.randrange(2, 7)]:
+    for work in reads[: rng.randrange(2, 8)]:
         await s.statement()
         await work()
 
@@ -503,21 +328,27 @@ async def final(s: Session) -> None:
     await audit(s)
     await s.read(EVENTS, range(s.sizes.events), "scan")
     await list_names(s)
+    await orphans(s)
     await ddl_rows(s)
+    await check_indexes(s)
 
 
 BODIES: Final[dict[str, tuple[Body, int, bool]]] = {
     "append": (append, 24, True),
     "cells": (cells, 14, True),
     "skew": (skew, 10, False),
+    "regroup": (regroup, 6, False),
     "transfer": (transfer, 12, False),
     "audit": (audit, 4, True),
     "events": (events, 20, True),
     "sweep": (sweep, 3, False),
     "load": (load, 1, False),
+    "queue": (queue, 5, False),
     "names": (names, 14, True),
+    "refer": (refer, 6, False),
     "ddl": (ddl, 4, False),
+    "build": (build, 3, False),
     "ddl_rows": (ddl_rows, 8, True),
     "everything": (everything, 3, True),
 }
-"""Name -> (body, weight, may be read-only). A SUBSCRIBE body joins them when the store has one."""
+"""Name -> (body, weight, may be read-only). Subscribers run beside them (``subscribers``)."""

@@ -7,12 +7,14 @@ alone it infers the order of versions, builds the graph of dependencies, and nam
     history.py    what a history is
     versions.py   order of versions per key; anomalies that need no graph
     graph.py      edges, cycles
+    feeds.py      what subscriptions delivered
     check.py      check(): the whole of it, with the names
 
 It needs nothing but the standard library.
 """
 
 from tests.sim.checker.check import check
+from tests.sim.checker.feeds import Event, Fact, Stream
 from tests.sim.checker.history import Anomaly, Observed, Op
 
-__all__ = ["Anomaly", "Observed", "Op", "check"]
+__all__ = ["Anomaly", "Event", "Fact", "Observed", "Op", "Stream", "check"]

@@ -10,14 +10,18 @@
         more rw        write skew (G2-item) · phantom (G2) · G2 anti-dependency cycle
     cycles with time   lost acknowledged write (nobody ever sees it) · stale read (one rw) ·
                        out of real-time order (none, or several)
+    timestamps         against timestamps: an order that the timestamps of commits and reads contradict
+    subscriptions      see ``feeds``
 
 ``lost acknowledged write`` needs a read of the key that began after the acknowledgement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from tests.sim.checker.feeds import NAMES as OF_FEEDS
+from tests.sim.checker.feeds import Stream, check_feeds
 from tests.sim.checker.graph import Edge, Graph, add_real_time
 from tests.sim.checker.history import Anomaly, Observed
 from tests.sim.checker.versions import Versions
@@ -27,17 +31,18 @@ ORDER = (
     "duplicate unique key", "G0 dirty write", "G1c circular information flow", "lost update",
     "lost acknowledged write", "split transaction", "G-single read skew", "phantom (G2)",
     "write skew (G2-item)", "G2 anti-dependency cycle", "stale read", "out of real-time order",
-    "internal: own write not seen", "non-repeatable read", "broken invariant",
+    "internal: own write not seen", "non-repeatable read", "against timestamps", *OF_FEEDS, "broken invariant",
 )  # fmt: skip
 """Names, the most telling first."""
 
 
-def check(history: Iterable[Observed]) -> list[Anomaly]:
+def check(history: Iterable[Observed], streams: Sequence[Stream] = ()) -> list[Anomaly]:
     """Return the anomalies of a history; none: as far as its reads reveal, it is strictly serializable.
 
-    Raises ValueError when the history is not one (see ``history``).
+    ``streams``: what subscriptions delivered meanwhile. Raises ValueError when the history is not one (see ``history``).
     """
-    versions = Versions(list(history))
+    history = list(history)
+    versions = Versions(history)
     graph = Graph()
     versions.fill(graph)
     anomalies = list(versions.anomalies)
@@ -47,6 +52,8 @@ def check(history: Iterable[Observed]) -> list[Anomaly]:
     add_real_time(timed, versions.committed)
     if not anomalies or all(a.name in ("broken invariant", "non-repeatable read") for a in anomalies):
         anomalies += _timed_cycles(timed, versions)
+    anomalies += _timestamps(timed, versions)
+    anomalies += check_feeds(streams, history)
     return sorted(anomalies, key=lambda anomaly: ORDER.index(anomaly.name))
 
 
@@ -118,6 +125,31 @@ def _timed_cycles(graph: Graph, versions: Versions) -> list[Anomaly]:
     return out
 
 
+def _timestamps(graph: Graph, versions: Versions) -> list[Anomaly]:
+    """Compare the order of transactions with their timestamps; the first contradiction is told.
+
+    Who wrote has a timestamp of its own (U11); who read at one has seen all writes at or below it, and no other. Who
+    only removed may have removed what he had put there himself, so that there was nothing to write.
+    """
+    at = {txn.id: txn.ts for txn in versions.committed if txn.ts is not None}
+    sure = {txn.id for txn in versions.committed if versions.left_something(txn)}
+    writers: dict[int, Observed] = {}
+    for txn in versions.committed:
+        if txn.ts is not None and txn.id in sure:
+            other = writers.setdefault(txn.ts, txn)
+            if other is not txn:
+                why = f"T{other.id} and T{txn.id} have the same timestamp"
+                return [Anomaly("against timestamps", (other.id, txn.id), (why, str(other), str(txn)))]
+    for source, edges in graph.out.items():
+        for edge in edges.values():
+            before, after = at.get(source), at.get(edge.target)
+            if before is None or after is None or before < after:
+                continue
+            if before > after or (edge.kind in ("ww", "rw") and edge.target in sure):
+                return [_anomaly("against timestamps", [edge], versions, edge.target)]
+    return []
+
+
 _MEANING = {
     "ww": "T{0} wrote {2}, then T{1} wrote it",
     "wr": "T{0} wrote {2}, T{1} read that",
@@ -126,8 +158,8 @@ _MEANING = {
 }
 
 
-def _anomaly(name: str, cycle: list[Edge], versions: Versions) -> Anomaly:
-    ids = tuple(edge.source for edge in cycle)
+def _anomaly(name: str, cycle: list[Edge], versions: Versions, *more: int) -> Anomaly:
+    ids = (*(edge.source for edge in cycle), *more)
     steps = [
         f"{edge.kind}: " + _MEANING[edge.kind].format(edge.source, edge.target, _key(edge.key))
         for edge in cycle

@@ -7,6 +7,7 @@
     read       register   value read, None: nothing there
     unique     index      tuple of all keys that one read returned, duplicates included
     total      what       (expected, seen): a sum that no transaction may change
+    clear      table      None: what it wrote there before is gone
 
 A range or a scan is a read of every key it covers, those included that were not there. Ops are in program order.
 A read of a key after the transaction's own write to it says nothing about others beyond that.
@@ -27,7 +28,7 @@ PREDICATE = ("range", "scan", "index")
 class Op(NamedTuple):
     """One operation and its result. ``via``: how it was done ("key", "unique", or one of PREDICATE)."""
 
-    kind: Literal["append", "list", "write", "read", "unique", "total"]
+    kind: Literal["append", "list", "write", "read", "unique", "total", "clear"]
     key: Hashable
     value: Any
     via: str = "key"
@@ -39,6 +40,7 @@ class Observed:
 
     outcome  ok: acknowledged at ``ended``; fail: it was told that nothing has happened; unknown: neither
     fresh    False: it asked to read the past, so it may miss what was acknowledged before it began
+    ts       the timestamp it was told: of its commit, or of what it read; None: it was told none
     """
 
     id: int
@@ -49,12 +51,16 @@ class Observed:
     ops: tuple[Op, ...]
     fresh: bool = True
     note: str = ""
+    ts: int | None = None
 
     def __str__(self) -> str:
         """One line: who, when, what."""
         ops = ", ".join(_text(op) for op in self.ops)
         note = f" ({self.note})" if self.note else ""
-        return f"T{self.id} session {self.session} [{self.began}, {self.ended}] {self.outcome}{note}: {ops}"
+        at = "" if self.ts is None else f" at {self.ts}"
+        return (
+            f"T{self.id} session {self.session} [{self.began}, {self.ended}] {self.outcome}{at}{note}: {ops}"
+        )
 
 
 def _text(op: Op) -> str:

@@ -70,6 +70,12 @@ class Versions:
         else:
             self._writer[op.key, op.value] = txn
 
+    def left_something(self, txn: Observed) -> bool:
+        """Tell whether a value that a transaction wrote was there when it ended."""
+        return any(
+            op.kind in ("append", "write") and self._last[txn.id, op.key] is not None for op in txn.ops
+        )
+
     def found(self, name: str, transactions: tuple[Observed, ...], *why: str) -> None:
         """Note an anomaly."""
         lines = (*why, *map(str, transactions))
