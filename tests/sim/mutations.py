@@ -352,18 +352,19 @@ MUTATIONS: Final[dict[str, Mutation]] = {
 
 
 HINTS: Final = {
-    "matrix S-IX": 18,
-    "matrix S-X": 2,
-    "gap": 43,
-    "beyond": 43,
-    "scans": 7,
-    "scans in batch": 182,
+    "scans in batch": 20,
     "schema check": 4,
-    "covered entries": 4,
-    "lease": 10,
-    "read_ts": 10,
-    "flush ends": 4,
-    "deadlock": 31,
+    "ends again": 4,
+    "lease": 5,
+    "indeterminate": 9,
+    "flush ends": 18,
+    "split commit": 19,
+    "position": 9,
+    "reach": 22,
+    "staged scans": 8,
+    "key share": 14,
+    "unique build": 39,
+    "deadlock": 19,
 }
 """Where the first seed that finds a bug was, when last looked for: tests begin there to be quick."""
 

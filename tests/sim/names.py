@@ -94,7 +94,7 @@ async def refer(s: Session) -> None:
     """Insert or change a row that refers to a name; the name is locked FOR KEY SHARE, as foreign keys do it."""
     if not s.recorder.claimed:
         return
-    parent = s.rng.choice(s.recorder.claimed[-6:])
+    parent = s.rng.choice(s.recorder.claimed[-4:])
     await s.statement(REFS)
     if s.rng.random() < 0.5:
         found: Sequence[StoredRow | None] = await now(
@@ -111,8 +111,7 @@ async def refer(s: Session) -> None:
     s.record.read(("alive", parent), parent if found else None)
     if not found:
         return
-    if s.rng.random() < 0.3:
-        await s.pause()
+    await s.pause()
     s.txn.next_statement()
     rows = await now(s.txn.lookup(REFS, PK, [(parent,)], for_update=s.rng.random() < 0.5))
     old = rows[0] if rows else None

@@ -8,7 +8,7 @@ from tests.sim.mutations import HINTS, MUTATIONS, find
 
 pytestmark = pytest.mark.sim
 
-SEEDS = range(1, 101)
+SEEDS = range(1, 301)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
