@@ -228,14 +228,16 @@ class Block:
             return
         defaults = session.settings
         read_only = statement.read_only
-        if read_only is None:
+        if self.txn is not None:
+            if self.txn.read_only and read_only is False:
+                raise SqlError("25001", "transaction read-write mode must be set before any query")
+            read_only = self.txn.read_only or bool(read_only)
+        elif read_only is None:
             read_only = defaults.get("default_transaction_read_only") == "on"
         if self.txn is None:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
             if session.derived.transaction_timeout_ms:
                 self._limit.start(session.derived.transaction_timeout_ms)
-        elif statement.read_only is not None:
-            self.txn.read_only = read_only
         self._read_only = read_only
         self.state = next_state(self.state, BlockEvent.BEGIN)
         isolation = statement.isolation or defaults.get("default_transaction_isolation")
@@ -261,8 +263,6 @@ class Block:
             if txn is not None:
                 if check and not read_only and txn.read_only:
                     raise SqlError("25001", "transaction read-write mode must be set before any query")
-                if read_only and txn.writing:
-                    raise SqlError("25001", "cannot set transaction read-only mode after a write")
                 txn.read_only = read_only
             self._read_only = read_only
             settings.override("transaction_read_only", "on" if read_only else "off")

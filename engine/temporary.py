@@ -44,6 +44,7 @@ class CommitActions:
         if txn is None or not txn.writing:
             return
         self._check_references(session)
+        txn.read_only = False  # SET TRANSACTION READ ONLY binds the client
         dropped = []
         for oid, action in list(self._actions.items()):
             relation = session.catalog.relation_by_oid(oid)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from txn import writes
 from txn.errors import WriteConflict
 from txn.lifetime import ACTIVE, COMMITTING, ENDED
+from txn.locks.entry import NOBODY
 from txn.types import Timestamp
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def rollback(txn: StoreTransaction) -> None:
 def _finish(txn: StoreTransaction) -> None:
     txn.life.state = ENDED
     core = txn.core
-    if not txn.read_only:
+    if txn.owner is not NOBODY:  # even if it only reads by now: it may hold locks of a write that failed
         core.locks.release_all(txn.owner)
     core.holds.release(txn.hold)
     core.active.pop(txn.id, None)
@@ -130,7 +131,7 @@ def _finish(txn: StoreTransaction) -> None:
         txn.scans.end()
         txn.scans = None
     txn.life.stop_clock()
-    if txn.read_only:
+    if txn.owner is NOBODY:
         return
     txn.views.clear()
     if len(txn.journal) > writes.PREPARE_ROWS:

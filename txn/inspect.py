@@ -204,9 +204,9 @@ def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
             state="committing" if txn.id in core.committing else "writing" if txn.writing else "reading",
             read_only=txn.read_only,
             read_ts=txn.read_ts,
-            locks=0 if txn.read_only else len(txn.owner.held),
+            locks=len(txn.owner.held),
             rows=sum(len(own.rows) for own in txn.own.values()),
-            waiting=not txn.read_only and txn.owner.waiting is not None,
+            waiting=txn.owner.waiting is not None,
         )
 
 

@@ -14,7 +14,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from txn.errors import SchemaChanged
+from txn.errors import ReadOnlyTransaction, SchemaChanged
+from txn.locks.entry import NOBODY
 from txn.locks.granule import Granule
 from txn.locks.mode import S
 from txn.next_key import lock_range
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]:
     """Lock tables for a writing statement; promote the transaction if this is its first.
 
-    Raises WriteConflict, SchemaChanged, and what waiting for locks raises.
+    Raises WriteConflict, SchemaChanged, ReadOnlyTransaction, and what waiting for locks raises.
     """
     acquire = txn.core.locks.acquire
     owner = txn.owner
+    if owner is NOBODY:
+        raise ReadOnlyTransaction("the transaction began as a read-only one")
     if txn.writing:
         for shard, mode in modes.items():
             wait = acquire(owner, shard, mode)

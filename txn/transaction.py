@@ -21,14 +21,14 @@ functions over the transaction: ``reads``, ``row_locks``, ``writes``, ``bulk``, 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from txn import bulk, ending, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import ReadOnlyTransaction, TxnError
 from txn.lifetime import ACTIVE, Lifetime
-from txn.locks.entry import LockOwner
+from txn.locks.entry import NOBODY, LockOwner
 from txn.locks.granule import Granule
 from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S, X
 from txn.mvcc.generation import Generation
@@ -53,9 +53,6 @@ from txn.types import (
 from txn.view import Steps, View, glimpse, look_at
 
 T = TypeVar("T")
-
-_NOBODY: Final = LockOwner(0)
-"""Stands for the owner in read-only transactions, which lock nothing."""
 
 
 class StoreTransaction:
@@ -100,7 +97,7 @@ class StoreTransaction:
         self.session = session
         self.statement = 0
         if read_only:
-            self.owner = _NOBODY
+            self.owner = NOBODY
         else:
             self.owner = LockOwner(self.id, session, core.options.lock_timeout_ms)
             self.owner.escalate_at = core.options.table_locks
@@ -159,7 +156,7 @@ class StoreTransaction:
 
     def set_lock_timeout(self, lock_timeout_ms: int) -> None:
         """See ``txn.api``."""
-        if self.owner is not _NOBODY:
+        if self.owner is not NOBODY:
             self.owner.lock_timeout_ms = lock_timeout_ms
 
     def set_deadline(self, deadline_ms: int | None) -> None:

@@ -53,6 +53,10 @@ class LockOwner:
         self.spans: dict[tuple[ShardId, IndexId], list[Bounds]] = NO_SPANS  # what txn.next_key has locked
 
 
+NOBODY: Final = LockOwner(0)
+"""Stands for the owner in transactions that began as read-only ones. It must never own a lock: many share it."""
+
+
 class Entry:
     """One granule that somebody holds or waits for. ``counts``: holders per mode, packed (mode.ONE)."""
 
