@@ -35,7 +35,17 @@ from planner.parse import parse
 from txn.api import Transaction
 from txn.errors import ReadBelowSince, TxnError, UnknownFormat
 from txn.holds import Hold
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec, StoredRow, Timestamp
+from txn.types import (
+    IndexId,
+    PhysicalType,
+    RowId,
+    ShardColumn,
+    ShardId,
+    ShardIndex,
+    ShardSpec,
+    StoredRow,
+    Timestamp,
+)
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -151,13 +161,16 @@ class NamedSubscriptions:
         if named.hold is not None:
             self._db.store.release(named.hold)
 
-    def moved(self, name: str) -> None:
-        """Its row may have changed: hold what it says now."""
+    def moved(self, name: str, row: RowId) -> None:
+        """Its row may have changed in the commit that is applied in this turn: hold what it says now.
+
+        By its id, for under its name there may be more than one, as long as somebody reads a past in which it was another's.
+        """
         named = self._all.get(name)
-        found = self._db.store.read_now(SHARD, INDEX, (name,))
-        if named is None or not isinstance(found, StoredRow):
+        values = self._db.store.latest_hot(SHARD, row)
+        if named is None or values is None:  # not in memory: not changed
             return
-        before, named.record = named.hold, decode(found.values[1])
+        before, named.record = named.hold, decode(values[1])
         if before is not None and named.record.position > before.ts:
             named.hold = self._db.store.hold(Timestamp(named.record.position), durable=True)
             self._db.store.release(before)
@@ -178,7 +191,7 @@ class NamedSubscriptions:
             row = await locked_row(txn, name)
             if row is not None:
                 record = msgspec.structs.replace(decode(row.values[1]), lost=True)
-                txn.on_applied(lambda _ts: self.moved(name))
+                txn.on_applied(lambda _ts: self.moved(name, row.row_id))
                 await settle(txn.update(SHARD, [(row.row_id, encode(record))]))
             await settle(txn.commit())
         except TxnError as error:

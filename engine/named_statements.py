@@ -104,7 +104,7 @@ async def acknowledge(
     record = decode(row.values[1])
     if ts >= record.position and (ts > record.position or record.snapshot):
         record = msgspec.structs.replace(record, position=int(ts), snapshot=False)
-        txn.on_applied(lambda _ts: session.db.named.moved(name))
+        txn.on_applied(lambda _ts: session.db.named.moved(name, row.row_id))
         await settle(txn.update(SHARD, [(row.row_id, encode(record))]))
     return Command("ALTER SUBSCRIPTION")
 

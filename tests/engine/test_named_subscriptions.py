@@ -198,3 +198,27 @@ def test_parameters(server: ServerProcess) -> None:
         assert [tuple(r) for r in found] == [(at[0], 1, "z"), (upto[0], -1, "z"), (upto[0], 1, "w")]
 
     run(server, body)
+
+
+def test_an_acknowledgement_counts_while_somebody_reads_of_an_earlier_one_of_that_name(
+    server: ServerProcess,
+) -> None:
+    """Both rows are still found under the name; the position that was acknowledged is that of the new one."""
+    with connect(server) as c, connect(server) as old:
+        c.execute("CREATE TABLE again (a int)")
+        c.execute("CREATE SUBSCRIPTION again FOR again WITH (snapshot = false)")
+        old.execute("BEGIN")
+        old.execute("SELECT * FROM again")
+        c.execute("DROP SUBSCRIPTION again")
+        c.execute("CREATE SUBSCRIPTION again FOR again WITH (snapshot = false)")
+        c.execute("INSERT INTO again VALUES (1)")
+        position = "SELECT position FROM holdfast_subscriptions WHERE name = 'again'"
+        with c.cursor().copy("COPY (SUBSCRIBE SUBSCRIPTION again UP TO '100 ms') TO STDOUT") as copy:
+            copy.set_types(["int8", "int8", "int4"])
+            ((ts, _diff, _a),) = copy.rows()
+        c.execute(f"ALTER SUBSCRIPTION again ACKNOWLEDGE {ts}")
+        assert c.execute(position).fetchone() == (ts,)
+        with c.cursor().copy("COPY (SUBSCRIBE SUBSCRIPTION again UP TO '100 ms') TO STDOUT") as copy:
+            assert list(copy.rows()) == []
+        old.execute("ROLLBACK")
+        c.execute("DROP SUBSCRIPTION again")
