@@ -133,7 +133,7 @@ def image_at(
 
 
 def notice(core: Coordinator, watches: Iterable[ScanWatch], writes: ShardWrites, by: WriteSet) -> None:
-    """Compare a transaction's writes to a table, not yet applied, with the scans of others."""
+    """Compare a transaction's writes to a table, which are not readable yet, with the scans of others."""
     generation = core.shards[writes.shard].latest.generation
     if generation is None:
         return
@@ -154,6 +154,8 @@ def conflict_with(
     owner = core.committing.get(by.txn)
     own = None if owner is None else owner.own_of(writes.shard)
     kept = _NOTHING_KEPT if own is None else own.cold
+    # The rows of a large commit are there already (``Coordinator.stage``); one that is queued has no timestamp yet.
+    before = by.ts - 1 if by.ts else INFINITY
     for op in writes.ops:
         if watch.concerns(images_of(generation, op, kept, before)):
             return explain(core, generation, op.row_id, op.values, by, before)
@@ -165,7 +167,7 @@ def conflict_with(
 def explain(
     core: Coordinator, generation: Generation, row_id: RowId, values: Row | None, by: WriteSet, before: int
 ) -> WriteConflict:
-    """Name the row by its primary key, and who changed it."""
+    """Name the row by its primary key (at ``before`` if it is gone since), and who changed it."""
     primary = next((i for i in generation.spec.indexes if i.primary), None)
     key = index = None
     if primary is not None:

@@ -6,13 +6,16 @@ import asyncio
 from typing import Any
 from unittest import mock
 
+import pytest
+
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows
 from txn import coordinator, group_commit, writes
+from txn.errors import WriteConflict
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
-from txn.types import KeyRange
+from txn.types import KeyRange, RowId
 
 ROWS = 300
 
@@ -163,6 +166,53 @@ def test_who_found_nothing_commits_only_when_that_is_readable() -> None:
             await now(other.commit())
             assert [r[0] for r in await rows_at(store)] == [k + 1000 for k in range(ROWS)]
             await committed
+        await store.close()
+
+    run(body)
+
+
+CHANGES = {"deleted": None, "moved out": (5, 7, "z"), "moved in": (5, 9, "z")}
+
+
+@pytest.mark.parametrize("flushed", [False, True], ids=["hot", "flushed"])
+@pytest.mark.parametrize("scanned", ["before", "between slices"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_scans_of_others_notice_what_a_large_commit_changes(change: str, scanned: str, flushed: bool) -> None:
+    """By the time they are compared with it its rows are in memory already; what they were counts as well."""
+    after = CHANGES[change]
+
+    async def body() -> None:
+        store = await start()
+        row = RowId(6)
+        if flushed:
+            await store.flush()
+        reader, writer = store.begin(), store.begin()
+        await now(reader.begin_write([SHARD]))
+        await now(reader.insert(SHARD, [(1000, 0, "own")]))
+        await now(writer.begin_write([SHARD]))
+        others = [(RowId(k), (k - 1, 0, "z")) for k in range(20, 60)]
+        await now(writer.update(SHARD, others))
+        await now(writer.delete(SHARD, [row]) if after is None else writer.update(SHARD, [(row, after)]))
+
+        async def scan() -> None:
+            async for _ in reader.scan(
+                SHARD, predicate=lambda r: r[0] == 5 and r[1] in ((9,) if change == "moved in" else (0,))
+            ):
+                pass
+
+        with small_slices(), mock.patch.object(group_commit, "STAGE_BYTES", 100):
+            if scanned == "before":
+                await scan()
+            committed = asyncio.ensure_future(now(writer.commit()))
+            if scanned != "before":
+                while store.core.staging is None:
+                    await asyncio.sleep(0)
+                await scan()
+                assert not committed.done()
+            await committed
+        with pytest.raises(WriteConflict) as conflict:
+            await now(reader.commit())
+        assert conflict.value.key == (5,)
         await store.close()
 
     run(body)
