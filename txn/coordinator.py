@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
+STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks so often whether it can come
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
 VACUUM_ROWS: Final = 500  # about a millisecond
 RETRACTIONS: Final = 64  # operations of a commit that are looked at before they are logged: about 0.5 us each
@@ -198,9 +199,11 @@ class Coordinator:
             self._staged.add(writes.ts)
 
     async def readable(self) -> None:
-        """Wait until no batch is half applied."""
+        """Wait until no batch is half applied. Raises what made the committer stop: then one may stay so."""
         while self.staging is not None:
-            await asyncio.wait([self.staging])
+            if self.log.committer.failed is not None:
+                raise self.log.committer.failed
+            await asyncio.wait([self.staging], timeout=STAGING_LOOK_S)
 
     def dismantle(self, rows: MutableSequence[Any]) -> None:
         """Free a large list piece by piece: its last reference would hold up the loop."""

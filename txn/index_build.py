@@ -139,12 +139,14 @@ class IndexBuild:
 
     async def _compare(self, generation: Generation, keys: list[IndexKey], phase: str) -> None:
         entries = self.index.entries
+        await self._core.readable()  # half a commit may have a key twice
         for count, ikey in enumerate(keys, 1):
             if generation.parts or not isinstance(entries.get(ikey), int):
                 self._compare_key(generation, ikey)
             if count % CHUNK_ROWS == 0:
                 self.progress = Progress(phase, count, len(keys))
                 await asyncio.sleep(0)
+                await self._core.readable()
 
     def _compare_key(self, generation: Generation, ikey: IndexKey) -> None:
         """Raise DuplicateKey if two committed rows have a key now."""
@@ -185,6 +187,7 @@ class IndexBuild:
                 row = await row
             key = self.index.make.raw(row)
             if not (self.definition.nulls_distinct and None in key):
+                await self._core.readable()
                 self._compare_raw(generation, key)
 
     async def _in_thread(self, merged: Duplicates) -> Cold | None:

@@ -13,6 +13,7 @@ import pytest
 import txn.index_build as index_build
 from tests.support.durable import run
 from tests.support.store import BY_K, INT, SHARD, make_table, now, open_memory_store, spec, tiny_limits
+from txn import coordinator, group_commit
 from txn.errors import DuplicateKey, SchemaChanged, TxnError
 from txn.mvcc.index import BuildingIndex
 from txn.persist.memory import MemoryDisk
@@ -169,6 +170,34 @@ def test_a_duplicate_written_while_the_index_is_built_is_found(flushed: bool) ->
         assert caught.value.key == ("a",)
         txn.rollback()
         building.close()
+        store.validate()
+        await store.close()
+
+    run(go)
+
+
+def test_a_key_that_changes_hands_within_a_large_commit_is_no_duplicate() -> None:
+    """Such a commit is applied in slices: for a while two rows have the key, but never at any timestamp."""
+
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(k, k, f"{k}") for k in range(200)])
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        found = [r async for chunk in txn.scan(SHARD) for r in chunk]
+        await now(txn.insert(SHARD, [(1000, 0, "7")]))
+        await now(txn.update(SHARD, [(r.row_id, (*r.values[:2], f"{r.values[2]}.")) for r in found[10:]]))
+        await now(txn.delete(SHARD, [r.row_id for r in found if r.values[2] == "7"]))
+        with mock.patch.object(coordinator, "STAGE_ROWS", 1), mock.patch.object(
+            group_commit, "STAGE_BYTES", 100
+        ):  # fmt: skip
+            committed = asyncio.ensure_future(now(txn.commit()))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await build(store, with_index(True))
+            await committed
+        assert await rows_by_index(store) == await rows_of(store)
         store.validate()
         await store.close()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows
 from txn import coordinator, group_commit, writes
-from txn.errors import WriteConflict
+from txn.errors import CommitUnknown, WriteConflict
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
@@ -214,5 +214,39 @@ def test_scans_of_others_notice_what_a_large_commit_changes(change: str, scanned
             await now(reader.commit())
         assert conflict.value.key == (5,)
         await store.close()
+
+    run(body)
+
+
+def test_a_large_commit_that_cannot_be_applied_keeps_nobody_waiting() -> None:
+    async def body() -> None:
+        store = await start()
+        txn = await update_all(store, 1)
+        looker = store.begin()
+        await now(looker.begin_write([SHARD]))
+        real = Generation.apply
+        slices: list[int] = []
+
+        def breaking(self: Generation, ops: Any, ts: int, over_parts: bool = False) -> None:
+            slices.append(1)
+            if len(slices) == 10:
+                raise ZeroDivisionError("a bug")
+            real(self, ops, ts, over_parts)
+
+        with (
+            small_slices(),
+            mock.patch.object(coordinator, "STAGING_LOOK_S", 0.001),
+            mock.patch.object(group_commit, "STAGE_BYTES", 100),
+            mock.patch.object(Generation, "apply", breaking),
+        ):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            read_only = asyncio.ensure_future(now(looker.commit()))
+            flush = asyncio.ensure_future(store.flush())
+            for waiting in (committed, read_only, flush):
+                with pytest.raises(CommitUnknown):
+                    await waiting
+            await store.close()
 
     run(body)
