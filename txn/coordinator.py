@@ -478,7 +478,7 @@ class Coordinator:
             for generation in history.prune(watermark):
                 for part in generation.parts + generation.history:
                     self.discard_later(part.ref.name)
-                self._take_apart(generation.dismantle())
+                self.take_apart(generation.dismantle())
             entry = history.latest
             if len(history.entries) == 1 and entry.generation is not None and not entry.generation.pinned:
                 entry.generation.forget_indexes()
@@ -487,10 +487,10 @@ class Coordinator:
                 if manifest is None or manifest.forgotten:
                     del self.shards[shard]
 
-    def _take_apart(self, steps: Iterator[None]) -> None:
-        """Run a generation's ``dismantle`` to its end, a slice per turn of the loop."""
+    def take_apart(self, steps: Iterator[None]) -> None:
+        """Run what frees memory to its end, a slice per turn of the loop."""
         for _ in steps:
-            asyncio.get_running_loop().call_soon(self._take_apart, steps)
+            asyncio.get_running_loop().call_soon(self.take_apart, steps)
             return
 
     # -- memory ------------------------------------------------------------------------------------

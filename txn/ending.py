@@ -136,8 +136,7 @@ def _finish(txn: StoreTransaction) -> None:
     txn.views.clear()
     if len(txn.journal) > writes.PREPARE_ROWS:
         for own in txn.own.values():
-            core.dismantle(own.ops or [])
-            core.dismantle(list(own.rows.values()))
+            core.take_apart(own.take_apart())
         core.dismantle(txn.journal)
         txn.journal = []
     txn.own.clear()

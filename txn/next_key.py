@@ -273,7 +273,9 @@ def lock_range(
                 waited |= yield from txn.lock((shard, found.row_id), row_mode)
         if not waited:
             if met.boundaries:
-                owner.spans.setdefault(shard_index, []).append(met.span)
+                span = met.span
+                which = span.low, span.low_inclusive, span.high, span.high_inclusive
+                owner.spans.setdefault(shard_index, {})[which] = span  # once, however often it is read
             return met
 
 
@@ -283,7 +285,7 @@ def _inserting(txn: StoreTransaction, shard: ShardId, index_id: IndexId, span: B
     ranges = locks.ranges.get((shard, index_id))
     if ranges is None:
         return []
-    spans = owner.spans.get((shard, index_id), ())
+    spans = owner.spans.get((shard, index_id), {}).values()
     return [
         key
         for key in span.within(ranges.keys)

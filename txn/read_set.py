@@ -22,7 +22,7 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
-from txn.scan_watch import Images, Predicate, ScanWatch, changed_for, image_at, load_changed
+from txn.scan_watch import MAX_PREDICATES, Images, Predicate, ScanWatch, changed_for, image_at, load_changed
 from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp, TxnId
 
 if TYPE_CHECKING:
@@ -105,7 +105,11 @@ class ReadSet:
     def add_scan(self, shard: ShardId, predicate: Predicate | None) -> None:
         """Note that rows of the shard have been read: those with ``predicate``, or any."""
         predicates = self.scans.setdefault(shard, [])
-        if predicate not in predicates:
+        if None in predicates:
+            return
+        if predicate is None or len(predicates) >= MAX_PREDICATES:
+            self.scans[shard] = [None]
+        elif predicate not in predicates:
             predicates.append(predicate)
 
     def wants(self, modes: dict[ShardId, int]) -> list[tuple[Granule, int]]:

@@ -50,7 +50,9 @@ class LockOwner:
         self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
             None  # registered in IndexRanges
         )
-        self.spans: dict[tuple[ShardId, IndexId], list[Bounds]] = NO_SPANS  # what txn.next_key has locked
+        self.spans: dict[tuple[ShardId, IndexId], dict[Any, Bounds]] = (
+            NO_SPANS  # what txn.next_key has locked
+        )
 
 
 NOBODY: Final = LockOwner(0)
