@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sqllogictest.client import ServerError, Target
-from sqllogictest.records import ParseError
+from sqllogictest.records import Dialect, ParseError
 from sqllogictest.runner import FileReport, FileRun, Options
 
 SUFFIXES = (".slt", ".test")
@@ -77,12 +77,14 @@ def collect(paths: Sequence[str]) -> list[Path]:
 def write_junit(path: Path, reports: Sequence[FileReport]) -> None:
     """Write the reports as JUnit XML, one test case per file."""
     root = ET.Element("testsuite", name="sqllogictest", tests=str(len(reports)))
-    root.set("failures", str(sum(bool(r.failures) for r in reports)))
+    root.set("failures", str(sum(r.failed for r in reports)))
     for report in reports:
         case = ET.SubElement(
             root, "testcase", name=str(report.path), classname="sqllogictest", time=f"{report.seconds:.3f}"
         )
-        if report.failures:
+        if report.unreadable:
+            ET.SubElement(case, "failure", message="unreadable").text = report.unreadable
+        elif report.failures:
             failure = ET.SubElement(case, "failure", message=f"{len(report.failures)} records failed")
             failure.text = "\n\n".join(f.show() for f in report.failures)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
@@ -95,8 +97,12 @@ def run_files(paths: Sequence[Path], options: Options, jobs: int) -> list[FileRe
 
     def one(numbered: tuple[int, Path]) -> FileReport:
         number, path = numbered
-        run = FileRun(path, options, f"slt_{stamp}_{number}")
-        report = run.run(progress.record)
+        try:
+            run = FileRun(path, options, f"slt_{stamp}_{number}")
+        except ParseError as error:  # of this file; the others go on
+            report = FileReport(path, unreadable=str(error))
+        else:
+            report = run.run(progress.record)
         progress.file(report)
         return report
 
@@ -105,7 +111,7 @@ def run_files(paths: Sequence[Path], options: Options, jobs: int) -> list[FileRe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run; returns 0 when every record held, 1 when some did not, 2 for a usage error."""
+    """Run; returns 0 when every record held, 1 when some did not, 2 for a usage error or if no file could be read."""
     parser = argparse.ArgumentParser(prog="sqllogictest", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run files or folders")
@@ -118,6 +124,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--connections", default="auto", choices=("auto", "one", "named"),
         help="one for a whole file, or one per name (auto: one for the duckdb dialect)",
     )  # fmt: skip
+    run.add_argument(
+        "--dialect",
+        choices=[d.value for d in Dialect],
+        help="of files that do not name theirs (default: guess)",
+    )
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="files run at once")
     run.add_argument("--junit", metavar="FILE", help="write a JUnit report")
     run.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="per record")
@@ -140,28 +151,37 @@ def main(argv: Sequence[str] | None = None) -> int:
             max_queries=arguments.max_queries,
             sample=arguments.sample,
             max_failures=arguments.max_failures,
+            dialect=Dialect(arguments.dialect) if arguments.dialect else None,
         )
         reports = run_files(paths, options, arguments.jobs)
-    except (FileNotFoundError, ValueError, ParseError, OSError, ServerError) as error:
+    except (FileNotFoundError, ValueError, OSError, ServerError) as error:
         print(f"sqllogictest: {error}", file=sys.stderr)
         return 2
     for report in reports:
+        if report.unreadable:
+            print(f"FAIL {report.path}: cannot be read: {report.unreadable}")
+            continue
         if not arguments.quiet:
             for failure in report.failures:
                 print(failure.show(), end="\n\n")
-        verdict = "FAIL" if report.failures else "ok"
+        verdict = "FAIL" if report.failed else "ok"
+        dialect = "" if report.dialect in (None, Dialect.SQLITE) else f", read as {report.dialect.value}"
         print(
             f"{verdict:4} {report.path}: {report.passed} passed, {len(report.failures)} failed, "
-            f"{report.skipped} skipped in {report.seconds:.1f} s"
+            f"{report.skipped} skipped in {report.seconds:.1f} s{dialect}"
         )
     if arguments.junit:
         write_junit(Path(arguments.junit), reports)
     failed = sum(len(r.failures) for r in reports)
+    unreadable = sum(bool(r.unreadable) for r in reports)
     print(
         f"{len(reports)} files: {sum(r.passed for r in reports)} passed, {failed} failed, "
         f"{sum(r.skipped for r in reports)} skipped"
+        + (f", {unreadable} files unreadable" if unreadable else "")
     )
-    return 1 if failed else 0
+    if unreadable == len(reports) > 0:
+        return 2
+    return 1 if failed or unreadable else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ The dialects differ in how results stand on the page, which ``Dialect`` says:
     rs       one row per line, values separated by blanks; ``query error``, ``statement count N``, connection
     duckdb   one row per line, values separated by tabs; a word after ok/error or the sort mode is a connection
 
-A file names its dialect in a first line ``# slt-dialect: rs``; without one it is SQLite's.
+A file names its dialect in a first line ``# slt-dialect: rs``; without one, and unless the caller names one, it is guessed:
+sqllogictest-rs's (RisingWave's, DataFusion's) if it has records that only those know, or results of several columns with
+one row per line; else SQLite's.
 """
 
 from __future__ import annotations
@@ -94,16 +96,48 @@ class _State:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-def read(path: Path, engine: str = "postgresql") -> tuple[Dialect, list[AnyRecord]]:
-    """Return a file's dialect and records, conditions for ``engine`` applied.
+def read(
+    path: Path, engine: str = "postgresql", dialect: Dialect | None = None
+) -> tuple[Dialect, list[AnyRecord]]:
+    """Return a file's dialect and records, conditions for ``engine`` applied. ``dialect``: of files that name none.
 
     Raises ParseError.
     """
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    dialect = Dialect.SQLITE
     if lines and (match := re.match(r"#\s*slt-dialect:\s*(\w+)", lines[0])):
-        dialect = Dialect(match.group(1))
+        try:
+            dialect = Dialect(match.group(1))
+        except ValueError:
+            raise ParseError(f"{path}:1: unknown dialect {match.group(1)!r}") from None
+    elif dialect is None:
+        dialect = guess(lines)
     return dialect, list(_records(path, lines, dialect, engine, _State(), 0))
+
+
+_RS_ONLY = re.compile(
+    r"(statement count \d|query error|connection \w|include \S|sleep \d|system (ok|error)|control \w)"
+)
+
+
+def guess(lines: list[str]) -> Dialect:
+    """Return the dialect of a file that names none."""
+    for position, line in enumerate(lines):
+        if _RS_ONLY.match(line):
+            return Dialect.RS
+        words = line.split()
+        if len(words) < 2 or words[0] != "query" or len(words[1]) < 2:
+            continue
+        body, _end = _block(lines, position + 1)
+        rows = body[body.index("----") + 1 :] if "----" in body else []
+        if len(rows) % len(words[1]) and "hashing to" not in rows[0]:
+            return Dialect.RS  # a value per line would fill rows
+    return Dialect.SQLITE
+
+
+# how many words a record's line has at least
+_WORDS = {
+    "skipif": 2, "onlyif": 2, "hash-threshold": 2, "connection": 2, "control": 3, "include": 2, "statement": 2,
+}  # fmt: skip
 
 
 def _records(
@@ -118,6 +152,8 @@ def _records(
         if not words:
             continue
         head = words[0]
+        if len(words) < _WORDS.get(head, 1):
+            raise ParseError(f"{path}:{number}: {head!r} is incomplete")
         if head in ("skipif", "onlyif"):
             applies = (words[1] == engine) == (head == "skipif")
             if applies:

@@ -57,8 +57,15 @@ class FileReport:
     passed: int = 0
     skipped: int = 0
     failures: list[Failure] = field(default_factory=list)
+    unreadable: str = ""  # why it could not be read, or ""
+    dialect: Dialect | None = None
     seconds: float = 0.0
     total: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether some record did not hold, or none could be run."""
+        return bool(self.failures or self.unreadable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +81,25 @@ class Options:
     max_queries: int = 0  # 0: all
     sample: int = 0  # that many queries, evenly spread over the file; 0: all
     max_failures: int = 0  # 0: no limit
+    dialect: Dialect | None = None  # of files that do not name theirs; None: guessed
 
 
 class FileRun:
     """One file being run."""
 
     def __init__(self, path: Path, options: Options, schema: str) -> None:
-        """Prepare; ``schema`` must be unused."""
+        """Prepare; ``schema`` must be unused. Raises ParseError."""
         self._options = options
         self._schema = schema
         self._clients: dict[str, Client] = {}
         self._labels: dict[str, str] = {}
         self._queries = 0
-        self.dialect, self.records = read(path, options.engine)
+        self.dialect, self.records = read(path, options.engine, options.dialect)
         self._named = options.connections == "named" or (
             options.connections == "auto" and self.dialect is not Dialect.DUCKDB
         )
         self._chosen = _spread(self.records, options.sample)
-        self.report = FileReport(path, total=len(self.records))
+        self.report = FileReport(path, total=len(self.records), dialect=self.dialect)
 
     def run(self, progress: Callable[[], None]) -> FileReport:
         """Run all records; ``progress`` is called after each."""

@@ -82,3 +82,27 @@ def test_sleep_is_in_seconds(tmp_path: Path) -> None:
 def test_unknown_records_are_refused_with_their_place(tmp_path: Path) -> None:
     with pytest.raises(ParseError, match=r"a\.slt:2: unknown record 'frobnicate'"):
         records(tmp_path, "\nfrobnicate\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("query II\nSELECT 1, 2\n----\n1\n2\n", Dialect.SQLITE),
+        ("query II\nSELECT 1, 2\n----\n1 2\n", Dialect.RS),
+        ("query II rowsort\nSELECT a, b FROM t\n----\n1 2\n3 4\n5 6\n", Dialect.RS),
+        (
+            "query III\nSELECT a\n----\n30 values hashing to 3c13dee48d9356ae19af2515e05e6b54\n",
+            Dialect.SQLITE,
+        ),
+        ("statement count 3\nDELETE FROM t\n", Dialect.RS),
+        ("query error division\nSELECT 1/0\n", Dialect.RS),
+        ("include ./other.slt.part\n", Dialect.RS),
+        ("statement error\nSELECT nosuch\n", Dialect.SQLITE),
+        ("query I rowsort\nSELECT 1\n----\n1\n", Dialect.SQLITE),
+    ],
+)
+def test_the_dialect_is_guessed_where_none_is_named(tmp_path: Path, text: str, dialect: Dialect) -> None:
+    path = tmp_path / "a.slt"
+    path.write_text(text, encoding="utf-8")
+    assert read(path)[0] is dialect
+    assert read(path, dialect=Dialect.DUCKDB)[0] is Dialect.DUCKDB

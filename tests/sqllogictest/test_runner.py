@@ -125,3 +125,27 @@ def test_folders_are_searched_in_order(tmp_path: Path) -> None:
     for name in ("b.test", "a.slt", "c.txt"):
         (tmp_path / name).write_text("", encoding="utf-8")
     assert [p.name for p in collect([str(tmp_path)])] == ["a.slt", "b.test"]
+
+
+def test_a_file_that_cannot_be_read_fails_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (
+        ("a.slt", "nonsense here\n"),
+        ("b.slt", "statement\nX\n"),
+        ("c.slt", "statement ok\nX\n"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert main(["run", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "a.slt:1: unknown record 'nonsense'" in out
+    assert "b.slt:1: 'statement' is incomplete" in out
+    assert "c.slt: 1 passed" in out
+    assert "3 files: 1 passed, 0 failed, 0 skipped, 2 files unreadable" in out
+
+
+def test_the_summary_says_which_dialect_was_guessed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "connection two\nstatement ok\nX\n") == 0
+    assert "read as rs" in capsys.readouterr().out
+    assert run(tmp_path, "connection two\nstatement ok\nX\n", "--dialect", "sqlite") == 0
+    assert "read as" not in capsys.readouterr().out
