@@ -135,6 +135,7 @@ class _Lane:
         self._lock = asyncio.Lock()
         self._connection: Connection = None
         self._session: tuple[int, int] | None = None  # epoch, number
+        self._left_behind = False  # a connection was given up, and no later one has taken a number since
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run ``work`` on the connection. Raises OutOfSpace, Indeterminate and what ``work`` raises itself."""
@@ -173,15 +174,26 @@ class _Lane:
         """Give the connection up at once; its session number is worth nothing any more."""
         connection, self._connection, self._session = self._connection, None, None
         if connection is not None:
+            self._left_behind = True
             connection.terminate()
 
     async def session(self, connection: Connection, claim: str, epoch: int) -> int:
-        """Return this connection's number under ``epoch``, taking one if need be. Raises Fenced."""
+        """Return this connection's number under ``epoch``, taking one if need be.
+
+        Raises Fenced; Indeterminate where there is no space for that, and an earlier connection may have left behind what only
+        a new number keeps from taking effect: a full disk refuses then, but settles nothing.
+        """
         if self._session is None or self._session[0] != epoch:
-            number = await connection.fetchval(claim, epoch)
+            try:
+                number = await connection.fetchval(claim, epoch)
+            except asyncpg.DiskFullError as error:
+                if self._left_behind:
+                    raise Indeterminate(f"the consensus database is full: {error}") from error
+                raise
             if number is None:
                 raise await self._owner.fenced(connection, epoch)
             self._session = epoch, number
+            self._left_behind = False
         return self._session[1]
 
     def forget_session(self) -> None:

@@ -271,6 +271,37 @@ def test_a_full_disk_refuses_and_later_appends_go_on(postgres: str) -> None:  # 
     with_rig(postgres, body)
 
 
+def test_a_full_disk_settles_nothing_while_a_lost_connection_may_have_left_something_behind(
+    postgres: str,  # noqa: F811
+) -> None:
+    """Else a commit would be refused for good, and the statement of its first attempt take effect all the same."""
+
+    async def body(rig: Rig) -> None:
+        epoch = await leading(rig.consensus)
+        await rig.consensus.append(epoch, 1, b"a")
+        session = await rig.raw.fetchval(rig.sql("SELECT log_session FROM {s}.state"))
+        late = rig.sql(_APPEND), epoch, session, 2, b"b"
+        rig.consensus._log.drop()
+        await rig.raw.execute(
+            rig.sql(
+                _FULL + "CREATE TRIGGER no_space BEFORE UPDATE OF log_session ON {s}.state "
+                "FOR EACH ROW EXECUTE FUNCTION {s}.no_space();"
+            )
+        )
+        with pytest.raises(Indeterminate):
+            await rig.consensus.append(epoch, 2, b"b")
+        await rig.raw.execute(rig.sql("DROP FUNCTION {s}.no_space() CASCADE"))
+        assert await rig.raw.fetchval(*late) == 2, "what was left behind"
+        log = TxnsLog(rig.consensus, epoch, LogMap(2))
+        assert await log.append(b"b") == 2
+        await rig.raw.execute(rig.sql(_FULL))
+        with pytest.raises(OutOfSpace):  # now that a number was taken a refusal is one
+            await rig.consensus.append(epoch, 3, b"c")
+        assert await rig.consensus.log_bounds() == (1, 3)
+
+    with_rig(postgres, body)
+
+
 def test_an_unknown_format_is_refused_and_left_alone(postgres: str) -> None:  # noqa: F811
     async def body(rig: Rig) -> None:
         await rig.raw.execute(rig.sql("UPDATE {s}.format SET version = 99"))
