@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +20,17 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from engine.arrow import rows_of
 from engine.eager import settle
+from engine.engine_query import EngineQuery, finish_function
 from engine.executor import ExecContext
 from engine.filters import TableFilters
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
-from engine.rows import RowBatch, RowStream
-from engine.slices import SLICE_ROWS
+from engine.rows import RowStream
 from planner import facts as f
 from planner.catalog import Catalog
-from planner.errors import SqlError, not_supported
-from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
+from planner.evaluate import RowFunction
 from planner.lower.common import Column, LoweredQuery, lower_query
 from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
 from planner.lower.value import Fixed, kind_of
@@ -103,21 +101,6 @@ def compile_text(query: QueryExpr, shapes: Mapping[int, Fixed]) -> LocalText:
         _schema(lowered.columns),
         finish_function(lowered),
     )
-
-
-def finish_function(lowered: LoweredQuery) -> RowFunction | None:
-    """Return what turns the engine's rows into the result's, or None if they are the same.
-
-    Raises:
-        SqlError: 0A000 where Python cannot compute it either, or would have to wait.
-    """
-    if lowered.finish is None:
-        return None
-    layout = Layout(columns={(0, i + 1): i for i in range(len(lowered.columns))})
-    made = compile_map(lowered.finish.exprs, layout)
-    if made.may_suspend:
-        raise not_supported("pg_sleep in this executor")
-    return made
 
 
 def _schema(columns: tuple[Column, ...]) -> list[Any]:
@@ -243,19 +226,17 @@ def _bound(slot: Slot, params: tuple[Any, ...]) -> object:
     return None if value is None else slot.convert(value)
 
 
-class _Running:
-    """One query in flight. All DuckDB work is done in pool threads, one call at a time."""
+class _Running(EngineQuery):
+    """One query in flight: a cursor of its own, and the reader of its result."""
+
+    poll_s = CANCEL_POLL_S
+    runs_ahead = False
 
     def __init__(self, owner: LocalExecutor, text: LocalText, ctx: ExecContext) -> None:
+        super().__init__(owner.pool, ctx, text.lowered, text.schema, text.finish)
         self._owner = owner
-        self._text = text
-        self._cancelled = ctx.cancelled
-        self._env = Env(ctx.params, ctx.session, shared=Shared())
         self._cursor: Any = None
         self._reader: Any = None
-        self._closed = False
-        self._busy = False
-        self.keep: Any = None
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         """Begin executing; return the first batch, or None for an empty result."""
@@ -278,106 +259,22 @@ class _Running:
             if batch.num_rows:
                 return self._shaped(batch)
 
-    def _shaped(self, batch: Any) -> Any:
-        """Bring columns to their physical types where DuckDB has another for the same bytes."""
-        if not any(wanted is not None for wanted in self._text.schema):
-            return batch
-        columns = [
-            column if wanted is None else column.cast(wanted)
-            for column, wanted in zip(batch.columns, self._text.schema, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    def _interrupt(self) -> None:
+        if self._cursor is not None:
+            self._cursor.interrupt()
 
-    def _result(self, batch: Any) -> RowBatch:
-        """Return what the client gets of an engine batch."""
-        finish = self._text.finish
-        if finish is None:
-            return RowBatch(arrow=batch)
-        rows = rows_of(batch, [c.type for c in self._text.lowered.columns])
-        return RowBatch(rows=finish(rows, self._env))
-
-    async def _in_thread(self, work: Any, *args: Any) -> Any:
-        """Run ``work`` in the pool; interrupt it when the statement is cancelled or this task is."""
-        loop = asyncio.get_running_loop()
-        self._busy = True
-        future = loop.run_in_executor(self._owner.pool, work, *args)
-        try:
-            while True:
-                done, _ = await asyncio.wait({future}, timeout=CANCEL_POLL_S)
-                if done:
-                    return future.result()
-                if self._cancelled is not None and self._cancelled.is_set():
-                    self._cursor.interrupt()
-        except duckdb.Error as error:
-            self._busy = False
-            self.close()
-            raise to_sql_error(error) from error
-        except (OSError, pa.ArrowException) as error:
+    def _translated(self, error: Exception, interrupted: bool) -> Exception:
+        if isinstance(error, duckdb.Error):
+            return to_sql_error(error)
+        if isinstance(error, OSError | pa.ArrowException):
             # Errors met while streaming arrive through Arrow's reader with DuckDB's text.
-            self._busy = False
-            self.close()
-            raise to_sql_error(_streamed(str(error))) from error
-        except asyncio.CancelledError:
-            self._closed = True
-            self._cursor.interrupt()
-            future.add_done_callback(self._finish_late)
-            raise
-        finally:
-            self._busy = False
-            if self._closed and future.done():
-                self._release()
-
-    def _finish_late(self, future: Any) -> None:
-        """A cancelled step has ended in its thread: what it raised is not wanted any more."""
-        if not future.cancelled():
-            future.exception()
-        self._release()
-
-    async def batches(self, first: Any) -> AsyncIterator[RowBatch]:
-        """Yield the batches; the next one is computed while the consumer handles the last."""
-        batch = first
-        try:
-            while batch is not None:
-                if self._closed:
-                    return
-                upcoming = asyncio.ensure_future(self._in_thread(self._next))
-                try:
-                    if self._text.finish is None or len(batch) <= SLICE_ROWS:
-                        yield self._result(batch)
-                    else:
-                        for start in range(0, len(batch), SLICE_ROWS):
-                            yield self._result(batch.slice(start, SLICE_ROWS))
-                            await asyncio.sleep(0)
-                except BaseException:
-                    upcoming.add_done_callback(_forget)
-                    upcoming.cancel()
-                    raise
-                batch = await upcoming
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Interrupt and release; idempotent, callable at any time from the loop."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._cursor is None:
-            return
-        if self._busy:
-            self._cursor.interrupt()
-        else:
-            self._release()
+            return to_sql_error(_streamed(str(error)))
+        return error
 
     def _release(self) -> None:
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
         if cursor is not None:
             cursor.close()
-
-
-def _forget(task: Any) -> None:
-    """Take note of a task's outcome that nobody asks for any more."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _streamed(text: str) -> Any:
@@ -391,6 +288,3 @@ def _streamed(text: str) -> Any:
     if "Out of Memory Error" in text:
         return duckdb.OutOfMemoryException(text)
     return duckdb.InvalidInputException(text)
-
-
-__all__ = ["LocalExecutor", "LocalPlan", "SqlError"]

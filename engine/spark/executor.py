@@ -14,26 +14,25 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from engine.arrow import rows_of
 from engine.eager import settle
+from engine.engine_query import EngineQuery, finish_function, forget
 from engine.executor import ExecContext
 from engine.filters import TableFilters
-from engine.finish import finish_function
-from engine.rows import RowBatch, RowStream
+from engine.rows import RowStream
 from engine.spark.errors import lost, to_sql_error
 from engine.spark.relations import Inputs, plan_relation
 from engine.spark.runtime import OFF, Live, SparkRuntime
 from engine.spark.stream import BatchStream
 from planner.catalog import Catalog
 from planner.errors import SqlError
-from planner.evaluate import Env, RowFunction, Shared
+from planner.evaluate import RowFunction
 from planner.lower.common import Column, LoweredQuery, lower_query
 from planner.lower.spark import SparkDialect
 from planner.lower.value import element_of, kind_of
@@ -195,7 +194,7 @@ class SparkExecutor:
                 if ctx.cancelled is not None and ctx.cancelled.is_set():
                     raise SqlError("57014", "canceling statement due to user request")
         except BaseException:
-            waiting.add_done_callback(_forget)
+            waiting.add_done_callback(forget)
             waiting.cancel()
             raise
 
@@ -204,8 +203,11 @@ class SparkExecutor:
         await self.runtime.close()
 
 
-class _Running:
-    """One query in flight. All Spark work is done in pool threads, one call at a time."""
+class _Running(EngineQuery):
+    """One query in flight: its job tag, its spooled inputs, and the stream of its result."""
+
+    poll_s = CANCEL_POLL_S
+    runs_ahead = True
 
     def __init__(
         self,
@@ -217,20 +219,15 @@ class _Running:
         inputs: Inputs,
         ctx: ExecContext,
     ) -> None:
+        super().__init__(runtime.pool, ctx, text.lowered, text.wanted, text.finish)
         self._runtime = runtime
         self._live = live
         self._session = session
         self._tag = tag
-        self._text = text
         self._inputs = inputs
-        self._cancelled = ctx.cancelled
-        self._env = Env(ctx.params, ctx.session, shared=Shared())
         self._stream: BatchStream | None = None
-        self._closed = False
-        self._busy = False
         self._interrupted = False
         self._whole = False  # the result was read to its end
-        self.keep: Any = None
 
     async def start(self, sql: str) -> Any:
         """Begin executing; return the first batch, or None for an empty result."""
@@ -265,54 +262,7 @@ class _Running:
         self._whole = batch is None
         return None if batch is None else self._shaped(batch)
 
-    def _shaped(self, batch: Any) -> Any:
-        """Bring columns to their physical types where Spark has another for the same values."""
-        if not any(wanted is not None for wanted in self._text.wanted):
-            return batch
-        columns = [
-            column if wanted is None else column.cast(wanted)
-            for column, wanted in zip(batch.columns, self._text.wanted, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-    def _result(self, batch: Any) -> RowBatch:
-        """Return what the client gets of an engine batch."""
-        finish = self._text.finish
-        if finish is None:
-            return RowBatch(arrow=batch)
-        rows = rows_of(batch, [c.type for c in self._text.lowered.columns])
-        return RowBatch(rows=finish(rows, self._env))
-
-    async def _in_thread(self, work: Any, *args: Any) -> Any:
-        """Run ``work`` in the pool; cancel its jobs when the statement is cancelled or this task is."""
-        loop = asyncio.get_running_loop()
-        self._busy = True
-        future = loop.run_in_executor(self._runtime.pool, self._step, work, *args)
-        cancelled = False
-        try:
-            while True:
-                done, _ = await asyncio.wait({future}, timeout=CANCEL_POLL_S)
-                if done:
-                    return future.result()
-                if self._closed or (self._cancelled is not None and self._cancelled.is_set()):
-                    # Again at every turn: a cancelled query may be between two jobs.
-                    cancelled = True
-                    self._interrupt()
-        except asyncio.CancelledError:
-            self._closed = True
-            self._interrupt()
-            future.add_done_callback(self._finish_late)
-            raise
-        except Exception as error:
-            self._busy = False
-            self.close()
-            raise self._translated(error, cancelled) from error
-        finally:
-            self._busy = False
-            if self._closed and future.done():
-                self._release()
-
-    def _step(self, work: Any, *args: Any) -> Any:
+    def _call(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run ``work``; where the connection broke, wait until the JVM is seen to be gone."""
         try:
             return work(*args)
@@ -321,8 +271,8 @@ class _Running:
                 self._live.gateway.ends(END_S)
             raise
 
-    def _translated(self, error: Exception, cancelled: bool) -> SqlError:
-        if cancelled:
+    def _translated(self, error: Exception, interrupted: bool) -> Exception:
+        if interrupted:
             return SqlError("57014", "canceling statement due to user request")
         if not self._live.gateway.alive or lost(error):
             if self._runtime.ready and self._live.gateway.alive:
@@ -341,39 +291,6 @@ class _Running:
         if self._stream is not None:
             self._stream.shut()
 
-    def _finish_late(self, future: Any) -> None:
-        """A cancelled step has ended in its thread: what it raised is not wanted any more."""
-        if not future.cancelled():
-            future.exception()
-        self._release()
-
-    async def batches(self, first: Any) -> AsyncIterator[RowBatch]:
-        """Yield the batches; the next one is fetched while the consumer handles the last."""
-        batch = first
-        try:
-            while batch is not None:
-                if self._closed:
-                    return
-                upcoming = asyncio.ensure_future(self._in_thread(self._next))
-                try:
-                    yield self._result(batch)
-                except BaseException:
-                    upcoming.add_done_callback(_forget)
-                    upcoming.cancel()
-                    raise
-                batch = await upcoming
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Cancel what still runs and release; idempotent, callable at any time from the loop."""
-        if self._closed:
-            return
-        self._closed = True
-        self._interrupt()
-        if not self._busy:
-            self._release()
-
     def _release(self) -> None:
         stream, self._stream, self.keep = self._stream, None, None
         if stream is not None:
@@ -388,9 +305,3 @@ def _cancel_jobs(live: Live, tag: str) -> None:
     if live.gateway.alive:
         with contextlib.suppress(Exception):  # the JVM may end at any moment: then nothing is left to cancel
             live.context.cancelJobsWithTag(tag)
-
-
-def _forget(task: Any) -> None:
-    """Take note of a task's outcome that nobody asks for any more."""
-    if not task.cancelled():
-        task.exception()
