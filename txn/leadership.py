@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from txn.errors import DataDirectoryInUse, UnknownFormat
 from txn.lease import Lease, LeaseOptions, Waiting, take_lease
+from txn.persist.blobfs import write_durably
 from txn.persist.location import Consensus
 from txn.time import Clock
 
@@ -79,17 +80,7 @@ def _check_format(path: str, kind: str) -> None:
     except FileNotFoundError:
         if set(os.listdir(path)) - {"lock", "FORMAT.new"}:
             raise UnknownFormat(f"{path} is not empty and is not a holdfast data directory") from None
-        with open(name + ".new", "w", encoding="utf-8") as file:
-            file.write(f"holdfast {kind} directory, format {DIRECTORY_FORMAT}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(name + ".new", name)
-        for folder in (path, os.path.dirname(path)):
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+        write_durably(name, f"holdfast {kind} directory, format {DIRECTORY_FORMAT}\n")
         return
     except UnicodeDecodeError:
         text = "not text"

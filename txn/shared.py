@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from txn.errors import UnknownFormat
 from txn.leadership import SCRATCH, DirectoryLock, Leadership, take_leadership
 from txn.lease import LeaseOptions, Waiting
-from txn.persist.blobfs import LocalBlob
+from txn.persist.blobfs import LocalBlob, write_durably
 from txn.time import Clock, IdGen
 
 if TYPE_CHECKING:
@@ -125,17 +125,7 @@ def _check_cluster(root: str, cluster: str, fresh: bool) -> None:
             raise UnknownFormat(
                 f"{root} is empty, but the consensus store is not: is it the right one?"
             ) from None
-        with open(name + ".new", "w", encoding="utf-8") as file:
-            file.write(cluster + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(name + ".new", name)
-        for folder in (root, os.path.dirname(os.path.abspath(root))):
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+        write_durably(name, cluster + "\n")
         return
     except UnicodeDecodeError:
         found = "not text"

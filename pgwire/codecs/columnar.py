@@ -43,7 +43,8 @@ _END_ISO_US: Final = 253402300800000000  # 10000-01-01
 
 
 @functools.cache
-def _length_table() -> Any:
+def length_table() -> Any:
+    """Return the four-byte lengths 0, 1, 2 … as an Arrow array, to be taken from by length."""
     return pa.array([n.to_bytes(4, "big") for n in range(_TABLE)], pa.binary())
 
 
@@ -141,11 +142,11 @@ def _by_value(column: Any, encode: Callable[[Any], bytes]) -> Any:
     return pa.array([None if v is None else encode(v) for v in values_of(column)], pa.binary())
 
 
-def _text_column(column: Any, oid: int, settings: CodecSettings) -> Any:
+def text_column(column: Any, oid: int, settings: CodecSettings) -> Any:
     """Return the text form of a column as a binary array."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _text_column(column.dictionary_decode(), oid, settings)
+        return text_column(column.dictionary_decode(), oid, settings)
     if pa.types.is_integer(kind) and oid in _INTEGERS:
         return column.cast(pa.string()).cast(pa.binary())
     if pa.types.is_string(kind) and oid not in _PARSED:
@@ -289,7 +290,7 @@ def _swap(numbers: Any, code: str, size: int) -> Any:
 
 def _frame(cells: list[Any], rows: int) -> bytes | Any | None:
     """Join cells of ``rows`` rows to DataRow messages; None if a row is too long for the tables."""
-    table = _length_table()
+    table = length_table()
     total: Any = None
     joined: list[Any] = []
     for cell in cells:
@@ -370,7 +371,7 @@ def batch_encoder(
 
     def chunk(batch: Any) -> Any:
         cells = [
-            (_binary_column if format_ else _text_column)(batch.column(i), oid, settings)
+            (_binary_column if format_ else text_column)(batch.column(i), oid, settings)
             for i, (oid, format_) in enumerate(zip(type_oids, each, strict=True))
         ]
         framed = _frame(cells, batch.num_rows)

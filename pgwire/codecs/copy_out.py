@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
-from pgwire.codecs.columnar import CHUNK_ROWS, _length_table, _text_column, values_of
+from pgwire.codecs.columnar import CHUNK_ROWS, length_table, text_column, values_of
 from pgwire.codecs.copy import BINARY_SIGNATURE, CopyOptions
 from pgwire.codecs.registry import binary_encoder, codec, text_printer
 from pgwire.codecs.settings import CodecSettings
@@ -199,7 +199,7 @@ def copy_batch_encoder(
     def cells(column: Any, index: int) -> Any:
         oid = type_oids[index]
         if not (not text and index in options.force_quote) and oid not in (domain.BYTEA, domain.RECORD):
-            plain = _text_column(column, oid, settings)
+            plain = text_column(column, oid, settings)
             odd = pc.match_substring_regex(plain, special)
             if not text:
                 odd = pc.or_(odd, pc.equal(plain, pa.scalar(null.encode(), pa.binary())))
@@ -219,9 +219,9 @@ def copy_batch_encoder(
         rows = pc.binary_join_element_wise(*parts, b"")
         if framed:
             lengths = pc.add(pc.binary_length(rows), 4)
-            if pc.max(lengths).as_py() >= len(_length_table()):
+            if pc.max(lengths).as_py() >= len(length_table()):
                 return b"".join([b"d" + (len(row) + 4).to_bytes(4, "big") + row for row in rows.to_pylist()])
-            rows = pc.binary_join_element_wise(b"d", _length_table().take(lengths), rows, b"")
+            rows = pc.binary_join_element_wise(b"d", length_table().take(lengths), rows, b"")
         offsets = memoryview(rows.buffers()[1]).cast("i")
         start, end = offsets[rows.offset], offsets[rows.offset + len(rows)]
         return memoryview(rows.buffers()[2])[start:end]

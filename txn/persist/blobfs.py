@@ -47,6 +47,19 @@ class Files:
             os.close(fd)
 
 
+def write_durably(path: str, text: str) -> None:
+    """Write a small text file whole or not at all; it and its directory's name are durable on return."""
+    files = Files()
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    files.rename(path + ".new", path)
+    folder = os.path.dirname(os.path.abspath(path))
+    files.sync_directory(folder)
+    files.sync_directory(os.path.dirname(folder))
+
+
 class LocalBlob:
     """Blob over the directory ``root``, which is created if need be. One owner at a time (see leadership)."""
 
