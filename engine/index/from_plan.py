@@ -26,16 +26,14 @@ from engine.index.access import (
     is_volatile,
     ranges_used,
 )
+from engine.index.computed import CteSource, FunctionSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
 from engine.index.sources import (
-    CteSource,
-    FunctionSource,
     IndexSource,
     Source,
     SourceNode,
-    SubquerySource,
     TableScan,
     VirtualLookup,
     VirtualScan,

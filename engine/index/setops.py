@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from engine.index.computed import CteState
 from engine.index.nodes import Node, row_key
-from engine.index.sources import CteState
 from engine.index.state import BATCH, Pipe, Rows, gather
 from planner.evaluate import Env, Layout
 from planner.types import SqlType

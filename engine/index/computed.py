@@ -1,0 +1,199 @@
+"""Rows of FROM that are made, not stored: functions, sub-selects, WITH items.
+
+function      arguments ──> values, or records cut into columns; several in step (ROWS FROM)
+sub-select    a plan of its own, run for each row joined so far if LATERAL
+WITH item     rows made while they are first read, and kept for the next reader
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.index.nodes import Node, lockstep
+from engine.index.sources import Columns, Source, whole_row
+from engine.index.state import BATCH, Pipe, Rows, evaluate
+from pgwire.codecs.system import RecordValue
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, compile_row
+from planner.facts import RECORD
+from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range
+from planner.typefacts import format_type
+from txn.types import Row
+
+
+def fields(value: Row | None, expected: tuple[int, ...]) -> Row:
+    """Return a record's fields, NULLs for no record. Raises 42804 if they are not of the ``expected`` types."""
+    if value is None:
+        return (None,) * len(expected)
+    if not isinstance(value, RecordValue) or value.types == expected:
+        return value
+    if len(value) != len(expected):
+        found = f"{len(value)} attribute" + ("s" if len(value) != 1 else "")
+        detail = f"Returned row contains {found}, but query expects {len(expected)}."
+    else:
+        at = next(i for i, (a, b) in enumerate(zip(value.types, expected, strict=True)) if a != b)
+        detail = (
+            f"Returned type {format_type(value.types[at])} at ordinal position {at + 1},"
+            f" but query expects {format_type(expected[at])}."
+        )
+    raise SqlError("42804", "function return row and query-specified return row do not match", detail=detail)
+
+
+class ComputedSource(Source):
+    """A FROM entry whose rows are made, not stored; ``whole`` adds the whole-row value where it is asked for."""
+
+    def __init__(self, item: Range, index: int, needed: Sequence[int]) -> None:
+        columns: Columns = {(index, c.attnum): i for i, c in enumerate(item.columns)}
+        self.whole = whole_row(item) if WHOLE_ROW in needed else None
+        width = len(item.columns)
+        if self.whole is not None:
+            columns[(index, WHOLE_ROW)] = width
+            width += 1
+        super().__init__(columns, width)
+
+
+class FunctionSource(ComputedSource):
+    """Functions in FROM; arguments may use the row joined so far."""
+
+    def __init__(self, item: FunctionRange, index: int, needed: Sequence[int], outer: Layout) -> None:
+        super().__init__(item, index, needed)
+        self.item = item
+        self.functions = compile_row(item.functions, outer)
+        self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in item.functions]
+        ends = list(itertools.accumulate(item.widths))
+        self.types = [
+            tuple(c.type.oid for c in item.columns[end - width : end])
+            for end, width in zip(ends, item.widths, strict=True)
+        ]
+        self.records = [
+            f.type.oid == RECORD and (len(types) > 1 or not isinstance(f, FuncExpr))
+            for f, types in zip(item.functions, self.types, strict=True)
+        ]
+        self.dependent = bool(outer.columns)
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Call and expand."""
+        function = self.functions
+        values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
+        sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
+        widths = self.item.widths
+        ordinality = self.item.ordinality
+        plain = len(widths) == 1 and widths[0] == 1 and not self.records[0]
+        out: Rows = []
+        for number, parts in enumerate(lockstep(sets), 1):
+            if plain:
+                row = parts
+            else:
+                flat_row: list[Any] = []
+                for value, types, is_record in zip(parts, self.types, self.records, strict=True):
+                    if is_record or len(types) > 1:
+                        flat_row.extend(fields(value, types))
+                    else:
+                        flat_row.append(value)
+                row = tuple(flat_row)
+            if ordinality:
+                row = (*row, number)
+            if self.whole is not None:
+                row = (*row, self.whole(row))
+            out.append(row)
+            if len(out) >= BATCH:
+                yield out
+                out = []
+        if out:
+            yield out
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Function {self.item.alias}"
+
+
+class SubquerySource(ComputedSource):
+    """A sub-select in FROM; LATERAL ones are run for each row joined so far."""
+
+    def __init__(
+        self, item: Range, index: int, needed: Sequence[int], plan: Node, *, lateral: bool, keyed: bool
+    ) -> None:
+        super().__init__(item, index, needed)
+        self.plan = plan
+        self.item = item
+        self.dependent = lateral
+        self.keyed = keyed
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Run the sub-select."""
+        pipe = self.plan.pipe(e.child(outer))
+        return pipe if self.whole is None else _with_whole(pipe, self.whole)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Subquery {self.item.alias}"
+
+
+def _with_whole(pipe: Pipe, whole: Callable[[Any], Any]) -> Pipe:
+    try:
+        for item in pipe:
+            if item.__class__ is list:
+                yield [(*r, whole(r)) for r in item]
+            else:
+                yield item
+    finally:
+        pipe.close()
+
+
+class CteState:
+    """Rows of a WITH item: produced while they are read, and kept for the next reader."""
+
+    __slots__ = ("done", "pipe", "plan", "rows")
+
+    def __init__(self, plan: Node | None, rows: Rows | None = None) -> None:
+        self.plan = plan
+        self.rows: Rows = rows if rows is not None else []
+        self.pipe: Pipe | None = None
+        self.done = plan is None
+
+
+class CteSource(ComputedSource):
+    """A reference to a WITH item."""
+
+    def __init__(self, item: CteRange, index: int, needed: Sequence[int]) -> None:
+        super().__init__(item, index, needed)
+        self.item = item
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Give the rows, computing them at first use."""
+        owner = e
+        for _ in range(self.item.level):
+            if owner.parent is None:
+                raise LookupError(f"WITH item {self.item.name} has no owner")
+            owner = owner.parent
+        states = owner.ctes
+        key = self.item.name + ("\0work" if self.item.recursive_ref else "")
+        if states is None or key not in states:
+            raise LookupError(f"WITH item {self.item.name} is not there")
+        state: CteState = states[key]
+        given = 0
+        while True:
+            while given < len(state.rows):
+                batch = state.rows[given : given + BATCH]
+                given += len(batch)
+                yield batch if self.whole is None else [(*r, self.whole(r)) for r in batch]
+            if state.done or state.plan is None:
+                return
+            if state.pipe is None:
+                state.pipe = state.plan.pipe(owner.child(()))
+            try:
+                made = next(state.pipe)
+            except StopIteration:
+                state.done = True
+                continue
+            if made.__class__ is list:
+                state.rows.extend(made)
+                yield None
+            else:
+                yield made
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"CTE {self.item.name} {self.item.alias}"
