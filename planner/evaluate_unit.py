@@ -1,0 +1,346 @@
+"""Generating Python source for one expression: names, temporaries, columns, calls, and the functions cut off.
+
+    value   a source whose value is the expression's                       1 level deeper for each operand
+    test    a source that is truthy exactly when the expression is TRUE
+    cut     beyond MAX_DEPTH: a function of its own, and a call of it
+
+``NODES`` has one function per class of expression; ``planner.evaluate_nodes`` fills it. ``planner.evaluate`` is what
+others use.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any, cast
+
+from planner.builtins import load
+from planner.builtins.registry import Builtin
+from planner.errors import SqlError, not_supported
+from planner.evaluate_env import Layout, RowFunction
+from planner.evaluate_inline import HELPERS, inline_templates
+from planner.evaluate_runtime import flat
+from planner.facts import ANY, facts
+from planner.query import (
+    CMAX,
+    CMIN,
+    XMAX,
+    XMIN,
+    ArrayExpr,
+    BooleanTest,
+    BoolExpr,
+    Const,
+    DistinctExpr,
+    Expr,
+    FuncExpr,
+    NullTest,
+    OpExpr,
+    Param,
+    QueryBase,
+    RelabelType,
+    RowExpr,
+    SubLink,
+    Var,
+)
+from planner.rewrite import shift_levels
+from planner.walk import children
+
+_WAITING = (
+    "pg_sleep",
+    "pg_advisory_lock",
+    "pg_advisory_xact_lock",
+)  # what functions that may wait begin with
+MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
+
+# Expression class -> function(unit, expression, depth); ``planner.evaluate_nodes`` fills it.
+NODES: dict[type, Callable[[Unit, Any, int], str]] = {}
+
+_counter = iter(range(1, 1 << 62))
+
+
+@functools.lru_cache(maxsize=4096)
+def _code(source: str) -> CodeType:
+    """Compile a generated module; statements of one shape give one source, since values are names in it."""
+    filename = f"<expression {next(_counter)}>"
+    try:
+        code = compile(source, filename, "exec")
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise SqlError("54001", "stack depth limit exceeded") from error
+    if len(linecache.cache) > 8000:
+        linecache.clearcache()
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return code
+
+
+class Unit:
+    """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
+
+    def __init__(self, layout: Layout, exprs: Sequence[Expr]) -> None:
+        self.layout = layout
+        self.names: dict[str, Any] = dict(HELPERS)
+        self.ids: dict[int, str] = {}
+        self.keep: list[Any] = []
+        self.helpers: list[str] = []
+        self.temps = 0
+        self.may_suspend = False
+        self.replay = False
+        registry_facts = facts()
+        volatile = False
+        for node in (n for expr in exprs for n in walk(expr)):
+            if isinstance(node, SubLink):
+                self.may_suspend = True
+            elif isinstance(node, FuncExpr | OpExpr):
+                fact = registry_facts.procs.get(node.proc)
+                if fact is not None and fact.volatility == "v":
+                    volatile = True
+                    self.may_suspend |= fact.name.startswith(_WAITING)
+        self.replay = volatile and self.may_suspend
+
+    # -- namespace
+
+    def name(self, value: Any, stem: str = "k") -> str:
+        """Return the name under which the generated code sees ``value``."""
+        known = self.ids.get(id(value))
+        if known is None:
+            known = f"{stem}_{len(self.names)}"
+            self.ids[id(value)] = known
+            self.keep.append(value)
+            self.names[known] = value
+        return known
+
+    def temp(self) -> str:
+        """Return a fresh local name."""
+        self.temps += 1
+        return f"t{self.temps}"
+
+    def function(self, body: str, argument: str = "r") -> RowFunction:
+        """Compile the whole unit; ``body`` is that of the function returned."""
+        source = "".join(self.helpers) + f"def f({argument}, e):\n{body}"
+        exec(_code(source), self.names)
+        function = self.names["f"]
+        function.may_suspend = self.may_suspend
+        return cast("RowFunction", function)
+
+    def cut(self, expr: Expr, test: bool = False) -> str:
+        """Compile ``expr`` as a function of its own and return a call of it."""
+        body = self.test(expr, 0) if test else self.value(expr, 0)
+        return self.cut_source(body)
+
+    def cut_source(self, body: str) -> str:
+        """Put a source into a function of its own and return a call of it."""
+        name = f"h{len(self.helpers)}"
+        self.helpers.append(f"def {name}(r, e):\n    return {body}\n")
+        return f"{name}(r, e)"
+
+    # -- rows and conditions
+
+    def tuple_of(self, exprs: Sequence[Expr]) -> str:
+        """Return the source of a tuple of values."""
+        inner = "".join(self.value(expr, 1) + ", " for expr in exprs)
+        return f"({inner})"
+
+    def all_true(self, conjuncts: Sequence[Expr]) -> str:
+        """Return a test that all conjuncts are TRUE."""
+        if not conjuncts:
+            return "True"
+        return " and ".join(f"({self.test(c, 1)})" for c in conjuncts)
+
+    # -- values
+
+    def computed(self, expr: Expr) -> str | None:
+        """Return the source of an expression that a node below has computed already."""
+        layout: Layout | None = self.layout
+        level = 0
+        path = "r"
+        while layout is not None:
+            if layout.exprs:
+                try:
+                    position = layout.exprs.get(expr if level == 0 else shift_levels(expr, -level))
+                except TypeError:  # an unhashable constant
+                    position = None
+                if position is not None:
+                    return f"{path}[{position}]"
+            level += 1
+            path = "e.row" if level == 1 else f"e{'.parent' * (level - 1)}.row"
+            layout = layout.outer
+        return None
+
+    def var(self, expr: Var) -> str:
+        """Return the source of a column."""
+        layout: Layout | None = self.layout
+        for _ in range(expr.level):
+            layout = layout.outer if layout is not None else None
+        position = layout.columns.get((expr.range, expr.attnum)) if layout is not None else None
+        if position is None and expr.attnum in (XMAX, CMIN, CMAX):
+            return "0"  # no row has another value
+        if position is None and expr.attnum == XMIN:  # the version is known once the commit has its timestamp
+            raise SqlError(
+                "0A000", "xmin of a row that the statement itself changes is not supported", span=expr.span
+            )
+        if position is None:
+            raise LookupError(f"no column {expr.range}.{expr.attnum} at level {expr.level}")
+        if expr.level == 0:
+            return f"r[{position}]"
+        return f"e{'.parent' * (expr.level - 1)}.row[{position}]"
+
+    def never_null(self, expr: Expr) -> bool:
+        """Tell whether the value is known not to be NULL."""
+        if isinstance(expr, Const):
+            return expr.value is not None
+        if isinstance(expr, RelabelType):
+            return self.never_null(expr.arg)
+        return isinstance(expr, NullTest | BooleanTest | DistinctExpr | ArrayExpr | RowExpr)
+
+    def operands(self, args: Sequence[Expr], depth: int) -> tuple[list[str], list[str]]:
+        """Return (conditions that a NULL was met, names of the values) for strict use."""
+        guards: list[str] = []
+        names: list[str] = []
+        for arg in args:
+            source = self.value(arg, depth + 1)
+            if self.never_null(arg) and source.isidentifier():
+                names.append(source)
+                continue
+            temp = self.temp()
+            names.append(temp)
+            guards.append(f"({temp} := {source}) is None")
+        return guards, names
+
+    def value(self, expr: Expr, depth: int) -> str:
+        """Return a source whose value is the expression's."""
+        if self.layout.exprs or self.layout.outer is not None:
+            ready = self.computed(expr)
+            if ready is not None:
+                return ready
+        if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
+            return self.cut(expr)
+        method = NODES.get(type(expr))
+        if method is None:
+            raise not_supported(f"{type(expr).__name__} here", span=expr.span)
+        return method(self, expr, depth)
+
+    def apply(
+        self, proc: int, args: Sequence[Expr], depth: int, *, variadic: bool = False, expr: Expr | None = None
+    ) -> str:
+        """Return the source of a call of pg_proc row ``proc``."""
+        fact = facts().procs.get(proc)
+        template = inline_templates().get(proc)
+        if template is not None:
+            guards, names = self.operands(args, depth)
+            source = template.format(*names, t=self.temp())
+        else:
+            builtin, function = self.form(proc, args, variadic, expr)
+            if fact is not None and fact.strict:
+                guards, names = self.operands(args, depth)
+            else:
+                guards, names = [], [self.value(arg, depth + 1) for arg in args]
+            if builtin.needs_session:
+                names.insert(0, "e.session")
+            listed = ", ".join(names)
+            if self.replay and fact is not None and fact.volatility == "v":
+                source = f"e.shared.call({self.name(function, 'f_')}{', ' if listed else ''}{listed})"
+            else:
+                source = f"{self.name(function, 'f_')}({listed})"
+        if not guards:
+            return f"({source})"
+        return f"(None if {' or '.join(guards)} else {source})"
+
+    def form(
+        self, proc: int, args: Sequence[Expr], variadic: bool, expr: Expr | None
+    ) -> tuple[Builtin, Callable[..., Any]]:
+        """Return the registry row and the callable for this call."""
+        fact = facts().procs.get(proc)
+        builtin = load().functions.get(proc)
+        if builtin is None or builtin.python is None:
+            label = facts().signature(proc) if fact is not None else f"function {proc}"
+            raise not_supported(
+                f"function {label} in the row executor", span=expr.span if expr is not None else None
+            )
+        function = builtin.python
+        types = tuple(arg.type.oid for arg in args)
+        spread = variadic and fact is not None and fact.variadic == ANY
+        if spread:
+            return builtin, _spread(builtin, function, types)
+        if builtin.needs_types:
+            return builtin, _typed(function, types)
+        return builtin, function
+
+    def operator(self, proc: int, left: str, right: str, left_type: int, right_type: int) -> str:
+        """Return the source of a call with two values that are not NULL."""
+        template = inline_templates().get(proc)
+        if template is not None:
+            return f"({template.format(left, right, t=self.temp())})"
+        from planner.types import SqlType
+
+        args = (Param(type=SqlType(left_type), number=1), Param(type=SqlType(right_type), number=2))
+        builtin, function = self.form(proc, args, False, None)
+        first = "e.session, " if builtin.needs_session else ""
+        return f"{self.name(function, 'f_')}({first}{left}, {right})"
+
+    # -- tests
+
+    def test(self, expr: Expr, depth: int) -> str:
+        """Return a source that is truthy exactly when the expression is TRUE."""
+        if self.layout.exprs or self.layout.outer is not None:
+            ready = self.computed(expr)
+            if ready is not None:
+                return ready
+        if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
+            return self.cut(expr, test=True)
+        if isinstance(expr, BoolExpr):
+            if expr.kind == "not":
+                return f"({self.value(expr.args[0], depth + 1)} is False)"
+            joined = f" {expr.kind} ".join(f"({self.test(arg, depth + 1)})" for arg in expr.args)
+            return f"({joined})"
+        if isinstance(expr, OpExpr | FuncExpr):
+            fact = facts().procs.get(expr.proc)
+            template = inline_templates().get(expr.proc)
+            if template is not None and fact is not None and fact.strict:
+                guards, names = self.operands(expr.args, depth)
+                parts = [g[: -len(" is None")] + " is not None" for g in guards]
+                parts.append(f"({template.format(*names, t=self.temp())})")
+                return f"({' and '.join(parts)})"
+        if isinstance(expr, RelabelType):
+            return self.test(expr.arg, depth)
+        return self.value(expr, depth)
+
+
+def _typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return function(*args, types=types)
+
+    return call
+
+
+def _spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the call for ``VARIADIC array`` of a function that takes VARIADIC "any"."""
+    fact = facts().types.get(types[-1])
+    element = fact.element if fact is not None else 0
+
+    def call(*args: Any) -> Any:
+        array = args[-1]
+        if array is None:
+            return None
+        items = flat(array)
+        if builtin.needs_types:
+            return function(*args[:-1], *items, types=types[:-1] + (element,) * len(items))
+        return function(*args[:-1], *items)
+
+    return call
+
+
+def walk(node: Any) -> Iterator[Expr]:
+    """Yield every expression from ``node`` down; does not enter the bodies of sub-selects."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Expr):
+            yield current
+        stack.extend(child for child in children(current) if not isinstance(child, QueryBase))
+
+
+def value_function(expr: Expr, layout: Layout) -> RowFunction:
+    """Return ``f(row, env)`` giving the value of ``expr``. Raises 0A000 where no Python form exists."""
+    unit = Unit(layout, (expr,))
+    return unit.function(f"    return {unit.value(expr, 0)}\n")
