@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.index.access import Access, conjuncts_of
 from engine.index.aggregate import AggregateNode
+from engine.index.extremes import from_index_ends
 from engine.index.from_plan import FromPlanner
 from engine.index.lock_rows import LockRows, with_row_ids
 from engine.index.nodes import (
@@ -179,6 +180,7 @@ class Planning:
 
     def select(self, query: Select, outer: Layout | None) -> Node:
         """Plan a SELECT block."""
+        query = from_index_ends(query, self.catalog) or query
         visible = len(query.targets)
         if query.row_marks:
             query = replace(query, targets=query.targets + with_row_ids(query))

@@ -321,3 +321,44 @@ def test_a_block_that_has_read_keeps_its_isolation_level(peer: Peer) -> None:
     ):  # fmt: skip
         ours, theirs = peer.both(sql)
         assert ours == theirs, sql
+
+
+EXTREMES = [
+    "SELECT max(id), min(id), max(a), min(a), min(b), max(b), min(d), max(d), max(n), max(v) FROM edge",
+    "SELECT max(a) + 1, coalesce(min(b), 'z') || '!' FROM edge",
+    "SELECT max(a), min(a) FROM edge WHERE b = 'x3'",
+    "SELECT max(id) FROM edge WHERE id < 50",
+    "SELECT max(id) FROM edge WHERE id < 0",
+    "SELECT max(a) FROM edge WHERE b IS NULL",
+    "SELECT max(b) FROM edge WHERE a = 3",
+    "SELECT max(DISTINCT a), max(a) FILTER (WHERE a < 3), count(*) FROM edge",
+    "SELECT x, (SELECT max(a) FROM edge WHERE b = x) FROM (VALUES ('x1'), ('nosuch')) o(x)",
+    "SELECT max(id) FROM edge HAVING max(id) > 5",
+    "SELECT max(id) FROM edge LIMIT 0",
+]
+
+
+def test_extremes_from_the_ends_of_indexes_are_what_aggregates_give(peer: Peer) -> None:
+    """Over an empty table, with NULLs, with changes of the transaction's own, after deletes."""
+    peer.both("CREATE TEMP TABLE edge (id int PRIMARY KEY, a int, b text, d date, n numeric, v varchar(9))")
+    for columns in ("a", "b, a", "d", "n", "v"):
+        peer.both(f"CREATE INDEX ON edge ({columns})")
+    for change in (
+        "BEGIN",
+        "INSERT INTO edge SELECT g, nullif(g % 7, 0), 'x' || g % 5, date '2020-01-01' + g % 9, g, g FROM generate_series(1, 100) g",
+        "INSERT INTO edge (id) VALUES (-5), (999)",
+        "COMMIT",
+        "BEGIN",
+        "INSERT INTO edge (id, a) VALUES (1000, 50)",
+        "DELETE FROM edge WHERE id = 1000",
+        "INSERT INTO edge (id) SELECT max(id) + 1 FROM edge",
+        "COMMIT",
+        "DELETE FROM edge WHERE a IS NOT NULL",
+    ):
+        for sql in EXTREMES:
+            ours, theirs = peer.both(sql)
+            assert ours == theirs, (change, sql)
+        peer.both(change)
+    for sql in EXTREMES:
+        ours, theirs = peer.both(sql)
+        assert ours == theirs, sql

@@ -125,3 +125,21 @@ def test_order_by_with_limit_reads_an_index_in_order(db: Database, sql: str, ord
     plan = db.prepare(sql)[1]
     assert ("to the limit" in plan_lines(db, sql)) is (ordered is not False)
     assert plan.is_small is (ordered is True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kinds"),
+    [
+        ("SELECT max(id) FROM emp", ["prefix"]),
+        ("SELECT max(b), min(b) FROM m WHERE a = 1", ["prefix", "prefix"]),
+        ("SELECT max(id), count(*) FROM emp", ["scan"]),
+        ("SELECT max(id) FROM emp WHERE name = 'x'", ["scan"]),
+        ("SELECT max(id) FROM emp GROUP BY dept", ["scan"]),
+        ("SELECT max(id + 1) FROM emp", ["scan"]),
+        ("SELECT max(id) FILTER (WHERE id < 3) FROM emp", ["scan"]),
+    ],
+)
+def test_extremes_come_from_the_ends_of_indexes(db: Database, sql: str, kinds: list[str]) -> None:
+    plan = db.prepare(sql)[1]
+    assert [a.kind for a in plan.access] == kinds
+    assert plan.is_small is (kinds[0] == "prefix")
