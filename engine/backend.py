@@ -27,7 +27,7 @@ from engine.errors import report_of
 from engine.interrupts import Interrupts
 from engine.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.output import field_descriptions
-from engine.planning import IN_FAILED_BLOCK, Planning
+from engine.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.portal import Portal
 from engine.prepared import PreparedStatements
 from engine.session import Session
@@ -103,7 +103,11 @@ class Connection:
         """Create a prepared statement."""
         self.touch(sql)
         try:
+            if len(sql) > LONG_TEXT:
+                long = self.interrupts.run(self.prepared.prepare_long(name, sql, tuple(param_oids)))
+                return None if long is None else self._reporting(long)
             self.prepared.prepare(name, sql, tuple(param_oids))
+            self.session.cancelled.check()
         except Exception as error:
             raise self._fail(error) from error
         return None

@@ -22,13 +22,13 @@ from engine import snapshots
 from engine.block_state import BlockEvent, BlockState, next_state
 from engine.catalog.state import Stored, StoredKey
 from engine.constraints.timing import Mark
-from engine.eager import uninterrupted
 from engine.limits import TransactionLimit
 from engine.plans import Plan
 from engine.races import note_loss
 from planner.errors import SqlError
 from planner.statements import Transaction as TransactionStatement
 from txn.api import Transaction
+from txn.errors import CommitWithdrawn
 from txn.selection import Selection
 from txn.types import Timestamp
 
@@ -290,7 +290,7 @@ class Block:
                 await session.commit_actions.run(session)
             result = txn.commit()
             if isinstance(result, Awaitable):
-                self._committed(await uninterrupted(result))
+                self._committed(await _decided(session, txn, result))
         except BaseException as error:
             note_loss(session, error)
             self.rollback()
@@ -449,3 +449,30 @@ class Block:
         session.timing.go_back(point.timing)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
+
+
+async def _decided(session: Session, txn: Transaction, work: Awaitable[Timestamp]) -> Timestamp:
+    """Await the outcome of a commit. A cancel takes it back while it is queued; later it is forgotten (L39).
+
+    Once the log entry is being written nobody can tell whether it is, so its outcome is the answer. That the client has
+    gone is no reason to take it back.
+    """
+    future = asyncio.ensure_future(work)
+    cancelled = False
+    while not future.done():
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if future.cancelled():
+                raise
+            if not session.out.lost:
+                cancelled = True
+                txn.withdraw()
+        except Exception:
+            break  # raised again, once, below
+    try:
+        return future.result()
+    except CommitWithdrawn:
+        if cancelled:
+            raise asyncio.CancelledError from None
+        raise

@@ -13,7 +13,6 @@ The part that runs eagerly has no current task of its own, so it must not use ``
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -35,23 +34,6 @@ async def settle(value: T | Awaitable[T]) -> T:
     if isinstance(value, Awaitable):
         return await value
     return value
-
-
-async def uninterrupted(work: Awaitable[T]) -> T:
-    """Await ``work`` to its end even if the awaiting task is cancelled meanwhile; the cancel is forgotten.
-
-    For what must not be left half done: once a commit is queued, its outcome is the answer (L39).
-    """
-    future = asyncio.ensure_future(work)
-    while not future.done():
-        try:
-            await asyncio.shield(future)
-        except asyncio.CancelledError:
-            if future.cancelled():
-                raise
-        except Exception:
-            break  # raised again, once, below
-    return future.result()
 
 
 class _Started(Awaitable[T]):

@@ -196,6 +196,9 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.ReadOnlyTransaction: lambda e, _c, _k: _report(
         "25006", "cannot execute a write in a read-only transaction"
     ),
+    txn_errors.CommitWithdrawn: lambda _e, _c, _k: _report(
+        "57014", "canceling statement due to user request"
+    ),
     txn_errors.OutOfSpace: lambda e, _c, _k: _report(
         "53100",
         "could not write the commit: no space left on device",

@@ -5,15 +5,15 @@
     disconnect                         the task is cancelled
 
 What answers without waiting is never interrupted. What waits runs as a task: interrupting it cancels that, and long
-loops, which do not wait, poll ``CancelFlag``. After the durable point of a commit a cancel no longer reaches it
-(``engine.eager.uninterrupted``).
+loops, which do not wait, poll ``CancelFlag``. A commit is taken back while it is queued; once its log entry is being written a
+cancel no longer reaches it (``engine.block``).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.eager import eager
 from engine.limits import TRANSACTION_TIMEOUT
@@ -26,19 +26,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TIMEOUT: Final = "canceling statement due to statement timeout"
+
 
 class CancelFlag:
     """What long loops poll: has the running statement been cancelled?
 
     Attributes:
         reason: the message of the error it ends with; empty while nobody wants it to end.
+        deadline_s: when statement_timeout is over, on the loop's clock; 0 for never.
     """
 
-    __slots__ = ("reason",)
+    __slots__ = ("deadline_s", "reason")
 
     def __init__(self) -> None:
         """Nobody wants it to end."""
         self.reason = ""
+        self.deadline_s = 0.0
+
+    def check(self) -> None:
+        """Raise SqlError 57014 if it should have ended; between steps that hold the loop up, when no timer can fire."""
+        if not self.reason and self.deadline_s and asyncio.get_running_loop().time() > self.deadline_s:
+            self.reason = TIMEOUT
+        if self.reason:
+            reason, self.reason = self.reason, ""
+            raise SqlError("57014", reason)
 
     def is_set(self) -> bool:
         """Return whether a cancel or timeout is pending."""
@@ -60,7 +72,10 @@ class Interrupts:
     def reset(self) -> None:
         """A new statement comes: what concerned the one before is forgotten."""
         self._unending = False
-        self._session.cancelled.reason = ""
+        cancelled = self._session.cancelled
+        cancelled.reason = ""
+        timeout_ms = self._session.derived.statement_timeout_ms
+        cancelled.deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
 
     def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly."""
@@ -76,11 +91,9 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         task = loop.create_task(body())
         self._task = task
-        timeout_ms = self._session.derived.statement_timeout_ms
-        if timeout_ms and not self._unending:
-            self._timer = loop.call_later(
-                timeout_ms / 1000, self._interrupt, "canceling statement due to statement timeout"
-            )
+        deadline_s = self._session.cancelled.deadline_s
+        if deadline_s and not self._unending:
+            self._timer = loop.call_at(deadline_s, self._interrupt, TIMEOUT)
         try:
             return await task
         except asyncio.CancelledError:
@@ -96,11 +109,16 @@ class Interrupts:
     def goes_on(self) -> None:
         """Say that the running statement is not meant to end (SUBSCRIBE): statement_timeout no longer counts."""
         self._unending = True
+        self._session.cancelled.deadline_s = 0.0
         self._stop_timer()
 
     def cancel(self) -> None:
-        """CancelRequest: interrupt the running statement, if any."""
-        self._interrupt("canceling statement due to user request")
+        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for."""
+        txn = self._session.block.txn
+        if self._task is not None:
+            self._interrupt("canceling statement due to user request")
+        elif txn is not None and not self._session.out.lost:
+            txn.withdraw()
 
     def end_transaction(self) -> bool:
         """transaction_timeout has passed: interrupt what runs; False if nothing does."""

@@ -7,6 +7,7 @@ text ──parse, bind──> Plan                             otherwise; rememb
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from engine.database import Database
 
 _READS_PAST = frozenset((StatementClass.READ_ONLY, StatementClass.UTILITY))
+LONG_TEXT = 16 * 1024
+"""Characters; longer texts are parsed and bound in a thread, for it would hold up everybody."""
 ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
 IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
 
@@ -69,6 +72,40 @@ class Planning:
         if cacheable and not session.view.is_private and plan.cacheable:
             self.db.plans.put(key, plan)
         return plan
+
+    async def plan_long_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """As ``plan_text`` for a text too long to be cached: in a thread."""
+        statements = await asyncio.to_thread(parse, text)
+        if len(statements) != 1:
+            return self.plan_text(text, param_oids)  # says what is wrong
+        return await self.bind_long(statements[0], param_oids)
+
+    async def bind_long(
+        self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True
+    ) -> Plan:
+        """As ``bind``, in a thread where that is all it takes: others go on, and a cancel ends the waiting."""
+        session = self.session
+        node = statement.statement
+        simple = statement.as_of is None and named.name_in(node) is None
+        if not simple or session.block.state is BlockState.FAILED:
+            return self.bind(statement, param_oids, variable_params=variable_params)
+        session.view.renew()
+        catalog, path = session.catalog, session.search_path
+        bound = await asyncio.to_thread(
+            bind_statement,
+            node,
+            statement.text,
+            catalog,
+            path,
+            param_types=param_oids,
+            settings=session.bind_settings,
+            database=session.database,
+            variable_params=variable_params,
+        )
+        plan = Plan(bound, catalog, path)
+        if plan.fresh(session.catalog):
+            return plan
+        return self.bind(statement, param_oids, variable_params=variable_params)
 
     def bind(
         self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True

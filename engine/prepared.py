@@ -59,11 +59,23 @@ class PreparedStatements:
 
         Raises SqlError 42P05 for a name that is taken, 53400 if there are too many, and what planning raises.
         """
+        self._check_new(name)
+        return self._keep(name, sql, oids, self._planning.plan_text(sql, oids), from_sql=from_sql)
+
+    async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
+        """As ``prepare``, for a long text: in a thread."""
+        self._check_new(name)
+        self._keep(name, sql, oids, await self._planning.plan_long_text(sql, oids), from_sql=False)
+
+    def _check_new(self, name: str) -> None:
         if name and name in self._by_name:
             raise SqlError("42P05", f'prepared statement "{name}" already exists')
         if len(self._by_name) >= MAX_PREPARED:
             raise SqlError("53400", f"more than {MAX_PREPARED} prepared statements")
-        plan = self._planning.plan_text(sql, oids)
+
+    def _keep(
+        self, name: str, sql: str, oids: tuple[int, ...], plan: Plan | None, *, from_sql: bool
+    ) -> Prepared:
         params = plan.bound.params if plan is not None else oids
         prepared = Prepared(name, sql, plan, params, from_sql, self._session.db.clock_us())
         self._by_name[name] = prepared

@@ -105,6 +105,7 @@ def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
             query.refused[name] = error
         raise
     query.compiled[name] = plan
+    session.cancelled.check()  # it may have taken long
     return plan
 
 

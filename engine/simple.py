@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.block_state import BlockState
 from engine.output import encoder_of, field_descriptions, send_rows
-from engine.planning import CachedText
+from engine.planning import LONG_TEXT, CachedText
 from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Command, Outcome, RowReader, Rows
 from engine.query import read_point
@@ -25,8 +25,6 @@ from planner.parse import Parsed, parse
 if TYPE_CHECKING:
     from engine.backend import Connection
     from engine.session import Session
-
-PARSE_IN_THREAD_CHARS = 16 * 1024
 
 
 async def run_text(conn: Connection, sql: str, out: Responder) -> None:
@@ -52,7 +50,7 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> None:
             if session.block.state is BlockState.IMPLICIT:
                 await session.block.commit()
             return
-        if len(sql) > PARSE_IN_THREAD_CHARS:
+        if len(sql) > LONG_TEXT:
             statements = await asyncio.to_thread(parse, sql)
         else:
             statements = parse(sql)
@@ -78,7 +76,11 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> None:
 
 async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool) -> None:
     session = conn.session
-    plan = conn.planning.bind(statement, variable_params=False)
+    if len(statement.text) > LONG_TEXT:
+        plan = await conn.planning.bind_long(statement, variable_params=False)
+    else:
+        plan = conn.planning.bind(statement, variable_params=False)
+    session.cancelled.check()
     session.block.reads_alone = alone and plan.only_reads
     if plan.cacheable and not session.view.is_private and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
         conn.planning.remember(statement.text, plan)

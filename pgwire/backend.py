@@ -58,6 +58,10 @@ class Responder(Protocol):
         False says nothing: the next message may not have arrived yet.
         """
 
+    @property
+    def lost(self) -> bool:
+        """Whether the client has gone: what is sent is discarded."""
+
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe)."""
 

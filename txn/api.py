@@ -258,6 +258,13 @@ class Transaction(Protocol):
         Raises WriteConflict (a scan was overtaken), OutOfSpace (both: rolled back, server goes on), CommitUnknown (08007, server stops), Fenced.
         """
 
+    def withdraw(self) -> bool:
+        """Ask a commit that is under way back, while its log entry is not being written; False: that decides now.
+
+        True: await what ``commit`` returned all the same, which raises CommitWithdrawn (rolled back), or had nothing to
+        write.
+        """
+
     def commit_at(self, ts: Timestamp) -> MaybeAwaitable[Timestamp]:
         """Commit at exactly ``ts``, which makes it and everything below readable (C9); else as ``commit``.
 

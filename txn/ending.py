@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txn import writes
-from txn.errors import WriteConflict
+from txn.errors import CommitWithdrawn, WriteConflict
 from txn.lifetime import ACTIVE, COMMITTING, ENDED
 from txn.locks.entry import NOBODY
 from txn.types import Timestamp
@@ -96,6 +96,16 @@ def _end_reading(txn: StoreTransaction) -> Timestamp:
     for callback in txn.callbacks:
         callback(ts)
     return ts
+
+
+def withdraw(txn: StoreTransaction) -> bool:
+    """Take a commit back; see ``txn.api``."""
+    if txn.life.state is not COMMITTING:
+        return False
+    if txn.id in txn.core.committing:
+        return txn.core.log.committer.withdraw(txn.id, CommitWithdrawn())
+    txn.owner.doomed = CommitWithdrawn()  # its write set is being made
+    return True
 
 
 def settled(txn: StoreTransaction, ts: Timestamp) -> None:

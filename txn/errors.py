@@ -249,3 +249,10 @@ class DamagedEntry(DamagedFile):
 
 class UnknownFormat(TxnError):
     """A file carries a format version this server does not know."""
+
+
+class CommitWithdrawn(TxnError):
+    """A commit was taken back by its owner before its log entry was written: nothing happened."""
+
+    def __init__(self) -> None:
+        super().__init__("the commit was taken back before it was written")

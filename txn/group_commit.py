@@ -40,7 +40,7 @@ from txn.encode import (
 from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
-from txn.types import Timestamp
+from txn.types import Timestamp, TxnId
 from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
@@ -73,6 +73,7 @@ class _Member:
     at: Timestamp | None = None  # the timestamp it wants
     reach: bool = False  # commits nothing: ``ts`` is to become readable
     spilled: int = 0  # bytes in a blob
+    withdrawn: Exception | None = None  # while it was being encoded
 
     def fail(self, error: BaseException) -> None:
         if self.refused is not None:
@@ -98,6 +99,7 @@ class Committer:
         self._closing = False  # nothing more is accepted
         self._last = False  # nothing more will come: end when the queue is empty
         self._preparing: set[asyncio.Task[None]] = set()
+        self._encoding: dict[TxnId, _Member] = {}
         self.spill: Callable[[list[bytes]], Awaitable[str]] | None = None
         """Writes the pieces of an encoded write set to a blob, durably; returns its name. None: all go inline."""
         self.unspill: Callable[[str], Awaitable[None]] | None = None
@@ -158,8 +160,25 @@ class Committer:
         task.add_done_callback(self._preparing.discard)
         return future
 
+    def withdraw(self, txn: TxnId, error: Exception) -> bool:
+        """Take a transaction out of the queue; its future gets ``error``. False: it is too late, or it is not here.
+
+        Too late is once its batch is formed: from then on only the log can tell whether it has happened.
+        """
+        encoding = self._encoding.get(txn)
+        if encoding is not None:
+            encoding.withdrawn = error
+            return True
+        for member in self._queue:
+            if member.writes is not None and member.writes.txn == txn:
+                self._queue.remove(member)
+                self._refuse(member, error)
+                return True
+        return False
+
     async def _prepare(self, member: _Member, writes: WriteSet) -> None:
         """Encode a large write set, put it into a blob if need be, and queue it."""
+        self._encoding[writes.txn] = member
         try:
             pieces: list[bytes] = []
             if type(member.data) is bytes and member.data:
@@ -176,6 +195,11 @@ class Committer:
                 member.data = b"".join(pieces)
         except Exception as error:
             member.fail(error)
+            return
+        finally:
+            del self._encoding[writes.txn]
+        if member.withdrawn is not None:
+            self._refuse(member, member.withdrawn)
             return
         self._enqueue(member)
 

@@ -531,6 +531,10 @@ class StoreTransaction:
         """See ``txn.api``."""
         return ending.commit(self)
 
+    def withdraw(self) -> bool:
+        """See ``txn.api``."""
+        return ending.withdraw(self)
+
     def settled(self, ts: Timestamp) -> None:
         """The commit is readable (called by the coordinator, in that tick)."""
         ending.settled(self, ts)

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.config import add_arguments, load
 from engine.database import Database
 from pgwire import messages as m
@@ -164,5 +166,94 @@ def test_what_follows_a_sync_waits_for_its_commit(tmp_path: Path) -> None:
         ]  # fmt: skip
         [row] = [event for event in said if isinstance(event, m.DataRow)]
         assert row.values == (b"3",)
+
+    served(tmp_path, use)
+
+
+async def stall(database: Database, first: Client, key: int) -> asyncio.Event:
+    """Let the log's next write wait, with the insert of ``key`` in it; returns what lets it go on."""
+    log = database.store.core.log.committer._txns
+    append = log.append
+    go_on, begun = asyncio.Event(), asyncio.Event()
+
+    async def slow(payload: bytes) -> int:
+        begun.set()
+        await go_on.wait()
+        return await append(payload)
+
+    log.append = slow  # type: ignore[method-assign]
+    first.send(*insert(key))
+    await begun.wait()
+    return go_on
+
+
+def errors_in(said: list[Any]) -> list[str]:
+    return [event.report.sqlstate for event in said if isinstance(event, m.ErrorResponse)]
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancel", "cancel sync", "cancel block"])
+def test_a_commit_in_the_queue_can_be_cancelled(tmp_path: Path, how: str) -> None:
+    """The one whose log entry is being written cannot: it is decided there. The one behind it is taken back."""
+
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        pid = two.session.pid
+        if how == "timeout":
+            await two.run(m.Query("SET statement_timeout = '200ms'"))
+        if how == "cancel sync":
+            await two.run(m.Parse("put", "INSERT INTO t VALUES ($1)", ()), m.Sync())
+        if how == "cancel block":
+            await two.run(m.Query("BEGIN"))
+            await two.run(m.Query("INSERT INTO t VALUES (2)"))
+        go_on = await stall(database, one, 1)
+        if how == "cancel sync":
+            two.send(*insert(2))
+        else:
+            two.send(m.Query("COMMIT" if how == "cancel block" else "INSERT INTO t VALUES (2)"))
+        while len(core.committing) < 2:
+            await asyncio.sleep(0)
+        database.sessions[one.session.pid].cancel()
+        if how != "timeout":
+            database.sessions[pid].cancel()
+        said = await two.answers()
+        assert errors_in(said) == ["57014"]
+        assert said[-1] == m.ReadyForQuery("I")
+        assert len(core.committing) == 1
+        go_on.set()
+        assert errors_in(await one.answers()) == []
+        assert await keys(two) == ["0", "1"]
+        assert len(core.locks) == 0
+        assert errors_in(await two.run(m.Query("INSERT INTO t VALUES (2)"))) == []
+        assert await keys(two) == ["0", "1", "2"]
+
+    served(tmp_path, use)
+
+
+def test_a_large_commit_can_be_cancelled_before_it_is_queued(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        spill = core.log.committer.spill
+        assert spill is not None
+        writing, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(pieces: list[bytes]) -> str:
+            writing.set()
+            await go_on.wait()
+            return await spill(pieces)
+
+        core.log.committer.spill = slow
+        await two.run(m.Query("BEGIN"))
+        for start in range(100_000, 200_000, 18_000):  # row by row: more at once would go to a part
+            await two.run(
+                m.Query(f"INSERT INTO t SELECT g FROM generate_series({start}, {start + 17_999}) g")
+            )
+        two.send(m.Query("COMMIT"))
+        await writing.wait()
+        database.sessions[two.session.pid].cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        assert errors_in(await two.answers()) == ["57014"]
+        assert await keys(one) == ["0"]
+        assert len(core.locks) == 0
 
     served(tmp_path, use)

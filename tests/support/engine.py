@@ -32,6 +32,7 @@ class Recorder:
     """Takes what a connection would send (``pgwire.backend.Responder``)."""
 
     sync_follows = True
+    lost = False
 
     def __init__(self) -> None:
         self.rows: Rows = []

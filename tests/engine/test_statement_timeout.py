@@ -1,0 +1,65 @@
+"""statement_timeout and cancel while a statement is planned: a long one is planned beside others, and its waiting can end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.server import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(tmp_path_factory.mktemp("planning"))
+    yield running
+    assert running.stop() == 0
+
+
+ROWS = ",".join(f"({i}, 'row {i}')" for i in range(30_000))
+LONG = f"INSERT INTO long VALUES {ROWS}"
+SHORT = "SELECT count(*) FROM " + ", ".join(f"long l{i}" for i in range(40))
+"""Short to read and long to plan: the rest of it is 40 joins."""
+SHORT += " WHERE " + " AND ".join(f"l{i}.a = l{i + 1}.a" for i in range(39))
+
+
+@pytest.mark.parametrize("sql", [LONG, SHORT])
+@pytest.mark.parametrize("extended", [False, True])
+def test_planning_ends_with_the_timeout(server: ServerProcess, sql: str, extended: bool) -> None:
+    with psycopg.connect(server.url, autocommit=True) as c:
+        c.execute("CREATE TABLE IF NOT EXISTS long (a int, b text)")
+        c.execute("SET statement_timeout = 1")
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            c.execute(sql, prepare=extended)
+        c.execute("SET statement_timeout = 0")
+        assert c.execute("SELECT count(*) FROM long").fetchone() == (0,)
+        assert c.execute(SHORT, prepare=extended).fetchone() == (0,)
+
+
+def test_a_cancel_ends_planning(server: ServerProcess) -> None:
+    """Others are answered while it is planned, the one that cancels among them."""
+    with (
+        psycopg.connect(server.url, autocommit=True) as c,
+        psycopg.connect(server.url, autocommit=True) as other,
+    ):
+        c.execute("CREATE TABLE IF NOT EXISTS long (a int, b text)")
+        outcome: list[str | None] = []
+
+        def run() -> None:
+            try:
+                c.execute(f"INSERT INTO long VALUES {ROWS},{ROWS},{ROWS}")
+            except psycopg.Error as error:
+                outcome.append(error.sqlstate)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
+        while other.execute(active, (c.info.backend_pid,)).fetchone() is None:
+            time.sleep(0.001)
+        other.execute("SELECT pg_cancel_backend(%s)", (c.info.backend_pid,))
+        thread.join()
+        assert outcome == ["57014"]
+        assert other.execute("SELECT count(*) FROM long").fetchone() == (0,)
