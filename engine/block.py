@@ -310,16 +310,17 @@ class Block:
 
         Else the caller hands the future, once it is done, to ``finish_commit``. Raises as ``commit``.
         """
-        assert self.txn is not None
+        txn = self.txn
+        assert txn is not None
         try:
-            result = self.txn.commit()
+            result = txn.commit()
         except BaseException:
             self.rollback()
             raise
         if isinstance(result, asyncio.Future):
             return result
         if isinstance(result, Awaitable):  # a large commit, which is prepared in slices before it is queued
-            return asyncio.ensure_future(uninterrupted(result))
+            return asyncio.ensure_future(_decided(self._session, txn, result))
         self.txn = None
         self._leave(committed=True)
         return None

@@ -263,8 +263,10 @@ class Session:
             self._flush_wanted = False
             responder.flush()
         if step is None:
-            if self._reading_paused:
-                self._resume_reading()
+            if self._reading_paused and connection.state is not State.CLOSED:
+                # What is buffered, however much, is the beginning of a message: only its rest brings it on.
+                self._reading_paused = False
+                self.transport.resume_reading()
             if self._farewell is not None:
                 self._maybe_leave()
         return step

@@ -6,6 +6,7 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ async def converse(
     for piece in pieces:
         while not recorder.reading and session.busy:
             await asyncio.sleep(0)
+        assert recorder.reading or recorder.closed, "nothing is under way, and nothing more can arrive"
         session.data_received(piece)
         if wait:
             await settle(session)
@@ -163,3 +165,12 @@ def test_no_input_breaks_a_session(data: bytes, late: bool) -> None:
     assert len(fatal) <= 1
     assert not fatal or said[-1] is fatal[0]
     assert session.responder.lost
+
+
+@pytest.mark.parametrize("put_off", [False, True])
+def test_a_message_beyond_the_input_limit_arrives_whole(put_off: bool) -> None:
+    """It comes while another is answered or waits for its turn: reading pauses, and must go on for the rest of it."""
+    large = encode_frontend(m.Query("SELECT 1" + " " * 500))
+    pieces = [encode_frontend(m.Query("SELECT 1")) + large[:200], large[200:400], large[400:]]
+    said, *_ = asyncio.run(converse(pieces, late=True, wait=False, put_off=put_off))
+    assert [type(event) for event in said].count(m.ReadyForQuery) == 3  # one of the start
