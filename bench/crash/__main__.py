@@ -96,6 +96,7 @@ def run(rounds: int, seed: int, fleet: Fleet, run_s: float = MAX_RUN_S) -> list[
             flush=True,
         )
         if problems:
+            print(server.said[-4000:])
             server = fleet.leader()
             break
     fleet.end(server)

@@ -6,7 +6,6 @@ import asyncio
 
 from sqllogictest.client import Client
 from txn.durable import StorageConfig
-from txn.persist.part import part_of_blob
 from txn.store import open_store
 
 _DANGLING = {
@@ -73,8 +72,18 @@ def catalog(client: Client) -> list[str]:
 
 
 def files(config: StorageConfig) -> list[str]:
-    """Open what the servers left in this process, and compare the files with what is named. Nobody else has it open."""
+    """Compare the files that the servers left with what is named; nobody else has them open.
+
+    They are opened in this process and flushed, and again, so that all that is of use to readers of the past is gone.
+    """
+    asyncio.run(_flush(config))
     return asyncio.run(_files(config))
+
+
+async def _flush(config: StorageConfig) -> None:
+    store = await open_store(config)
+    await store.flush()
+    await store.close()
 
 
 async def _files(config: StorageConfig) -> list[str]:
@@ -85,28 +94,22 @@ async def _files(config: StorageConfig) -> list[str]:
             await log._sweeper
         await store.idle()
         store.validate()
-        manifests = log.manifests.values()
-        specs = {m.shard: {f".x{i.index}" for i in m.spec.indexes} for m in manifests}
-        live = {number: {f".x{i.index}" for i in spec.indexes} for number, spec in store.shards()}
-        named = {p.ref.name for m in manifests for p in m.parts} | set(log._loaded)
-        ends = log._store.blob_names()
+        named = {p.ref.name for m in log.manifests.values() for p in m.parts} | set(log._loaded)
+        sidecars = {f"{shard}.x{i.index}" for shard, spec in store.shards() for i in spec.indexes}
+        used = log._store.blob_names()
         stray = []
         found = set()
         for name in await log.blob.list(""):
-            if name == "CLUSTER" or name.startswith("txn/"):
+            if name == "CLUSTER":
                 continue
             part, _, suffix = name.rpartition(".")
-            shard = int(name.partition("/")[0])
-            found.add(part_of_blob(name))
-            known = (
-                name in ends
-                if suffix.startswith("ends")
-                else part in named
-                and (
-                    not suffix.startswith("x")
-                    or f".{suffix}" in specs.get(shard, set()) | live.get(shard, set())
-                )  # type: ignore[call-overload]
-            )
+            if suffix.startswith("ends") or name.startswith("txn/"):
+                known = name in used or name in log._spilled
+            else:
+                found.add(part)
+                known = part in named and (
+                    not suffix.startswith("x") or f"{part.partition('/')[0]}.{suffix}" in sidecars
+                )
             if not known:
                 stray.append(name)
         problems = [f"{len(stray)} files that nothing names, e.g. {stray[:5]}"] if stray else []

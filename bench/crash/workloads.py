@@ -63,7 +63,7 @@ class Base:
         ``wanted``: an SQLSTATE that it must be refused with, if it is not for a conflict.
         """
         try:
-            client.run(script)
+            client.run(script, "simple" if "; " in script else "extended")
         except ServerError as error:
             if error.sqlstate in OPEN_OUTCOMES:
                 raise CutOff from error

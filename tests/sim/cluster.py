@@ -19,7 +19,7 @@ from tests.sim.loop import Process, ProcessDied, SimLoop
 from tests.sim.stores import Outside, SimBlob, SimClock, SimConsensus
 from txn.coordinator import TxnOptions
 from txn.durable import DurableLog
-from txn.errors import TxnError
+from txn.errors import MissingFile, TxnError
 from txn.leadership import take_leadership
 from txn.lease import LeaseOptions
 from txn.persist.location import Offload, inline
@@ -255,9 +255,10 @@ class Cluster:
                 await server.process.call(server.store.flush(history=self.rng.random() < 0.3))
             except (ProcessDied, TxnError) as error:
                 self.note(f"{server.name} did not flush: {error!r}")
-            except Exception as error:
-                if not (isinstance(error, FileNotFoundError) and server.rivalled):
+                if isinstance(error, MissingFile) and not server.rivalled:
                     self.broken.append(f"{server.name} could not flush: {error!r}")
+            except Exception as error:
+                self.broken.append(f"{server.name} could not flush: {error!r}")
                 raise
 
     async def tidy(self) -> None:
@@ -286,7 +287,7 @@ class Cluster:
         return [
             f"{name} of {process.name}: {error!r}"
             for process, name, error in self.loop.broken_tasks()
-            if not (isinstance(error, FileNotFoundError) and process in rivalled)
+            if not (isinstance(error, MissingFile) and process in rivalled)
         ]
 
     def stop(self) -> None:

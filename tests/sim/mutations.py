@@ -155,7 +155,7 @@ def _readable_too_soon() -> AbstractContextManager[Any]:
 def _forgotten_reservation() -> Iterator[None]:
     """A restart begins at the clock, whatever was reserved or committed before."""
     with (
-        mock.patch("txn.oracle._decode_bound", return_value=Timestamp(0)),
+        mock.patch("txn.oracle.unseal_number", return_value=Timestamp(0)),
         mock.patch("txn.durable._log_upper", _nothing),
     ):
         yield

@@ -41,6 +41,7 @@ from txn.errors import (
     Deadlock,
     DuplicateKey,
     LockTimeout,
+    MissingFile,
     ReadBelowSince,
     SchemaChanged,
     TimestampPassed,
@@ -256,16 +257,14 @@ class Run:
         except TxnError as error:
             txn.rollback()
             self.outcomes[type(error).__name__] += 1
+            # Swept away by the next leader, which this server has yet to notice; else it was lost.
+            if isinstance(error, MissingFile) and self.outside.disk.epoch == server.epoch:
+                self.problems.append(f"T{record.id} {record.note}: {error}")
             return "fail"
         except Exception as error:
             txn.rollback()
             if isinstance(error, ValueError) and "beyond the reservation" in str(error):
                 self.outcomes["too far ahead"] += 1
-                return "fail"
-            if isinstance(error, FileNotFoundError) and self.outside.disk.epoch != server.epoch:
-                self.outcomes["file swept away"] += (
-                    1  # by the next leader, which this server has yet to notice
-                )
                 return "fail"
             self.problems.append(f"T{record.id} {record.note}: {type(error).__name__}: {error}")
             raise

@@ -31,7 +31,9 @@ def _small_limits() -> None:
     import txn.compaction
     import txn.coordinator
     import txn.group_commit
+    import txn.writes
 
+    txn.writes.PREPARE_ROWS = 200
     txn.compaction.FANOUT = 3
     txn.group_commit.SPILL_BYTES = 64 << 10
     engine.dml.BULK_ROWS = 2_000

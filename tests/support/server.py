@@ -51,6 +51,8 @@ class ServerProcess:
         )
         self.port = 0
         self.start_seconds = 0.0
+        self.said = ""
+        """Its log, once it has ended."""
         if wait:
             self.wait_ready()
 
@@ -97,6 +99,7 @@ class ServerProcess:
     def _end(self) -> None:
         assert self.process.stdout is not None
         self.process.stdout.close()
+        self.said = self.log()
         self._log.close()
 
     def stop(self) -> int:

@@ -16,7 +16,7 @@ from tests.support.store import SHARD, StepClock, make_table, now, open_memory_s
 from tests.txn.test_crash import State, content, work
 from tests.txn.test_schema import batches
 from txn.durable import DurableLog
-from txn.errors import Fenced
+from txn.errors import Fenced, MissingFile
 from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.store import ShardStore, start_store
@@ -128,7 +128,7 @@ def test_old_and_new_leader_leave_each_others_files_alone(seed: int) -> None:
         gate.opened.set()
         try:
             await ruling
-        except (Fenced, FileNotFoundError):
+        except (Fenced, MissingFile):
             pass  # the successor has swept what was not named yet
         await finish(old)
 

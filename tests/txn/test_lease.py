@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.virtual_loop import VirtualLoop, run_virtual
 from txn.errors import Fenced, LeaderAlive
-from txn.lease import LEASE_KEY, Lease, LeaseOptions, take_lease
+from txn.lease import LEASE_KEY, Lease, LeaseOptions, _decode, _encode, _Stored, take_lease
 from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus, Indeterminate, Pulse, Versioned
 from txn.persist.memory import MemoryConsensus, MemoryDisk
@@ -284,16 +284,87 @@ def test_a_holder_with_a_longer_lease_is_waited_out_by_its_own_measure() -> None
     run_virtual(body)
 
 
+class Broken(MemoryConsensus):
+    """A store whose client has a bug, from ``broken`` on."""
+
+    broken: BaseException | None = None
+
+    async def compare_and_set(
+        self, key: str, expected: int | None, data: bytes | None, *, epoch: int
+    ) -> int | None:
+        if self.broken is not None:
+            raise self.broken
+        return await super().compare_and_set(key, expected, data, epoch=epoch)
+
+
+@pytest.mark.parametrize("bug", [KeyError("a bug"), asyncio.CancelledError()])
+def test_a_leader_that_cannot_renew_for_a_bug_of_its_own_stops_leading_loudly(
+    bug: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        consensus = Broken(MemoryDisk())
+        lease = await lead(consensus, "a")
+        told: list[Exception] = []
+        lease.on_lost = told.append
+        waiting = asyncio.ensure_future(wait_until_invalid(lease))
+        consensus.broken = bug
+        await waiting
+        await asyncio.sleep(1)
+        assert loop.time() < 2 * LEASE_S + 1
+        assert [type(error) for error in told] == [Fenced]
+        assert lease.lost is told[0]
+        with pytest.raises(Fenced, match=r"a bug|cancelled"):
+            await lease.wait_valid()
+        assert isinstance(bug, asyncio.CancelledError) or "could not renew the lease" in caplog.text
+        consensus.broken = None
+        await lease.release()
+
+    async def wait_until_invalid(lease: Lease) -> None:
+        while lease.valid():
+            await asyncio.sleep(0.1)
+
+    run_virtual(body)
+
+
+def test_a_bug_that_passes_costs_nothing() -> None:
+    async def body() -> None:
+        consensus = Broken(MemoryDisk())
+        lease = await lead(consensus, "a")
+        consensus.broken = KeyError("a bug")
+        await asyncio.sleep(LEASE_S / 2)
+        consensus.broken = None
+        for _ in range(100):
+            assert lease.valid()
+            await asyncio.sleep(0.1)
+        await lease.release()
+
+    run_virtual(body)
+
+
 def test_an_unknown_format_of_the_lease_is_refused() -> None:
     async def body() -> None:
-        from txn.errors import UnknownFormat
+        from txn.errors import DamagedFile, UnknownFormat
 
         consensus = MemoryConsensus(MemoryDisk())
         epoch = await consensus.acquire_epoch()
         assert epoch is not None
-        await consensus.compare_and_set(LEASE_KEY, None, b"\x02whatever", epoch=epoch)
-        with pytest.raises(UnknownFormat):
+        seq = await consensus.compare_and_set(LEASE_KEY, None, b"\x09whatever", epoch=epoch)
+        with pytest.raises(UnknownFormat, match="register leader in memory"):
             await lead(consensus, "a")
+        good = _encode(_Stored(epoch, 1000, "somebody", 7))
+        for at in range(len(good)):
+            data = (
+                good[:at] + bytes((good[at] ^ 3,)) + good[at + 1 :]
+            )  # at 0: format 1, which had no checksum
+            if at == 0:
+                assert _decode("it", data) == _decode("it", good)
+                continue
+            seq = await consensus.compare_and_set(LEASE_KEY, seq, data, epoch=epoch)
+            with pytest.raises(DamagedFile, match="register leader in memory"):
+                await lead(consensus, "a")
+        old = b"\x01" + good[5:]
+        assert _decode("it", old) == _decode("it", good)
 
     run_virtual(body)
 

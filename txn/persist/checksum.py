@@ -1,6 +1,6 @@
 """Checksums of what is stored: CRC-32, which finds every burst of up to 32 flipped bits.
 
-    register, ends blob     02 | crc | content
+    register, ends blob     02 | crc | content         manifests, the timestamp bound, reserved numbers, the lease
     write set in a blob     02 | content | crc
     log entry               02 | length of head | crc of head | crc of body | head | body     (txn.encode)
     sidecar                 content | crc per 64 kB | crc of those | their number
@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Final
 from zlib import crc32
 
+import msgspec
+
 from txn.errors import DamagedFile, UnknownFormat
 
 FORMAT: Final = 2
@@ -26,6 +28,9 @@ FORMAT_BYTE: Final = bytes([FORMAT])
 SEED: Final = crc32(FORMAT_BYTE)
 """Checksums begin with the format byte: one that flipped is told from another format's."""
 BLOCK_BYTES: Final = 1 << 16
+_OLD_FORMAT_BYTE: Final = b"\x01"
+_OLD_NUMBER_BYTES: Final = 10
+_NUMBER: Final = struct.Struct("<Q")
 _CRC: Final = struct.Struct("<I")
 _TRAILER: Final = struct.Struct("<II")  # crc of the table, number of blocks
 _READ_BYTES: Final = 1 << 20
@@ -47,6 +52,28 @@ def unseal(name: str, data: bytes) -> memoryview:
     if data[:1] != FORMAT_BYTE:
         raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {FORMAT:02x}")
     raise DamagedFile(name, "its checksum is not that of its content")
+
+
+def seal_number(number: int) -> bytes:
+    """Return a number (0 .. 2**63 - 1) sealed: 13 bytes."""
+    return seal(_NUMBER.pack(number))
+
+
+def unseal_number(name: str, data: bytes) -> int:
+    """Return a sealed number. Raises as ``unseal``.
+
+    Numbers had no checksum in format 1, but a MessagePack integer. That is shorter: a sealed one whose format byte has
+    flipped is not taken for it.
+    """
+    if data[:1] == _OLD_FORMAT_BYTE and len(data) <= _OLD_NUMBER_BYTES:
+        try:
+            return msgspec.msgpack.decode(memoryview(data)[1:], type=int)
+        except msgspec.MsgspecError as error:
+            raise DamagedFile(name, f"it is no number: {error}") from error
+    content = unseal(name, data)
+    if len(content) != _NUMBER.size:
+        raise DamagedFile(name, f"it has {len(content)} bytes")
+    return int(_NUMBER.unpack(content)[0])
 
 
 def write_blocks(file: BinaryIO, buffers: Iterable[Any]) -> None:

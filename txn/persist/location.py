@@ -161,6 +161,11 @@ async def inline(work: Callable[[], T]) -> T:
     return result
 
 
+def register_name(key: str, consensus: Consensus) -> str:
+    """Return how errors name a register."""
+    return f"register {key} in {consensus.name}"
+
+
 def strictly_next(entries: Sequence[tuple[int, bytes]], start: int) -> bool:
     """Return whether ``entries`` are start, start + 1, ... (a paired check of readers)."""
     return all(seq == start + i for i, (seq, _) in enumerate(entries))

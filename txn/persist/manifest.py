@@ -30,9 +30,9 @@ import pyarrow.compute as pc
 
 from txn.columns import int64_array
 from txn.encode import decode_spec, encode_spec
-from txn.errors import DamagedFile, TxnError, UnknownFormat
+from txn.errors import DamagedFile, MissingFile, TxnError, UnknownFormat
 from txn.persist.checksum import seal, unseal
-from txn.persist.location import Blob, Consensus, Indeterminate
+from txn.persist.location import Blob, Consensus, Indeterminate, register_name
 from txn.persist.part import parquet_name
 from txn.time import IdGen
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
@@ -193,7 +193,7 @@ class ManifestStore:
             self._ends_blobs[manifest.shard] = blobs
 
     async def _decode(self, key: str, data: bytes) -> tuple[Manifest, dict[str, tuple[str, Ends]]]:
-        key = f"register {key} in {self._consensus.name}"
+        register, key = key, register_name(key, self._consensus)
         content = unseal(key, data)
         try:
             stored = _decoder.decode(content)
@@ -218,6 +218,8 @@ class ManifestStore:
                 blobs[part.ref.name] = (part.blob, ends)
             path = self._blob.local_path(parquet_name(part.ref.name))
             found.append(ManifestPart(ref=dataclasses.replace(part.ref, path=path), ends=ends))
+        if register_key(stored.shard) != register:
+            raise DamagedFile(key, f"it is the manifest of shard {stored.shard}")
         manifest = Manifest(
             shard=stored.shard,
             spec=decode_spec(stored.spec),
@@ -236,7 +238,7 @@ class ManifestStore:
         path = self._blob.local_path(name)
         packed = await self._blob.get(name)
         if packed is None:
-            raise DamagedFile(path, "it is missing")
+            raise MissingFile(path)
         content = unseal(path, packed)
         if len(content) != count * 16:
             raise DamagedFile(path, f"it does not hold {count} ends")

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
 from txn.encode import decode_spec, encode_spec
-from txn.errors import DamagedFile, UnknownFormat
+from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import Tee, check_file, check_footer, write_blocks
 from txn.persist.location import Blob, Offload
@@ -371,14 +371,18 @@ class Part:
         """Return whether the index has a sidecar here."""
         try:
             self._sidecar(index)
-        except FileNotFoundError:
+        except MissingFile:
             return False
         return True
 
     def _sidecar(self, index: IndexId) -> KeySidecar:
         sidecar = self._sidecars.get(index)
         if sidecar is None:
-            sidecar = KeySidecar(self._blob.local_path(sidecar_name(self.ref.name, index)), self._note)
+            path = self._blob.local_path(sidecar_name(self.ref.name, index))
+            try:
+                sidecar = KeySidecar(path, self._note)
+            except FileNotFoundError as error:
+                raise MissingFile(path) from error
             self._sidecars[index] = sidecar
         return sidecar
 
@@ -391,7 +395,7 @@ class Part:
         self._sidecars.pop(index, None)
 
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
-        """Return positions whose key equals ``key`` (full, no NULLs). FileNotFoundError: no such sidecar."""
+        """Return positions whose key equals ``key`` (full, no NULLs). MissingFile: no such sidecar."""
         return self._sidecar(index).lookup(key)
 
     def range(
@@ -507,6 +511,9 @@ class Part:
         except DamagedFile as error:
             self.damage = error
             raise
+        except FileNotFoundError as error:
+            self.damage = MissingFile(self.ref.path)
+            raise self.damage from error
         except (pa.ArrowInvalid, OSError) as error:
             self.damage = DamagedFile(self.ref.path, str(error))
             raise self.damage from error
@@ -570,15 +577,18 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
     """Open a part: footer and system sidecar are read in a thread, key sidecars at first use.
 
     Raises:
-        FileNotFoundError: the part is not there.
+        MissingFile: the part, or its system sidecar, is not there.
         UnknownFormat: a newer server wrote it.
         DamagedFile: footer or system sidecar are damaged, or their lengths are not the reference's.
     """
     path = blob.local_path(parquet_name(ref.name))
 
     def load() -> tuple[Any, SystemSidecar]:
-        system = SystemSidecar(blob.local_path(system_name(ref.name)))
-        check_footer(path, ref.bytes, system.footer_crc)
+        try:
+            system = SystemSidecar(blob.local_path(system_name(ref.name)))
+            check_footer(path, ref.bytes, system.footer_crc)
+        except FileNotFoundError as error:
+            raise MissingFile(str(error.filename)) from error
         try:
             with pq.ParquetFile(path, memory_map=True) as file:
                 footer = file.metadata

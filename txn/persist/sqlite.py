@@ -8,6 +8,9 @@ One statement checks epoch and sequence number and inserts, so the check is insi
 A statement refused for lack of space has not happened, and SQLite accepts the next one when space is back. Any
 other I/O error leaves the outcome open (Indeterminate). Checkpoints of SQLite's own write-ahead file are made
 when the thread is idle, and by SQLite itself past ``_AUTOCHECKPOINT_PAGES``.
+
+Before anything is written an existing file is looked through, read-only (``sqlite_check``); one that is damaged is left
+as it is. Format 1 had no checksums in ``meta`` and ``register``: it is brought to format 2 when it is opened.
 """
 
 from __future__ import annotations
@@ -18,15 +21,18 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import TypeVar
+from urllib.parse import quote
 
-from txn.errors import Fenced, OutOfSpace, TxnError, UnknownFormat
+from txn.errors import DamagedFile, Fenced, OutOfSpace, TxnError, UnknownFormat
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
+from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
 
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x484F4C44  # "HOLD"
-_FORMAT = 1
+_FORMAT = 2
 _AUTOCHECKPOINT_PAGES = 8192  # 32 MB of write-ahead file
 _IDLE_CHECKPOINT_WRITES = 512  # after so many writes an idle moment is used for a checkpoint
 _IDLE_S = 0.05
@@ -39,20 +45,31 @@ _APPEND = (
     "INSERT INTO log (seq, data) SELECT ?1, ?2 WHERE (SELECT value FROM meta WHERE name = 'epoch') = ?3 "
     f"AND {_NEXT} = ?1"
 )
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE register (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
-INSERT INTO meta VALUES ('epoch', 0), ('log_first', 1), ('register_seq', 0);
-"""
+_LOG = "CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB NOT NULL)"
+_SCHEMAS = {
+    1: {
+        "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+        "register": "CREATE TABLE register (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
+        "log": _LOG,
+    },
+    2: {
+        "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+        "register": "CREATE TABLE register (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL, "
+        "crc INTEGER NOT NULL) WITHOUT ROWID",
+        "log": _LOG,
+    },
+}
+_FIRST = {"epoch": 0, "log_first": 1, "register_seq": 0, "registers": 0}
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class SqliteConsensus:
     """Consensus over the SQLite file ``path``; made by ``open``, used from one event loop."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, expected: bool = False) -> None:
         """Use ``open``."""
         self._path = self.name = path
+        self._expected = expected
         self._queue: queue.SimpleQueue[tuple[Callable[[], object], asyncio.Future[object]] | None] = (
             queue.SimpleQueue()
         )
@@ -63,9 +80,12 @@ class SqliteConsensus:
         self._db: sqlite3.Connection
 
     @classmethod
-    async def open(cls, path: str) -> SqliteConsensus:
-        """Open or create. Raises UnknownFormat for a file of another program or a newer format."""
-        self = cls(path)
+    async def open(cls, path: str, *, expected: bool = False) -> SqliteConsensus:
+        """Open or create. ``expected``: there must be one, with something in it.
+
+        Raises UnknownFormat for a file of another program or a newer format, DamagedFile.
+        """
+        self = cls(path, expected)
         self._thread.start()
         try:
             await self._call(self._connect)
@@ -116,31 +136,75 @@ class SqliteConsensus:
 
     def _connect(self) -> None:
         new = not os.path.exists(self._path)
-        db = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
-        self._db = db
-        try:
-            application = db.execute("PRAGMA application_id").fetchone()[0]
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        except sqlite3.DatabaseError as error:
-            raise UnknownFormat(f"{self._path} is not a log file: {error}") from error
-        if not empty and (application != _APPLICATION_ID or version != _FORMAT):
-            raise UnknownFormat(
-                f"{self._path} has format {version} (application {application:#x}); "
-                f"this server knows format {_FORMAT}"
-            )
+        found = 0 if new else self._inspect()
+        if found == 0 and self._expected:
+            raise DamagedFile(self._path, "it is missing" if new else "it is empty")
+        db = self._db = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
         db.execute("PRAGMA journal_mode = WAL").fetchall()
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT_PAGES}").fetchall()
-        if empty:
-            script = f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID};"
-            db.executescript(f"{script} PRAGMA user_version = {_FORMAT}; COMMIT;")
+        if found != _FORMAT:
+            self._transaction(self._create if found == 0 else self._upgrade)
         if new:
             fd = os.open(os.path.dirname(os.path.abspath(self._path)), os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(fd)
             finally:
                 os.close(fd)
+
+    def _inspect(self) -> int:
+        """Return the format of the file, 0 if it is empty; nothing is written. Raises UnknownFormat, DamagedFile."""
+        db = _read_only(self._path)
+        try:
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                check_wal(self._path)
+                return 0
+            application = db.execute("PRAGMA application_id").fetchone()[0]
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if application != _APPLICATION_ID or not 0 < version <= _FORMAT:
+                raise UnknownFormat(
+                    f"{self._path} has format {version} (application {application:#x}); "
+                    f"this server knows format {_FORMAT}"
+                )
+            check_wal(self._path)
+            tables = dict(db.execute("SELECT name, sql FROM sqlite_master").fetchall())
+            if tables != _SCHEMAS[version]:
+                raise DamagedFile(self._path, f"its tables are not those of format {version}")
+            if version == _FORMAT:
+                check_rows(db, self._path)
+            return version
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_NOTADB:
+                raise UnknownFormat(f"{self._path} is not a log file: {error}") from error
+            raise DamagedFile(self._path, f"SQLite finds: {error}") from error
+        finally:
+            db.close()
+
+    def _create(self) -> None:
+        for statement in _SCHEMAS[_FORMAT].values():
+            self._db.execute(statement)
+        for name, value in _FIRST.items():
+            self._set_meta(name, value)
+        self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        self._db.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _upgrade(self) -> None:
+        """From format 1: give the rows of ``meta`` and ``register`` their checksums."""
+        db = self._db
+        meta = dict[str, int](db.execute("SELECT name, value FROM meta").fetchall())
+        registers = db.execute("SELECT name, seq, data FROM register").fetchall()
+        for table in ("meta", "register"):
+            db.execute(f"DROP TABLE {table}")
+            db.execute(_SCHEMAS[_FORMAT][table])
+        total = 0
+        for name, seq, data in registers:
+            crc = register_crc(name, seq, data)
+            total = summed(total, 0, crc)
+            db.execute("INSERT INTO register VALUES (?, ?, ?, ?)", (name, seq, data, crc))
+        for name, value in meta.items():
+            self._set_meta(name, value)
+        self._set_meta("registers", total)
+        db.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _translate(self, error: sqlite3.Error) -> TxnError:
         """Undo what is open and say what the error means for the caller."""
@@ -156,6 +220,9 @@ class SqliteConsensus:
 
     def _meta(self, name: str) -> int:
         return int(self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
+
+    def _set_meta(self, name: str, value: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, meta_crc(name, value)))
 
     def _check_epoch(self, epoch: int) -> None:
         current = self._meta("epoch")
@@ -180,6 +247,8 @@ class SqliteConsensus:
         try:
             return work()
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
+                raise DamagedFile(self._path, f"SQLite finds: {error}") from error
             raise Indeterminate(f"could not read the log: {error}") from error
 
     # -- Consensus ---------------------------------------------------------------------------------
@@ -217,8 +286,9 @@ class SqliteConsensus:
         def work() -> int | None:
             if at is not None and at != self._pulse():
                 return None
-            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
-            return self._meta("epoch")
+            epoch = self._meta("epoch") + 1
+            self._set_meta("epoch", epoch)
+            return epoch
 
         return await self._call(lambda: self._transaction(work))
 
@@ -249,15 +319,18 @@ class SqliteConsensus:
 
         def work() -> int | None:
             self._check_epoch(epoch)
-            row = self._db.execute("SELECT seq FROM register WHERE name = ?", (key,)).fetchone()
-            if (None if row is None else row[0]) != expected:
+            row = self._db.execute("SELECT seq, crc FROM register WHERE name = ?", (key,)).fetchone()
+            found, old = (None, 0) if row is None else row
+            if found != expected:
                 return None
-            self._db.execute("UPDATE meta SET value = value + 1 WHERE name = 'register_seq'")
+            seq = self._meta("register_seq") + 1
+            self._set_meta("register_seq", seq)
+            crc = 0 if data is None else register_crc(key, seq, data)
+            self._set_meta("registers", summed(self._meta("registers"), old, crc))
             if data is None:
                 self._db.execute("DELETE FROM register WHERE name = ?", (key,))
                 return 0
-            seq = self._meta("register_seq")
-            self._db.execute("INSERT OR REPLACE INTO register VALUES (?, ?, ?)", (key, seq, data))
+            self._db.execute("INSERT OR REPLACE INTO register VALUES (?, ?, ?, ?)", (key, seq, data, crc))
             return seq
 
         return await self._call(lambda: self._transaction(work))
@@ -306,7 +379,7 @@ class SqliteConsensus:
             if size >= _TRUNCATE_BYTES:
                 break
         # The bound first: an emptied log must not start again at 1.
-        self._db.execute("UPDATE meta SET value = max(value, ?) WHERE name = 'log_first'", (upto,))
+        self._set_meta("log_first", max(self._meta("log_first"), upto))
         self._db.execute("DELETE FROM log WHERE seq < ?", (upto,))
         return upto >= before
 
@@ -318,6 +391,25 @@ class SqliteConsensus:
         self._queue.put(None)
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
+
+
+def peek(path: str, key: str) -> bytes | None:
+    """Return a register of the file ``path``, None if there is none: for looks from outside, also while a server runs.
+
+    Nothing is checked and nothing is changed. Raises DamagedFile where SQLite cannot read it.
+    """
+    try:
+        with closing(_read_only(path)) as db:
+            row = db.execute("SELECT data FROM register WHERE name = ?", (key,)).fetchone()
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise DamagedFile(path, f"SQLite finds: {error}") from error
+    return None if row is None else bytes(row[0])
+
+
+def _read_only(path: str) -> sqlite3.Connection:
+    """Connect so that the write-ahead file is left alone when the connection is closed."""
+    url = f"file:{quote(os.path.abspath(path))}?mode=ro"
+    return sqlite3.connect(url, uri=True, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
 
 
 def _resolve(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:

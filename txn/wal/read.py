@@ -40,12 +40,12 @@ async def read_entries(
     """
     first, end = await consensus.log_bounds()
     if first != log_map.first:
-        raise DamagedLog(f"the log begins at {first}, not at {log_map.first}")
+        raise DamagedLog(f"{where} is damaged: it begins at entry {first}, not at {log_map.first}")
     at = first
     while at < end:
         entries = await consensus.read_log(at, _CHUNK_BYTES)
         if not entries or not strictly_next(entries, at):
-            raise DamagedLog(f"the log has no entry {at} but goes on to {end - 1}")
+            raise DamagedLog(f"{where} is damaged: it has no entry {at} but goes on to {end - 1}")
         for seq, payload in entries:
             try:
                 entry = decode_entry(payload, f"log entry {seq} in {where}")

@@ -20,7 +20,7 @@ from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
 from txn.columns import column_arrays, rows_to_table, to_python, value_getter
-from txn.errors import DamagedFile, UnknownFormat
+from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import write_blocks
@@ -239,7 +239,7 @@ def test_a_part_has_a_sidecar_per_index(tmp_path: Path) -> None:
         assert found == [17, 18, 19]
         assert part.has_index(IndexId(2))
         assert not part.has_index(IndexId(3))
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(MissingFile):
             part.lookup(IndexId(3), (1,))
 
     run(body)

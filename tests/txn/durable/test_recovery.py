@@ -247,11 +247,11 @@ def test_unknown_formats_are_refused(tmp_path: Path) -> None:
         (path / "FORMAT").write_text("holdfast data directory, format 1\n")
 
         with contextlib.closing(sqlite3.connect(path / "log.sqlite")) as db:
-            db.execute("PRAGMA user_version = 2")
+            db.execute("PRAGMA user_version = 9")
         with pytest.raises(UnknownFormat):
             await in_folder(path)
         with contextlib.closing(sqlite3.connect(path / "log.sqlite")) as db:
-            db.execute("PRAGMA user_version = 1")
+            db.execute("PRAGMA user_version = 2")
             db.execute(
                 "UPDATE register SET data = CAST(X'63' || substr(data, 3) AS BLOB) WHERE name LIKE 'manifest/%'"
             )

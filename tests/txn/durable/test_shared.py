@@ -149,6 +149,7 @@ def test_losing_the_lease_ends_commits_and_deletions_at_once() -> None:
         old.committer.on_failure = told.append
         assert old.lease is not None
         assert old.lease._task is not None
+        old.lease._task.remove_done_callback(old.lease._ended)
         old.lease._task.cancel()  # stalled
         await asyncio.sleep(1)
         new = await lead(disk, blob, "b")
