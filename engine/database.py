@@ -35,6 +35,7 @@ from engine.catalog.store import SPEC, encode, read_items, read_undo, write_chan
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.eager import settle
+from engine.errors import report_of
 from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
@@ -54,6 +55,7 @@ from planner.errors import SqlError
 from planner.query import OutputColumn
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
+from txn.errors import Fenced
 from txn.lease import Lease, LeaseOptions
 from txn.shared import SharedConfig
 from txn.store import open_store
@@ -61,6 +63,7 @@ from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")
+_TROUBLE = ("58", "XX")  # classes of SQLSTATEs: of the system, of what is stored
 
 DATABASE_NAME = "postgres"
 
@@ -340,6 +343,23 @@ class Database:
         """Tell whether this server is sure to lead: ask before every answer that rests on what it knows (A41)."""
         lease = self.lease
         return lease is None or lease.valid()
+
+    async def reason(self, error: Exception) -> Exception:
+        """Return the error that a statement failed with; Fenced if it failed because another server leads.
+
+        A successor removes files that this server may be about to read. So a trouble of storage, or what looks like a bug,
+        met once the lease has run out is not reported before it is known which it was: this waits for the next renewal.
+        """
+        if self.leading():
+            return error
+        report = report_of(error, self.catalog)
+        if report is not None and report.sqlstate[:2] not in _TROUBLE:
+            return error
+        try:
+            await self.wait_leading()
+        except Fenced as deposed:
+            return deposed
+        return error
 
     async def wait_leading(self) -> None:
         """Return once it is sure again, which takes as long as the consensus store does not answer.

@@ -208,7 +208,7 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.StorageError: lambda e, _c, _k: _report(
         "58030",
         "could not write to the data directory",
-        detail="The transaction was rolled back.",
+        detail=f"{str(e)[:1].upper()}{str(e)[1:]}. The transaction was rolled back.",
     ),
     txn_errors.DamagedFile: _damaged,
     txn_errors.DamagedEntry: _damaged,

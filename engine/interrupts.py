@@ -79,10 +79,20 @@ class Interrupts:
 
     def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly."""
-        result = eager(coro)
+        result = eager(coro if self._session.db.lease is None else self._as_leader(coro))
         if result is not None and isinstance(result, Awaitable):
             return self._interruptible(result)
         return result
+
+    async def _as_leader(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a statement where another server may come to lead meanwhile (``Database.reason``)."""
+        try:
+            return await work
+        except Exception as error:
+            reason = await self._session.db.reason(error)
+            if reason is error:
+                raise
+            raise reason from error
 
     async def _interruptible(self, work: Awaitable[T]) -> T:
         async def body() -> T:

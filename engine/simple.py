@@ -64,7 +64,8 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> None:
         if session.block.state is BlockState.IMPLICIT:
             await session.block.commit()
     except Exception as error:
-        report = conn.report(error)
+        reason = await conn.db.reason(error)
+        report = conn.report(reason)
         if report is None:
             session.block.fail()
             raise

@@ -167,3 +167,22 @@ def test_rewriting_a_large_table_keeps_rows_indexes_and_older_readers(server: Se
     client.run("DROP TABLE wide")
     client.close()
     reader.close()
+
+
+@pytest.mark.parametrize("rows", [3000, 6000, 30_000])  # at once, committed in slices, as a part
+def test_rows_of_a_statement_of_the_extended_protocol_are_committed(server: ServerProcess, rows: int) -> None:
+    client, other = server.connect(), server.connect()
+    try:
+        client.run(f"CREATE TABLE sent{rows} (k int PRIMARY KEY)", "extended")
+        for sign in (1, -1):
+            done = client.run(
+                f"INSERT INTO sent{rows} SELECT {sign} * i FROM generate_series(1, {rows}) i", "extended"
+            )
+            assert done.tag == f"INSERT 0 {rows}"
+        assert other.run(f"SELECT count(*) FROM sent{rows}", "extended").rows == [(str(2 * rows),)]
+        other.run(f"INSERT INTO sent{rows} VALUES (0)", "extended")  # no lock has stayed
+        assert client.run(f"DELETE FROM sent{rows} WHERE k < 0", "extended").tag == f"DELETE {rows}"
+        assert other.run(f"SELECT count(*) FROM sent{rows}").rows == [(str(rows + 1),)]
+    finally:
+        client.close()
+        other.close()
