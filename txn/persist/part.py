@@ -383,6 +383,9 @@ class Part:
                 sidecar = KeySidecar(path, self._note)
             except FileNotFoundError as error:
                 raise MissingFile(path) from error
+            except DamagedFile as error:
+                self._note(error)
+                raise
             self._sidecars[index] = sidecar
         return sidecar
 
