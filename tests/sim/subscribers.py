@@ -23,7 +23,7 @@ from tests.sim.loop import ProcessDied
 from tests.sim.recorder import Record
 from tests.sim.session import now
 from tests.sim.tables import BANK, CELLS, DDL, EVENTS, LISTS, NAMES, OPENING, REFS, Sizes, facts, families
-from txn.errors import ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.errors import MissingFile, ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
 from txn.store import ShardStore
 from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Subscription
@@ -139,10 +139,10 @@ class Subscriber:
             self.at = None
         except TxnError as error:
             run.outcomes[f"subscription: {type(error).__name__}"] += 1
+            # Swept away by the next leader, which this server has yet to notice; else it was lost.
+            if isinstance(error, MissingFile) and run.outside.disk.epoch == server.epoch:
+                run.problems.append(f"subscription {stream.id}: {error}")
         except Exception as error:
-            if isinstance(error, FileNotFoundError) and run.outside.disk.epoch != server.epoch:
-                run.outcomes["file swept away"] += 1
-                return
             run.problems.append(f"subscription {stream.id}: {type(error).__name__}: {error}")
             raise
         finally:
