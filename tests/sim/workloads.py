@@ -251,7 +251,11 @@ async def load(s: Session) -> None:
     keys = sorted(rng.sample(range(s.sizes.events), min(s.sizes.events, rng.randrange(1, 5))))
     await s.statement(EVENTS)
     tags = [s.recorder.value() for _ in keys]
-    columns = [pa.array(keys), pa.array([k % 4 for k in keys]), pa.array([str(tag) for tag in tags])]
+    columns = [
+        pa.array(keys, pa.int64()),
+        pa.array([k % 4 for k in keys], pa.int64()),
+        pa.array([str(tag) for tag in tags], pa.string()),
+    ]
 
     async def batches() -> AsyncIterator[Any]:
         yield pa.record_batch(columns, names=["c1", "c2", "c3"])

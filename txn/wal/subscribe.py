@@ -391,7 +391,7 @@ class Subscription:
                 return
             stamps = stamps.take(pc.array_sort_indices(stamps))
             first = stamps[0].as_py()
-            of_first = pc.sum(pc.equal(stamps, first)).as_py()
+            of_first = pc.sum(pc.equal(stamps, stamps[0])).as_py()
             if not self._rows:
                 for ts in pc.unique(stamps.slice(0, WINDOW_ROWS)).to_pylist():
                     yield Changes(Timestamp(ts), [Change(Timestamp(ts), min(self.shards), (), 1, RowId(0))])
