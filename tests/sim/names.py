@@ -117,7 +117,7 @@ async def refer(s: Session) -> None:
     old = rows[0] if rows else None
     s.record.read(("refs", parent), None if old is None else content(REFS, old.values))
     tag = s.recorder.value()
-    await s.put(REFS, parent, (parent, 0, str(tag)), old)
+    await s.put(REFS, parent, (parent, tag % 11, str(tag)), old)
     s.record.write(("refs", parent), tag)
 
 

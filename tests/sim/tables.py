@@ -6,7 +6,7 @@
     events    (k, k % 4, tag)      register k = tag; rows are only ever added: what is missing is INITIAL
     names     (id, u, tag)         registers ("id", id) = (u, tag) and ("u", u) = (id, tag); u is unique;
                                    ("alive", id) = id while it is there
-    refs      (id, 0, tag)         register id = tag; refers to ``names`` by id
+    refs      (id, tag % 11, tag)   register id = tag; refers to ``names`` by id
     ddl       (0, epoch, tag)      register marker = tag; TRUNCATE sets a new one
               (k, epoch, "5 9")    list (epoch, k); the schema's version is a register as well
 
