@@ -154,8 +154,6 @@ def conflict_with(
     owner = core.committing.get(by.txn)
     own = None if owner is None else owner.own_of(writes.shard)
     kept = _NOTHING_KEPT if own is None else own.cold
-    # The rows of a large commit are there already (``Coordinator.stage``); one that is queued has no timestamp yet.
-    before = by.ts - 1 if by.ts else INFINITY
     for op in writes.ops:
         if watch.concerns(images_of(generation, op, kept, before)):
             return explain(core, generation, op.row_id, op.values, by, before)
