@@ -377,7 +377,7 @@ async def _validate(session: Session, relation: RelationDef, name: str) -> None:
 
 async def _check_committed(session: Session, relation: RelationDef, constraint: ConstraintDef) -> None:
     """Look at committed rows past all locks: those written since the constraint was added keep it anyway."""
-    reader = session.db.store.begin(read_only=True, session=session.pid)
+    reader = session.db.store.begin(read_only=True, session=session.pid, timeline=relation.timeline)
     try:
         await _check_existing(session, relation, constraint, reader)
     except SqlError:

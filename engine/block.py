@@ -14,7 +14,7 @@ portals and cursors (``on_end``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,14 @@ from engine.constraints.timing import Mark
 from engine.limits import TransactionLimit
 from engine.plans import Plan
 from engine.races import note_loss
+from engine.timelines import gone, outside
+from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
 from planner.statements import Transaction as TransactionStatement
 from txn.api import Transaction
 from txn.errors import CommitWithdrawn
 from txn.selection import Selection
-from txn.types import Timestamp
+from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.session import Session
@@ -129,6 +131,23 @@ class Block:
         self.state = next_state(self.state, BlockEvent.STATEMENT)
         return txn
 
+    def enter(self, timeline: str, tables: Sequence[ShardId]) -> None:
+        """Have the running transaction, or one that begins now, read and write in a timeline.
+
+        ``tables``: those of the statement, for errors. Raises SqlError 25000 when it is in another one for good, 42704
+        when there is no such timeline any more.
+        """
+        txn = self.ensure_txn()
+        try:
+            other = txn.enter(timeline)
+        except KeyError:
+            raise gone(timeline) from None
+        if other is not None:
+            used = [*txn.shards_used(), *tables]
+            catalog = self._session.catalog
+            relations = [r for r in map(catalog.relation_by_oid, used) if r is not None]
+            raise outside(timeline, other, relations)
+
     def begin_writing(self) -> Transaction:
         """Return the running transaction; without one, start one that may write, whatever the default says."""
         if self.txn is None:
@@ -136,16 +155,16 @@ class Block:
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         return self.ensure_txn()
 
-    def start_at(self, chosen: Selection, *, historic: bool) -> None:
+    def start_at(self, chosen: Selection, *, historic: bool, timeline: str | None = None) -> None:
         """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
 
-        ``historic``: by AS OF SYSTEM TIME; it only reads. Raises ReadBelowSince.
+        ``timeline``: which it is of; None: of whichever comes to be entered. ``historic``: by AS OF SYSTEM TIME; it only reads. Raises ReadBelowSince.
         """
         if self.state is BlockState.BLOCK:
-            self._start_in_block(at=chosen.ts)
+            self._start_in_block(at=chosen.ts, timeline=timeline)
         else:
             read_only = historic or self.reads_alone or self._session.derived.read_only
-            self._start(read_only=read_only, at=chosen.ts)
+            self._start(read_only=read_only, at=chosen.ts, timeline=timeline)
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         self.selection = chosen
         if not historic:
@@ -161,31 +180,52 @@ class Block:
         if txn is not None and not told and session.catalog is session.db.catalog:
             txn.renew()
 
-    def import_snapshot(self, ts: Timestamp) -> None:
-        """Start the block's transaction at the timestamp of another one, which holds it."""
-        self._start_in_block(at=ts)
+    def import_snapshot(self, points: Mapping[str, Timestamp]) -> None:
+        """Start the block's transaction at the timestamps of another one, which holds them: one for each timeline."""
+        timeline = DEFAULT_TIMELINE if DEFAULT_TIMELINE in points else min(points)
+        if len(points) > 1:
+            self._start_in_block(at=points[timeline], points=points)
+        else:
+            self._start_in_block(at=points[timeline], timeline=timeline)
 
-    def _start(self, *, read_only: bool, at: Timestamp | None = None) -> Transaction:
+    def _start(
+        self, *, read_only: bool, at: Timestamp | None = None, timeline: str | None = None
+    ) -> Transaction:
         """Start a transaction whose time and limit count from its first statement."""
         session = self._session
         timeout_ms = session.derived.transaction_timeout_ms
-        txn = self._begin(read_only=read_only, at=at, deadline_ms=timeout_ms)
+        txn = self._begin(read_only=read_only, at=at, timeline=timeline, deadline_ms=timeout_ms)
         if timeout_ms:
             self._limit.start(timeout_ms)
         session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         return txn
 
-    def _start_in_block(self, at: Timestamp | None = None) -> Transaction:
+    def _start_in_block(
+        self,
+        at: Timestamp | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
+    ) -> Transaction:
         """Start a block's transaction; its time and its limit count from BEGIN."""
         timeout_ms = self._session.derived.transaction_timeout_ms
         counted = timeout_ms != 0 and timeout_ms == self._limit.timeout_ms
         deadline_ms = self._limit.left_ms() if counted else timeout_ms
-        txn = self._begin(read_only=self._read_only, at=at, deadline_ms=deadline_ms)
+        txn = self._begin(
+            read_only=self._read_only, at=at, timeline=timeline, points=points, deadline_ms=deadline_ms
+        )
         if timeout_ms and not counted:
             self._limit.start(timeout_ms)
         return txn
 
-    def _begin(self, *, read_only: bool, at: Timestamp | None, deadline_ms: int) -> Transaction:
+    def _begin(
+        self,
+        *,
+        read_only: bool,
+        at: Timestamp | None,
+        timeline: str | None,
+        points: Mapping[str, Timestamp] | None = None,
+        deadline_ms: int,
+    ) -> Transaction:
         session = self._session
         db, derived = session.db, session.derived
         catalog = db.catalog if at is None else db.catalog_at(at)
@@ -195,6 +235,8 @@ class Block:
             deadline_ms=deadline_ms or None,
             lock_timeout_ms=derived.lock_timeout_ms,
             at=at,
+            timeline=timeline,
+            points=points,
         )
         self.txn = txn
         self.wrote = False

@@ -9,6 +9,7 @@ Everything that tells time or draws random bytes is injected here.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import random
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from engine.arrow import rows_of
 from engine.backend import Connection
@@ -40,6 +41,7 @@ from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
 from engine.memory import MemoryPlan
+from engine.named import SHARD as NAMED_SHARD
 from engine.named import NamedSubscriptions
 from engine.oids import OidSource
 from engine.plans import PlanCache
@@ -81,6 +83,10 @@ class Counters:
     sessions: int = 0
 
 
+COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD))
+"""The server's own: every timeline has them."""
+
+
 class Database:
     """One server on one data directory; implements ``pgwire.backend.Database``."""
 
@@ -108,6 +114,7 @@ class Database:
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
         self._oids = OidSource(store.reserve)
+        self._removals: set[asyncio.Future[None]] = set()  # of dropped timelines' registers
 
     # -- injected sources --------------------------------------------------------------------------
 
@@ -149,6 +156,7 @@ class Database:
                 part_bytes=memory.part,
                 retention_ms=config.history_retention * 1000,
                 hold_at_start=True,
+                common_shards=COMMON_SHARDS,
             ),
         )
         database = cls(config, store)
@@ -191,6 +199,7 @@ class Database:
             txn.rollback()
         self.catalog = CatalogSnapshot(items, self.next_catalog_version())
         await self._oids.open(self.catalog.highest_oid() + 1)
+        await self.store.keep_timelines(self.catalog.timelines)
         await self._drop_leftover_temporaries()
         await self._load_history()
 
@@ -229,6 +238,8 @@ class Database:
         for executor in self.executors.values():
             await executor.close()
         await self.named.close()
+        if self._removals:
+            await asyncio.wait(self._removals)
         await self.store.close()
 
     # -- catalog -----------------------------------------------------------------------------------
@@ -246,6 +257,21 @@ class Database:
         """Make the catalog committed at ``ts`` the current one; called in the tick in which it is applied."""
         self.catalog_history.record(ts, self.catalog, catalog, self.store.since)
         self.catalog = catalog
+
+    def settle_timeline(self, name: str) -> None:
+        """A transaction that made or dropped a timeline has ended: keep what the catalog says, and no more."""
+        if name not in self.catalog.timelines and self.store.has_timeline(name):
+            removal = asyncio.ensure_future(self.store.drop_timeline(name))
+            self._removals.add(removal)
+            removal.add_done_callback(self._removed)
+
+    def _removed(self, removal: asyncio.Future[None]) -> None:
+        self._removals.discard(removal)
+        error = None if removal.cancelled() else removal.exception()
+        if error is not None:
+            log.warning(
+                "the register of a dropped timeline was left behind: %s", error
+            )  # until the next start
 
     def catalog_at(self, ts: Timestamp) -> CatalogSnapshot:
         """Return the catalog as of ``ts``. Raises ReadBelowSince where it is not known any more."""

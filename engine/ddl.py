@@ -30,6 +30,7 @@ from engine.rows import ReadyRows
 from engine.session import Session
 from engine.temporary import CommitActions
 from engine.time_travel import read_past
+from engine.timelines import crossing, unknown
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
@@ -112,6 +113,14 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         persistence=statement.persistence,
         options=dict(statement.options or {}),
     )
+    if not session.catalog.has_timeline(relation.timeline):
+        raise unknown(relation.timeline)
+    if statement.query is not None:
+        if plan.timeline and plan.timeline != relation.timeline:
+            read = [r for r in map(session.catalog.relation_by_oid, plan.tables) if r is not None]
+            message = "CREATE TABLE AS from a query over tables of another timeline is not supported"
+            raise crossing([relation, *read], message)
+        session.block.enter(relation.timeline, plan.tables)
     relation = add_keys(session, relation, statement.keys)
     relation = add_checks(session, relation, statement.checks)
     session.block.ensure_txn().create_shard(shard_spec(relation))
@@ -129,7 +138,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if plan.as_of is None:
         result = await run_query(session, plan, "query", statement.query, ctx)
         return await _fill(session, relation, result)
-    past = await read_past(session, plan.as_of)
+    past = await read_past(session, plan.as_of, relation.timeline)
     try:
         source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
         return await _fill(session, relation, await execute(session, source, replace(ctx, txn=past)))

@@ -158,6 +158,7 @@ _TXN: dict[type[Exception], Make] = {
         detail=f"A session may hold {MAX_NUMBERS} different advisory locks.",
     ),
     txn_errors.WaitCancelled: lambda e, _c, _k: _report("57014", "canceling statement due to user request"),
+    txn_errors.CrossesTimelines: lambda e, _c, _k: _report("0A000", str(e)),
     txn_errors.ReadBelowSince: lambda e, _c, _k: _report(
         "72000",
         f"timestamp {e.ts} ({moment_text(e.ts)}) is no longer readable",

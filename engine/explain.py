@@ -69,6 +69,8 @@ async def run_explain(
             raise not_supported("EXPLAIN EXECUTE of a statement AS OF SYSTEM TIME")
         check_privileges(session, inner)
         body = inner.bound
+        if inner.enters:
+            session.block.enter(inner.enters, inner.tables)
     facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
     lines: list[str] = []
     text_before: list[str] = []

@@ -122,6 +122,7 @@ async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Respond
         if not alone:
             session.block.renew_limits()
         check_privileges(session, plan)
+        session.block.enter(plan.enters, plan.tables)
         statement: Any = plan.bound.statement
         outcome = await run_insert(session, plan, statement, portal.params)
     except (Replan, WriteConflict, Deadlock) as lost:

@@ -30,6 +30,7 @@ import msgspec
 from engine.eager import settle
 from engine.rows import RowTuple
 from planner import ast
+from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
 from planner.parse import parse
 from txn.api import Transaction
@@ -68,7 +69,10 @@ _log = logging.getLogger(__name__)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of one. ``owner``: a role's oid. ``snapshot``: what there was at ``position`` is still to be sent."""
+    """What is stored of one. ``owner``: a role's oid. ``snapshot``: what there was at ``position`` is still to be sent.
+
+    ``timeline``: what ``position`` is of.
+    """
 
     name: str
     owner: int
@@ -77,6 +81,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: bool
     created_us: int
     lost: bool = False
+    timeline: str = DEFAULT_TIMELINE
 
 
 def encode(record: Record) -> tuple[str, bytes]:
@@ -128,7 +133,9 @@ class NamedSubscriptions:
         if record.lost:
             return None
         try:
-            hold: Hold = self._db.store.hold(Timestamp(record.position), durable=True)
+            hold: Hold = self._db.store.hold(
+                Timestamp(record.position), durable=True, timeline=record.timeline
+            )
         except ReadBelowSince as error:
             _log.error("subscription %s is lost: %s", record.name, error)
             return None
@@ -172,7 +179,8 @@ class NamedSubscriptions:
             return
         before, named.record = named.hold, decode(values[1])
         if before is not None and named.record.position > before.ts:
-            named.hold = self._db.store.hold(Timestamp(named.record.position), durable=True)
+            position = Timestamp(named.record.position)
+            named.hold = self._db.store.hold(position, durable=True, timeline=named.record.timeline)
             self._db.store.release(before)
 
     def _taken_away(self, hold: Hold) -> None:

@@ -19,6 +19,7 @@ from engine.portal import Command, Outcome
 from engine.subscribe import moment_of
 from pgwire.backend import Responder
 from planner import statements as st
+from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
@@ -52,10 +53,11 @@ async def create(
         raise SqlError("53400", f"more than {MAX_SUBSCRIPTIONS} named subscriptions")
     await db.store.register(SPEC)
     txn = _writing(session, "CREATE SUBSCRIPTION")
-    hold = db.store.hold(durable=True)
+    timeline = plan.timeline or DEFAULT_TIMELINE
+    hold = db.store.hold(durable=True, timeline=timeline)
     record = Record(
         name=name, owner=session.role_oid, sql=statement.sql, position=hold.ts, snapshot=statement.snapshot,
-        created_us=session.statement_time_us,
+        created_us=session.statement_time_us, timeline=timeline,
     )  # fmt: skip
     try:
         if await locked_row(txn, name) is not None:
@@ -90,12 +92,14 @@ async def acknowledge(
         session.transaction_time_us = session.statement_time_us
     if plan.bound.stable:
         params = params + plan.stable_values(session, params)
-    ts = moment_of(session, statement.to, "ACKNOWLEDGE", Env(params, session, shared=Shared()))
-    if ts > session.db.store.read_ts():
+    timeline = named.record.timeline
+    env = Env(params, session, shared=Shared())
+    ts = moment_of(session, statement.to, "ACKNOWLEDGE", env, timeline)
+    if ts > session.db.store.read_ts(timeline):
         raise SqlError(
             "22023",
             f"ACKNOWLEDGE {ts} is in the future",
-            hint=f"The latest readable timestamp is {session.db.store.read_ts()}.",
+            hint=f"The latest readable timestamp is {session.db.store.read_ts(timeline)}.",
         )
     txn = _writing(session, "ALTER SUBSCRIPTION")
     row = await locked_row(txn, name)

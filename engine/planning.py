@@ -18,6 +18,7 @@ from engine.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.portal import Prepared
 from engine.session import Session
 from engine.templates import decode_values, extract, same_statement
+from engine.timelines import check_alone
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner.as_of import AsOf
@@ -187,7 +188,10 @@ class Planning:
             database=session.database,
             variable_params=variable_params,
         )
-        return Plan(bound, session.catalog, session.search_path)
+        plan = Plan(bound, session.catalog, session.search_path)
+        if plan.crosses:
+            check_alone(plan, session.catalog)
+        return plan
 
     def plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
         """Bind a statement anew; the second value is its parameters where they are no longer the same."""

@@ -9,13 +9,27 @@ catalog outlive DDL, since their names cannot.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import OutputColumn
-from planner.statements import BoundStatement, Copy, DeclareCursor, QueryStatement, StatementClass
+from planner.statements import (
+    BoundStatement,
+    Copy,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    DeclareCursor,
+    DeclareSubscribe,
+    Maintenance,
+    Prepare,
+    QueryStatement,
+    StatementClass,
+    Subscribe,
+)
 from planner.types import SqlType
 from txn.types import ShardId
 
@@ -38,6 +52,26 @@ class Replan(Exception):
     """The statement's plan no longer fits the catalog: bind it again and run that."""
 
 
+def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
+    """Return the timelines of the tables that a statement reads, writes, or says how to read."""
+    statement = bound.statement
+    if bound.class_ is StatementClass.DDL and not isinstance(statement, CreateView | CreateTable):
+        return frozenset()
+    if isinstance(statement, Maintenance):
+        return frozenset()
+    return frozenset([r.timeline for r in map(catalog.relation_by_oid, tables) if r is not None])
+
+
+def _defines_only(bound: BoundStatement) -> bool:
+    """Tell whether its transaction reads and writes no rows of its tables: SUBSCRIBE does so outside of it."""
+    statement = bound.statement
+    if isinstance(statement, CreateTable):
+        return statement.query is None
+    if isinstance(statement, Copy):
+        return statement.subscribe is not None
+    return isinstance(statement, CreateView | CreateSubscription | Subscribe | DeclareSubscribe | Prepare)
+
+
 class Plan:
     """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
 
@@ -48,8 +82,10 @@ class Plan:
         "catalog_version",
         "columns",
         "compiled",
+        "crosses",
         "dml",
         "encoders",
+        "enters",
         "fields",
         "fixed_names",
         "locking",
@@ -60,6 +96,7 @@ class Plan:
         "point",
         "quick",
         "tables",
+        "timeline",
     )
 
     def __init__(
@@ -88,6 +125,12 @@ class Plan:
             and relation.kind == "r"
             and not relation.virtual
         )
+        timelines = _timelines(bound, self.tables, catalog)
+        # the one that it is about, "" where none: its tables', but for most DDL, which is about all
+        self.timeline = min(timelines, default="")
+        self.crosses = len(timelines) > 1
+        # the timeline that its transaction has to be in
+        self.enters = "" if _defines_only(bound) else self.timeline
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.permitted: tuple[int, str] | None = None  # see engine.privileges

@@ -190,8 +190,9 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
         return None
     if not session.view.is_current(plan):
         return None
-    txn = session.block.ensure_txn()
-    txn.next_statement()
+    if plan.enters:
+        session.block.enter(plan.enters, plan.tables)
+    session.block.ensure_txn().next_statement()
     result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
     session.view.use(plan)
     return result

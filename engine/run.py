@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import copy, ddl, drop, explain, named_statements, roles, snapshots, subscribe, time_travel
+from engine import (
+    copy,
+    ddl,
+    drop,
+    explain,
+    named_statements,
+    roles,
+    snapshots,
+    subscribe,
+    time_travel,
+    timelines,
+)
 from engine.block_state import BlockState
 from engine.constraints.checks import set_constraints
 from engine.dml import run_delete, run_insert, run_update
@@ -38,6 +49,8 @@ Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaita
 _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateTable: ddl.create_table,
     st.CreateSchema: ddl.create_schema,
+    st.CreateTimeline: timelines.create_timeline,
+    st.DropTimeline: timelines.drop_timeline,
     st.CreateView: ddl.create_view,
     st.CreateIndex: ddl.create_index,
     st.AlterTable: ddl.alter_table,
@@ -79,6 +92,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     if not conn.db.leading() and type(statement) not in _WITHOUT_DATA and not session.block.lags(plan):
         await conn.db.wait_leading()
     check_privileges(session, plan)
+    if plan.enters:
+        session.block.enter(plan.enters, plan.tables)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
     elif isinstance(statement, _QUERIES) and plan.tables:

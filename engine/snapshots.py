@@ -8,6 +8,7 @@ An importer may outlive the exporter and may write; what it has read must then b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,10 @@ _IMPORTING = ("serializable", "repeatable read")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """One snapshot that can be imported now."""
+    """One snapshot that can be imported now: a timestamp for each timeline that the exporter can be in."""
 
-    ts: Timestamp
-    hold: Hold
+    points: Mapping[str, Timestamp]
+    holds: tuple[Hold, ...]
     isolation: str
     read_only: bool
 
@@ -47,9 +48,9 @@ class SnapshotRegistry:
         """Return the snapshot called ``name`` if its transaction still runs."""
         return self._exported.get(name)
 
-    def remove(self, name: str) -> Hold:
-        """Forget a snapshot; returns its hold, to be released."""
-        return self._exported.pop(name).hold
+    def remove(self, name: str) -> tuple[Hold, ...]:
+        """Forget a snapshot; returns its holds, to be released."""
+        return self._exported.pop(name).holds
 
 
 def export(session: Session) -> str:
@@ -60,12 +61,13 @@ def export(session: Session) -> str:
     if session.block.savepoints:
         raise SqlError("25001", "cannot export a snapshot from a subtransaction")
     txn, store = session.block.ensure_txn(), session.db.store
-    ts = store.read_ts() if txn.writing else txn.read_ts
+    points = txn.read_points()
+    holds = tuple([store.hold(ts, timeline=timeline) for timeline, ts in points.items()])
     number = len(session.block.exported) + 1
     name = f"{session.pid:08X}-{txn.id & 0xFFFFFFFF:08X}-{number}"
     settings = session.settings
     session.db.snapshots.add(
-        name, Exported(ts, store.hold(ts), settings.get("transaction_isolation"), txn.read_only)
+        name, Exported(points, holds, settings.get("transaction_isolation"), txn.read_only)
     )
     session.block.exported.append(name)
     return name
@@ -74,7 +76,8 @@ def export(session: Session) -> str:
 def withdraw(session: Session) -> None:
     """The exporting transaction has ended: its snapshots can no longer be imported."""
     for name in session.block.exported:
-        session.db.store.release(session.db.snapshots.remove(name))
+        for hold in session.db.snapshots.remove(name):
+            session.db.store.release(hold)
     session.block.exported.clear()
 
 
@@ -106,4 +109,4 @@ def import_(session: Session, name: str) -> None:
                 "a non-read-only serializable transaction cannot import a snapshot from a read-only transaction",
             )
     if in_block:
-        session.block.import_snapshot(found.ts)
+        session.block.import_snapshot(found.points)

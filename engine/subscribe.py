@@ -208,6 +208,7 @@ class QuerySource:
         self.subscription: Subscription | None = None
         self._session = session
         self._plan = plan
+        self._timeline = plan.timeline or None
         self._statement = statement
         self._params = params
         self._start = start
@@ -257,7 +258,7 @@ class QuerySource:
         compiled = self._compiled
         if compiled is None or compiled.catalog is not catalog:  # indexes may have come or gone
             compiled = self._compiled = CompiledQuery(self._statement.query, catalog)
-        txn = session.db.store.begin(read_only=True, at=ts, session=session.pid)
+        txn = session.db.store.begin(read_only=True, at=ts, session=session.pid, timeline=self._timeline)
         try:
             ctx = ExecContext(
                 txn=txn, session=session, virtual=session.db.virtual, params=self._params, cancelled=_NEVER
@@ -327,14 +328,16 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     if plan.bound.stable:
         params = params + plan.stable_values(session, params)
     env = Env(params, session, shared=Shared())
+    timeline = plan.timeline or None
     named = None if statement.subscription is None else readable(session, statement.subscription)
     if named is not None:
         as_of: Timestamp | None = Timestamp(named.record.position)
         statement = replace(statement, snapshot=named.record.snapshot)
     else:
-        as_of = await _as_of(session, statement.as_of, env)
-    up_to = None if statement.up_to is None else moment_of(session, statement.up_to, "UP TO", env)
-    start = store.read_ts() if as_of is None else as_of
+        as_of = await _as_of(session, statement.as_of, env, timeline)
+    until = statement.up_to
+    up_to = None if until is None else moment_of(session, until, "UP TO", env, timeline)
+    start = store.read_ts(timeline) if as_of is None else as_of
     if up_to is not None and up_to <= start:
         raise SqlError(
             "22023", f"UP TO {up_to} is not above AS OF {start}", hint="UP TO itself is not included."
@@ -374,24 +377,24 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     return opened(TableSource(subscription, statement, keep, project, env))
 
 
-def moment_of(session: Session, expr: Expr, clause: str, env: Env) -> Timestamp:
-    """Return the timestamp that the moment of a clause is. SqlError 22004, 22007, 22023."""
+def moment_of(session: Session, expr: Expr, clause: str, env: Env, timeline: str | None) -> Timestamp:
+    """Return the timestamp that the moment of a clause is, in a timeline. SqlError 22004, 22007, 22023."""
     value = compile_expr(expr)((), env)
-    return timestamp_of(value, expr.type.oid, session, clause, session.db.clock_us())
+    return timestamp_of(value, expr.type.oid, session, clause, session.db.clock_us(), timeline)
 
 
-async def _as_of(session: Session, expr: Expr | None, env: Env) -> Timestamp | None:
+async def _as_of(session: Session, expr: Expr | None, env: Env, timeline: str | None) -> Timestamp | None:
     if expr is None:
         return None
-    ts = moment_of(session, expr, "AS OF", env)
+    ts = moment_of(session, expr, "AS OF", env, timeline)
     store = session.db.store
-    if ts > max(store.present(), store.read_ts()):
+    if ts > max(store.present(timeline), store.read_ts(timeline)):
         raise SqlError(
             "22023",
             f"AS OF {ts} is in the future",
-            hint=f"The latest readable timestamp is {store.read_ts()}.",
+            hint=f"The latest readable timestamp is {store.read_ts(timeline)}.",
         )
-    await store.reach(ts)
+    await store.reach(ts, timeline)
     return ts
 
 

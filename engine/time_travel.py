@@ -20,6 +20,7 @@ from engine.block_state import BlockState
 from engine.catalog.state import CATALOG_SHARD
 from engine.moments import moment
 from engine.plans import Plan
+from engine.timelines import unknown
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
@@ -114,15 +115,20 @@ class AsOfValue:
         own = self.params + (0,) * (length - len(self.params))
         return tuple([a or b for a, b in zip(declared, own, strict=True)])
 
-    def timestamp(self, session: Session, params: tuple[Any, ...] = ()) -> Timestamp:
-        """Return its value now; ``params``: the statement's. SqlError 22023, 22007, 22008 for one that is no timestamp."""
+    def timestamp(
+        self, session: Session, params: tuple[Any, ...] = (), timeline: str | None = None
+    ) -> Timestamp:
+        """Return its value now, in a timeline; ``params``: the statement's.
+
+        SqlError 22023, 22007, 22008 for one that is no timestamp; 42704 for a timeline that is gone.
+        """
         if session.block.txn is None and session.block.state is not BlockState.BLOCK:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         try:
             params = params[: len(self.params)]
             stable = self._plan.stable_values(session, params)
             value = self._function((), Env(params + stable, session, shared=Shared()))
-            return timestamp_of(value, self._type, session)
+            return timestamp_of(value, self._type, session, timeline=timeline)
         except SqlError as error:
             if error.span is None:
                 error.span = self.span
@@ -146,7 +152,12 @@ def _at(error: SqlError, clause: AsOf) -> SqlError:
 
 
 def timestamp_of(
-    value: Any, oid: int, session: Session, clause: str = "AS OF SYSTEM TIME", now_us: int | None = None
+    value: Any,
+    oid: int,
+    session: Session,
+    clause: str = "AS OF SYSTEM TIME",
+    now_us: int | None = None,
+    timeline: str | None = None,
 ) -> Timestamp:
     """Convert a value of one of the types that ``clause`` takes; of the value domain. SqlError 22004, 22023.
 
@@ -156,7 +167,10 @@ def timestamp_of(
         value, oid = instant(value, session_zone(session)), TIMESTAMPTZ
     elif value is not None and oid == DATE:
         value, oid = date_to_instant(value, session_zone(session)), TIMESTAMPTZ
-    store, skew_ms = session.db.store, session.db.store.skew_ms()
+    store = session.db.store
+    if timeline is not None and not store.has_timeline(timeline):
+        raise unknown(timeline)
+    skew_ms = store.skew_ms(timeline)
     settings, least_skew_ms = session.codec_settings, 1
     if now_us is None:
         now_us, least_skew_ms = session.transaction_time_us, MIN_SKEW_MS
@@ -164,7 +178,7 @@ def timestamp_of(
         return moment(value, oid, clause, now_us, settings)
     # The clock was set back, or a restart began above what was handed out before: timestamps wait for it, and '-5s'
     # is five seconds before where they stand (not before the clock and its lag, which are read at two moments).
-    present: Timestamp = store.present()
+    present: Timestamp = store.present(timeline)
     found = moment(value, oid, clause, timestamp_ms(present) * 1000, settings)
     exact = oid in _NUMBERS or (oid in _TEXTS and value.strip().isdigit())
     if not exact and 0 <= timestamp_ms(present) - timestamp_ms(found) <= 1:
@@ -194,14 +208,16 @@ def since_bounds(session: Session, oids: Iterable[int]) -> tuple[Bound, ...]:
     return (*bounds, catalog)
 
 
-def readable(session: Session, oids: Iterable[int], read_ts: Timestamp | None = None) -> Readable:
-    """Return what there is to read for a statement that reads the relations ``oids``."""
+def readable(
+    session: Session, oids: Iterable[int], read_ts: Timestamp | None = None, timeline: str | None = None
+) -> Readable:
+    """Return what there is to read for a statement that reads the relations ``oids``, in a timeline."""
     store, lease = session.db.store, session.db.lease
     behind_ms = 0 if lease is None or lease.valid() else max(1, round(-lease.remaining_s() * 1000))
     return Readable(
         since=since_bounds(session, oids),
-        read_ts=store.read_ts() if read_ts is None else read_ts,
-        present=store.present(),
+        read_ts=store.read_ts(timeline) if read_ts is None else read_ts,
+        present=store.present(timeline),
         behind_ms=behind_ms,
     )
 
@@ -214,7 +230,7 @@ def request(session: Session, plan: Plan, as_of: AsOfValue | None, params: tuple
         level=derived.consistency if weak else "strict",
         staleness_ms=derived.max_staleness_ms,
         observed=session.block.observed_ts,
-        as_of=None if as_of is None else as_of.timestamp(session, params),
+        as_of=None if as_of is None else as_of.timestamp(session, params, plan.enters or None),
         min_read_ts=derived.min_read_ts,
     )
 
@@ -224,16 +240,19 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
 
     Raises ReadBelowSince, ReadInFuture, and what waiting for a timestamp may raise.
     """
+    timeline = plan.enters or None
     while True:
         asked = request(session, plan, as_of, params)
-        found = choose(asked, readable(session, plan.bound.reads))
+        found = choose(asked, readable(session, plan.bound.reads, timeline=timeline))
         if found.lead and not session.db.leading():
             await session.db.wait_leading()
             continue
-        if found.wait:
-            await session.db.store.reach(found.ts)
+        if timeline is None and as_of is not None:
+            await session.db.store.reach_everywhere(found.ts)
+        elif found.wait:
+            await session.db.store.reach(found.ts, timeline)
         try:
-            session.block.start_at(found, historic=as_of is not None)
+            session.block.start_at(found, historic=as_of is not None, timeline=timeline)
         except ReadBelowSince:
             if as_of is None:
                 continue  # since moved on during the wait
@@ -251,22 +270,24 @@ def catalog_at(session: Session, as_of: AsOfValue) -> Any:
     return session.db.catalog_at(found.ts)
 
 
-async def read_past(session: Session, as_of: AsOfValue) -> Transaction:
-    """Begin a transaction of its own that reads at a clause's timestamp; roll it back in the end.
+async def read_past(session: Session, as_of: AsOfValue, timeline: str) -> Transaction:
+    """Begin a transaction of its own that reads at a clause's timestamp of a timeline; roll it back in the end.
 
     For a statement that writes now what was read then (CREATE TABLE AS). Raises ReadBelowSince, ReadInFuture.
     """
-    found = choose(Request(as_of=as_of.timestamp(session)), readable(session, ()))
+    store = session.db.store
+    asked = Request(as_of=as_of.timestamp(session, timeline=timeline))
+    found = choose(asked, readable(session, (), timeline=timeline))
     if found.wait:
-        await session.db.store.reach(found.ts)
-    txn: Transaction = session.db.store.begin(read_only=True, at=found.ts, session=session.pid)
+        await store.reach(found.ts, timeline)
+    txn: Transaction = store.begin(read_only=True, at=found.ts, session=session.pid, timeline=timeline)
     return txn
 
 
 def check_same(session: Session, as_of: AsOfValue, params: tuple[Any, ...] = ()) -> None:
     """Within a transaction the clause may only say again what it reads at. SqlError 25001."""
     txn = session.block.txn
-    if txn is not None and as_of.timestamp(session, params) != txn.read_ts:
+    if txn is not None and as_of.timestamp(session, params, txn.timeline_name) != txn.read_ts:
         raise SqlError(
             "25001",
             "AS OF SYSTEM TIME differs from the timestamp that this transaction reads at",
@@ -279,11 +300,12 @@ def describe(session: Session, plan: Plan, selection: Selection | None) -> list[
     """Return the lines of EXPLAIN (TIMESTAMP): the timestamp, every bound with its reason, what is read (L5, N3)."""
     txn = session.block.ensure_txn()
     if selection is None:
-        selection = choose(Request(), readable(session, plan.bound.reads, txn.read_ts))
+        selection = choose(Request(), readable(session, plan.bound.reads, txn.read_ts, txn.timeline_name))
     lower = {bound.reason: bound for bound in (*since_bounds(session, plan.bound.reads), *selection.lower)}
     selection = replace(selection, lower=tuple(lower.values()))
     lines = [
         f"Timestamp: {selection.ts} ({moment_text(selection.ts)})",
+        f"Timeline: {txn.timeline_name or 'any (nothing that it reads is in one)'}",
         f"Consistency: {session.derived.consistency}",
     ]
     lines.append(f"Waited: {'for the clock or a commit' if selection.wait else 'no'}")

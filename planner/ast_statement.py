@@ -240,6 +240,23 @@ class CreateSchema(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTimeline(Node):
+    """CREATE TIMELINE (``planner.beyond``)."""
+
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTimeline(Node):
+    """DROP TIMELINE (``planner.beyond``)."""
+
+    names: tuple[str, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView(Node):
     """CREATE [OR REPLACE] VIEW."""
 
@@ -597,5 +614,5 @@ Statement: TypeAlias = (
     | CreateIndex | AlterTable | Rename | SetSchema | AlterOwner | Drop | Truncate | Comment | CreateRole
     | AlterRole | DropRole | Transaction | SetVariable | Show | Prepare | Execute | Deallocate | DeclareCursor
     | Fetch | ClosePortal | Explain | Maintenance | Discard | Notify | LockTable
-    | SetConstraints
+    | SetConstraints | CreateTimeline | DropTimeline
 )  # fmt: skip

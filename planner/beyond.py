@@ -1,4 +1,4 @@
-"""Statements beyond PostgreSQL's grammar, found by its scanner's tokens: SUBSCRIBE, and FETCH with a timeout.
+"""Statements beyond PostgreSQL's grammar, found by its scanner's tokens: SUBSCRIBE, FETCH with a timeout, and others.
 
     SUBSCRIBE [TO] name | (query) [AS OF expr] [UP TO expr] [WITH (snapshot [= bool], progress [= bool])]
     SUBSCRIBE [TO] SUBSCRIPTION name [UP TO expr] [WITH (progress [= bool])]
@@ -7,6 +7,7 @@
     PREPARE name [(types)] AS SUBSCRIBE ...         EXPLAIN [...] SUBSCRIBE ...
     FETCH [...] c WITH (timeout = 'interval')
     CREATE, ALTER, DROP SUBSCRIPTION                                               (planner.beyond_named)
+    CREATE, DROP TIMELINE                                                          (planner.beyond_timelines)
 
 A statement of PostgreSQL's around one of ours is left to its grammar, with SELECT 1 in the inner one's place.
 
@@ -27,6 +28,7 @@ from typing import Final
 
 from planner import ast
 from planner.beyond_named import is_named, read_named
+from planner.beyond_timelines import is_timeline, read_timeline
 from planner.beyond_tokens import (
     DOT,
     OPEN,
@@ -45,7 +47,7 @@ from planner.beyond_tokens import (
 )
 from planner.errors import Span, SqlError
 
-MAY_GO_BEYOND: Final = re.compile(r"\bsubscribe\b|\btimeout\b|\bsubscription\b", re.IGNORECASE)
+MAY_GO_BEYOND: Final = re.compile(r"\bsubscribe\b|\btimeout\b|\bsubscription\b|\btimeline\b", re.IGNORECASE)
 """A text that does not match holds none of these statements; one that matches may."""
 
 _OUTER: Final = {"declare": "for", "prepare": "as", "copy": "("}
@@ -57,7 +59,12 @@ def goes_beyond(text: str, tokens: Sequence[Token]) -> bool:
     said = words(text, tokens)
     if not said:
         return False
-    if said[0] == "subscribe" or is_named(said) or _inner(text, tokens, said) is not None:
+    if (
+        said[0] == "subscribe"
+        or is_named(said)
+        or is_timeline(said)
+        or _inner(text, tokens, said) is not None
+    ):
         return True
     return said[0] in ("fetch", "move") and "with" in said
 
@@ -82,6 +89,8 @@ def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> a
         return _fetch(text, tokens, parse_one)
     if is_named(said):
         return read_named(text, tokens, parse_one)
+    if is_timeline(said):
+        return read_timeline(text, tokens, parse_one)
     at = said.index("subscribe", 1)
     stop = closing(text, tokens, at - 1) if said[0] == "copy" else len(tokens)
     inner = _subscribe(text, tokens[at:stop], parse_one)

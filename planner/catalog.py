@@ -13,6 +13,9 @@ from typing import Literal, Protocol
 
 from planner.types import SqlType
 
+DEFAULT_TIMELINE = "epoch_ms"
+"""Where tables are that do not say; it is there without being created."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDef:
@@ -119,6 +122,11 @@ class RelationDef:
     table_oid: int = 0
 
     @property
+    def timeline(self) -> str:
+        """The timeline that a table's rows are in (``WITH (timeline = ...)``)."""
+        return self.options.get("timeline", DEFAULT_TIMELINE)
+
+    @property
     def live(self) -> tuple[ColumnDef, ...]:
         """Columns that are not dropped, in attnum order."""
         return tuple(c for c in self.columns if not c.dropped)
@@ -136,6 +144,14 @@ class RelationDef:
     def column(self, attnum: int) -> ColumnDef:
         """Return the column with this number."""
         return self.columns[attnum - 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineDef:
+    """A timeline beside the default one (CREATE TIMELINE)."""
+
+    oid: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

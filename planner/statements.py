@@ -200,6 +200,22 @@ class CreateSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTimeline:
+    """CREATE TIMELINE."""
+
+    name: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTimeline:
+    """DROP TIMELINE."""
+
+    names: tuple[str, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView:
     """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text."""
 
@@ -581,6 +597,8 @@ Statement: TypeAlias = (
     | Copy
     | CreateTable
     | CreateSchema
+    | CreateTimeline
+    | DropTimeline
     | CreateView
     | CreateIndex
     | AlterTable

@@ -12,7 +12,7 @@ A transaction's life (docs/transactions.md):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -81,6 +81,23 @@ class Transaction(Protocol):
 
     def renew(self) -> bool:
         """Read at ``read_ts()`` of now from here on, if nothing has been read or written yet; tell whether it does."""
+
+    def enter(self, name: str) -> str | None:
+        """Read, and write, in a timeline; None if it does, else the name of the one that it is in for good.
+
+        A transaction that was begun without a timeline may enter any, once: it then reads that timeline's state of the
+        moment at which it began. Raises KeyError when there is no such timeline, ReadBelowSince when that state is gone.
+        """
+
+    @property
+    def timeline_name(self) -> str | None:
+        """The timeline that it reads in; None while that is open."""
+
+    def shards_used(self) -> list[ShardId]:
+        """Return the shards of its timeline that it has looked at, locked or changed."""
+
+    def read_points(self) -> dict[str, Timestamp]:
+        """Return what it reads, or may yet read, at: one timestamp for each timeline that it can be in."""
 
     def next_statement(self) -> int:
         """Start a statement: from now on reads see own intents of *earlier* statements only."""
@@ -272,12 +289,18 @@ class Transaction(Protocol):
         ValueError: it lies further ahead than timestamps are reserved (seconds); rolled back, too.
         """
 
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when a transaction that may write has ended, in the tick in which its locks go.
+
+        What it committed has been applied, and ``on_applied`` was called before.
+        """
+
     def rollback(self) -> None:
         """Drop intents, locks and holds. Idempotent."""
 
 
 class Store(Protocol):
-    """A running set of shards with one oracle, log and lock table."""
+    """A running set of shards with one log and lock table, and an oracle for each timeline."""
 
     def begin(
         self,
@@ -287,18 +310,22 @@ class Store(Protocol):
         deadline_ms: int | None = None,
         at: Timestamp | None = None,
         lock_timeout_ms: int | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
     ) -> Transaction:
         """Start a transaction at ``read_ts()`` with a read hold. ``session`` names the connection in errors.
 
         ``at``: read at that timestamp instead (raises ReadBelowSince; ValueError above ``read_ts()``: ``reach`` it first).
         One that writes all the same must find what it has read unchanged, as always. ``lock_timeout_ms``: limit of
-        each lock wait, 0 for none, None for the store's default.
+        each lock wait, 0 for none, None for the store's default. ``timeline``: None for the default one, unless
+        ``Transaction.enter`` says otherwise before it has read anything. KeyError when there is no such timeline.
+        ``points``: with ``at``, what it reads at in the timelines that it may enter (``Transaction.read_points``).
         """
 
-    def read_ts(self) -> Timestamp:
-        """Return the timestamp of the latest commit that is durable and applied."""
+    def read_ts(self, timeline: str | None = None) -> Timestamp:
+        """Return the timestamp of a timeline's latest commit that is durable and applied; None: of the default one."""
 
-    def reach(self, ts: Timestamp) -> Awaitable[None]:
+    def reach(self, ts: Timestamp, timeline: str | None = None) -> Awaitable[None]:
         """Make ``ts`` readable: wait for the clock and for commits at or below it; later ones are above (A16, L6)."""
 
     def read_now(self, shard: ShardId, index: IndexId, key: Key) -> StoredRow | None:
@@ -323,7 +350,8 @@ class Store(Protocol):
         ``snapshot`` False: only the changes. See ``txn.wal.subscribe`` for what is promised, and ``Subscription`` for
         ``position``, ``poll`` and ``close``.
 
-        Raises ReadBelowSince; ValueError if ``as_of`` is in the future; KeyError if a shard does not exist then.
+        Raises ReadBelowSince; ValueError if ``as_of`` is in the future; KeyError if a shard does not exist then;
+        CrossesTimelines if they are not of one timeline.
         """
 
     def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> AsyncIterator[Changes | Progress]:

@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
-from collections.abc import Callable, Container, Iterable, Iterator, MutableSequence
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from txn.compaction import Written
+from txn.encode import written_shards
 from txn.errors import LockTarget, TxnError, WriteConflict
-from txn.holds import Hold, HoldRegistry
+from txn.holds import Hold, Serials
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
-from txn.mvcc.generation import VERSION_BYTES, Garbage, Generation, StoreCorrupted
+from txn.mvcc.generation import VERSION_BYTES, Generation, StoreCorrupted
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
-from txn.types import IndexId, PartRef, RowId, ShardId, Timestamp, TxnId
+from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
+from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.wal.feed import Feed
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class TxnOptions:
     locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
     and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
     So does a durable hold, and one for which the log grows past ``KEPT_LOG`` times ``log_bytes``.
+    ``common_shards`` belong to every timeline (``txn.timeline``).
     """
 
     policy: str | Policy = "detect"
@@ -79,6 +82,7 @@ class TxnOptions:
     hot_bytes: int = 512 << 20
     log_bytes: int = 24 << 20
     part_bytes: int = 256 << 20
+    common_shards: frozenset[ShardId] = frozenset()
 
 
 @dataclass(slots=True)
@@ -120,12 +124,19 @@ class Coordinator:
         self.locks = LockTable(options.policy)
         self.locks.describe = self.describe
         self.shards: dict[ShardId, ShardHistory] = {}
-        self.garbage: Garbage = deque()
-        self.read_ts: Callable[[], Timestamp] = log.oracle.read_ts
-        self.holds = HoldRegistry(self.read_ts, self.read_ts(), options.retention_ms)
+        self._serials = Serials()
+        default = Timeline(DEFAULT_TIMELINE, log.oracle, options.retention_ms, self._serials, Feed())
+        self.timelines = Timelines(default, options.common_shards)
+        for name in log.oracles:
+            self.open_timeline(name)
+        # of the default timeline, which most transactions are in
+        self.garbage = default.garbage
+        self.read_ts: Callable[[], Timestamp] = default.read_ts
+        self.holds = default.holds
+        self.feed = default.feed
         self.committing: dict[TxnId, StoreTransaction] = {}
         self.active: dict[TxnId, StoreTransaction] = {}
-        self.start_hold: Hold | None = None  # keeps all that recovery found, see TxnOptions
+        self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
         self.failure: TxnError | None = None
         self.doomed_parts: dict[str, int] = {}
@@ -135,17 +146,16 @@ class Coordinator:
         self._next_txn_id = first_txn_id
         self._new_parts: dict[str, PartState] = {}
         self.watches: dict[ShardId, dict[ScanWatch, None]] = {}
-        self.feed = Feed()
         self.swap_jobs: dict[tuple[str, ...], SwapJob] = {}
         self.purging = False
         self.aside: list[tuple[int, Generation, RowId, Version]] = []
-        """While ``purging``: entries that come before those of ``garbage``, in order."""
+        """While ``purging``: entries that come before those of the generation's queue, in order."""
         self.written = Written()
         self.crowded: asyncio.Future[None] | None = None
         """Set while hot versions take twice what they may; done once they do not."""
         self.staging: asyncio.Future[None] | None = None
         """Set while a durable batch is half applied; done once it is readable."""
-        self._staged: set[Timestamp] = set()
+        self._staged: set[TxnId] = set()
         self._recent: OrderedDict[int, int] = OrderedDict()
         self._vacuum: asyncio.TimerHandle | None = None
 
@@ -154,6 +164,52 @@ class Coordinator:
         txn_id = self._next_txn_id
         self._next_txn_id = txn_id + 1
         return TxnId(txn_id)
+
+    # -- timelines ---------------------------------------------------------------------------------
+
+    def open_timeline(self, name: str) -> Timeline:
+        """Take a timeline whose oracle the log has opened into use; everything up to now is readable in it."""
+        oracle = self.log.oracles[name]
+        oracle.apply_write(self.log.oracle.read_ts())
+        timeline = Timeline(name, oracle, self.options.retention_ms, self._serials, Feed())
+        self.timelines.by_name[name] = timeline
+        self.log.committer.others.append(oracle)
+        return timeline
+
+    def retire_timeline(self, name: str) -> None:
+        """Nothing is written or newly read in a timeline any more: all its shards have been dropped."""
+        timeline = self.timelines.by_name.pop(name)
+        del self.log.oracles[name]
+        self.log.committer.others.remove(timeline.oracle)
+        timeline.retired = True
+        self.timelines.left[name] = timeline
+
+    def newest_manifest(self, timeline: Timeline) -> Timestamp:
+        """Return from where on the manifests of a timeline's shards, and of common ones, know history; 0: always."""
+        domains = (timeline, self.timelines.common)
+        manifests = self.log.manifests.values()
+        mine = [manifest.since for manifest in manifests if self.domain_for(manifest.spec) in domains]
+        return max(mine, default=Timestamp(0))
+
+    def domain_of(self, shard: ShardId) -> Domain:
+        """Return what a shard belongs to; the default timeline if there is no such shard."""
+        history = self.shards.get(shard)
+        return self.timelines.default if history is None else history.domain
+
+    def domain_for(self, spec: ShardSpec) -> Domain:
+        """Return what a shard of that schema belongs to."""
+        return self.timelines.domain(spec.shard, spec.timeline)
+
+    def only_within(self, timeline: Timeline, writes: WriteSet) -> bool:
+        """Tell whether a write set concerns one timeline and no schema, so that it is that timeline's alone."""
+        if writes.schema:
+            return False
+        shards = self.shards
+        for changed in writes.shards:
+            history = shards.get(changed.shard)
+            if history is None or history.domain is not timeline:
+                return False
+        return True
 
     # -- applying ----------------------------------------------------------------------------------
 
@@ -196,7 +252,7 @@ class Coordinator:
                     for start in range(0, len(shard.ops), STAGE_ROWS):
                         live.apply(shard.ops[start : start + STAGE_ROWS], writes.ts)
                         yield
-            self._staged.add(writes.ts)
+            self._staged.add(writes.txn)
 
     async def readable(self) -> None:
         """Wait until no batch is half applied. Raises what made the committer stop: then one may stay so."""
@@ -236,7 +292,7 @@ class Coordinator:
                 if generation is None:
                     number = 0 if current is None else current.number + 1
                     first = 1 if current is None else current.next_row_id
-                    generation = Generation(spec, number, self.garbage, first)
+                    generation = Generation(spec, number, self.domain_for(spec).garbage, first)
                 generation.last_change = max(generation.last_change, ts)
                 if current is not None:
                     current.last_change = ts
@@ -244,7 +300,7 @@ class Coordinator:
             if current.spec is not spec:
                 current.set_spec(spec)
             if history is None:
-                shards[change.shard] = ShardHistory(ts, current, spec)
+                shards[change.shard] = ShardHistory(ts, current, spec, self.domain_for(spec))
             else:
                 history.change(ts, current, spec)
         for shard in writes.shards:
@@ -258,7 +314,7 @@ class Coordinator:
             if shard.parts:
                 live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
                 live.next_row_id = max(live.next_row_id, shard.next_row_id)
-            if shard.ops and ts not in self._staged:
+            if shard.ops and writes.txn not in self._staged:
                 live.apply(shard.ops, ts, bool(shard.parts))
 
     def announce_part(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
@@ -295,15 +351,22 @@ class Coordinator:
                 history = self.shards.get(shard.shard)
                 if history is not None and history.latest.generation is not None:
                     self.on_changed(history.latest.generation)
-        if self.feed.subscribers:
-            self.feed.publish(batch.writes)
+        for timeline in self.timelines:
+            if timeline.feed.subscribers:
+                timeline.feed.publish(self._concerning(timeline.feed, batch.writes))
         if self.staging is not None:
             self.staging.set_result(None)
             self.staging = None
         while len(self._recent) > RECENT_COMMITS:
             self._recent.popitem(last=False)
-        if self.garbage and self._vacuum is None and not self.purging:
+        if self._vacuum is None and not self.purging and (self.garbage or self._has_garbage()):
             self._vacuum = asyncio.get_running_loop().call_later(VACUUM_DELAY_S, self.vacuum)
+
+    def _concerning(self, feed: Feed, commits: tuple[WriteSet, ...]) -> Sequence[WriteSet]:
+        """Return the commits that changed something that ``feed`` is about."""
+        if len(self.timelines) == 1:
+            return commits
+        return [c for c in commits if any(self.domain_of(s).feed is feed for s in written_shards(c))]
 
     def session_of(self, ts: int) -> int:
         """Return the session that committed at ``ts``, 0 if that is not remembered."""
@@ -327,8 +390,9 @@ class Coordinator:
     def since_of(self, shard: ShardId) -> Timestamp:
         """Return the lowest readable timestamp of a shard; the store's if it does not exist."""
         history = self.shards.get(shard)
-        since = self.holds.since
-        return since if history is None else Timestamp(max(since, history.entries[0].begin))
+        if history is None:
+            return self.holds.since
+        return Timestamp(max(history.domain.since, history.entries[0].begin))
 
     # -- watched scans (txn.scan_watch) ------------------------------------------------------------
 
@@ -385,27 +449,42 @@ class Coordinator:
     # -- garbage -----------------------------------------------------------------------------------
 
     def vacuum(self) -> None:
-        """Drop versions that nobody can read any more: a bounded piece of work, then again if there is more.
-
-        The queue is ordered by the timestamp at which versions were superseded (L34).
-        """
+        """Drop versions that nobody can read any more: a bounded piece of work, then again if there is more."""
         if self._vacuum is not None:
             self._vacuum.cancel()
             self._vacuum = None
-        garbage = self.garbage
-        if self.feed.subscribers or self.holds.durable():
+        if any(timeline.feed.subscribers or timeline.holds.durable() for timeline in self.timelines):
             self._bound_subscriptions()
+        left = more = False
+        for domain in self.timelines.domains():
+            more |= self._vacuum_some(domain)
+            left |= bool(domain.garbage)
+        if left and self.failure is None and not self.purging:
+            delay = 0.0 if more else VACUUM_IDLE_S
+            self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
+
+    def _vacuum_some(self, domain: Domain) -> bool:
+        """Drop some of what nobody in a timeline can read any more; return whether there is more to be dropped.
+
+        The queue is ordered by the timestamp at which versions were superseded (L34).
+        """
+        garbage = domain.garbage
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
-        watermark = self.holds.low_watermark(garbage[excess][0] if excess > 0 else 0)
+        watermark = domain.low_watermark(garbage[excess][0] if excess > 0 else 0)
         for _ in range(VACUUM_ROWS):
             if not garbage or garbage[0][0] > watermark:
                 break
             _ts, generation, row_id, newer = garbage.popleft()
             generation.vacuum(row_id, newer, watermark)
-        if garbage and self.failure is None and not self.purging:
-            delay = 0.0 if garbage[0][0] <= watermark else VACUUM_IDLE_S
-            self._vacuum = asyncio.get_running_loop().call_later(delay, self.vacuum)
+        return bool(garbage) and garbage[0][0] <= watermark
+
+    def _has_garbage(self) -> bool:
+        return any(domain.garbage for domain in self.timelines.domains())
+
+    def superseded(self) -> int:
+        """Return how many superseded versions are in memory and on the way out."""
+        return sum(len(domain.garbage) for domain in self.timelines.domains())
 
     async def purge(self, left: Generation, cut: int) -> None:
         """Take entries of a generation up to ``cut`` out of the garbage queue: those versions left memory otherwise.
@@ -414,7 +493,7 @@ class Coordinator:
         all entries meanwhile, or ``Generation.purged_until``.
         """
         self.purging = True
-        garbage, kept = self.garbage, self.aside
+        garbage, kept = left.garbage, self.aside
         try:
             if self._vacuum is not None:
                 self._vacuum.cancel()
@@ -432,13 +511,13 @@ class Coordinator:
             garbage.extendleft(reversed(kept))
             self.aside = []
             self.purging = False
-        if garbage:
+        if self._has_garbage():
             self.vacuum()
 
     def _bound_subscriptions(self) -> None:
         """End the subscriptions that alone keep more superseded versions than they may."""
         most = self.options.subscription_versions
-        kept = len(self.garbage) + sum(
+        kept = self.superseded() + sum(
             part.ref.rows
             for history in self.shards.values()
             for generation in history.generations()
@@ -446,36 +525,40 @@ class Coordinator:
         )
         if kept <= most:
             return
-        oldest = min((hold.ts for hold in self.holds.all()), default=self.read_ts())
-        for subscription in list(self.feed.subscribers):
-            if subscription.position == oldest < self.holds.retained:
-                subscription.lapse(most)
-        for hold in self.holds.durable():
-            if hold.ts == oldest < self.holds.retained:
-                self.take_away(hold)
+        for timeline in self.timelines:
+            holds = timeline.holds
+            oldest = min((hold.ts for hold in holds.all()), default=timeline.read_ts())
+            for subscription in list(timeline.feed.subscribers):
+                if subscription.position == oldest < holds.retained:
+                    subscription.lapse(most)
+            for hold in holds.durable():
+                if hold.ts == oldest < holds.retained:
+                    self.take_away(hold)
 
     def take_away(self, hold: Hold) -> None:
         """Give a durable hold up, because what it keeps has grown past its bound."""
-        if hold is self.start_hold:
+        if hold in self.start_holds:
             return
         hold.lost = True
-        self.holds.release(hold)
+        hold.release()
         _log.warning("the durable hold at %d was taken away: it kept too much", hold.ts)
         self.on_taken_away(hold)
 
-    async def advance_upper(self) -> Timestamp:
-        """Commit nothing: every shard's logical upper moves above the returned timestamp (C16, L13, L15).
+    async def advance_upper(self, timeline: Domain | None = None) -> Timestamp:
+        """Commit nothing: the logical upper of a timeline's shards moves above the returned timestamp (C16, L13, L15).
+
+        None: of all shards.
 
         Raises what a commit raises.
         """
         empty = WriteSet(txn=self.new_txn_id(), ts=Timestamp(0), shards=())
-        return await self.log.committer.submit(empty)
+        oracle = None if timeline is None else timeline.oracle
+        return await self.log.committer.submit(empty, oracle=oracle)
 
     def forget_history(self) -> None:
         """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""
-        watermark = self.holds.low_watermark()
         for shard, history in list(self.shards.items()):
-            for generation in history.prune(watermark):
+            for generation in history.prune(history.domain.low_watermark()):
                 for part in generation.parts + generation.history:
                     self.discard_later(part.ref.name)
                 self.take_apart(generation.dismantle())
@@ -486,6 +569,11 @@ class Coordinator:
                 manifest = self.log.manifests.get(shard)
                 if manifest is None or manifest.forgotten:
                     del self.shards[shard]
+        if self.timelines.left:
+            used = {history.domain.name for history in self.shards.values()}
+            for name, timeline in list(self.timelines.left.items()):
+                if name not in used and not len(timeline.holds):
+                    del self.timelines.left[name]
 
     def take_apart(self, steps: Iterator[None]) -> None:
         """Run what frees memory to its end, a slice per turn of the loop."""
@@ -498,7 +586,7 @@ class Coordinator:
     def hot_bytes(self) -> int:
         """Return about what hot versions take in memory, superseded ones and indexes included."""
         total = sum(g.hot_bytes() for h in self.shards.values() for g in h.generations())
-        return total + len(self.garbage) * GARBAGE_BYTES
+        return total + self.superseded() * GARBAGE_BYTES
 
     def discard_later(self, part: str) -> None:
         """Delete a part's files once nobody can have captured it: when all holds of now are gone."""
@@ -509,7 +597,8 @@ class Coordinator:
         if self._vacuum is not None:
             self._vacuum.cancel()
             self._vacuum = None
-        self.garbage.clear()
+        for domain in self.timelines.domains():
+            domain.garbage.clear()
         for history in self.shards.values():
             for generation in history.generations():
                 for _ in generation.dismantle():

@@ -31,7 +31,7 @@ from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
-from txn.oracle import DurableOracle
+from txn.oracle import ORACLE_PREFIX, DurableOracle
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import seal_number, unseal_number
 from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread, register_name
@@ -92,7 +92,8 @@ class LogPressure:
 class DurableLog:
     """One leader's durable state. Made by ``open`` or ``assemble``; used from one event loop.
 
-    ``oracle``, ``committer``, ``blob``, ``cache`` and ``epoch`` are its parts, for direct use.
+    ``oracle`` (of the default timeline), ``oracles`` (of the others, by name), ``committer``, ``blob``, ``cache`` and
+    ``epoch`` are its parts, for direct use.
     """
 
     def __init__(
@@ -104,6 +105,8 @@ class DurableLog:
         ids: IdGen,
         epoch: int,
         oracle: DurableOracle,
+        oracles: dict[str, DurableOracle],
+        clock: Clock,
         manifests: ManifestStore,
         log: TxnsLog,
         cache: RowGroupCache,
@@ -114,6 +117,9 @@ class DurableLog:
         self.epoch = epoch
         self.lease = lease
         self.oracle = oracle
+        self.oracles = oracles
+        self._clock = clock
+        self._oracle_lock = asyncio.Lock()
         self.blob = blob
         self.cache = cache
         self.committer = Committer(log, oracle)
@@ -222,9 +228,18 @@ class DurableLog:
             raise DamagedLog(
                 f"{consensus.name} is damaged: it ends at entry {end - 1}, a manifest covers entry {through}"
             )
-        oracle = await DurableOracle.open(
-            consensus, DEFAULT_TIMELINE, epoch, clock, log_upper=await _log_upper(consensus, end)
-        )
+        upper = await _log_upper(consensus, end)
+        oracle = await DurableOracle.open(consensus, DEFAULT_TIMELINE, epoch, clock, log_upper=upper)
+        oracles: dict[str, DurableOracle] = {}
+        for key in await consensus.keys(ORACLE_PREFIX):
+            name = key.removeprefix(ORACLE_PREFIX)
+            if name != DEFAULT_TIMELINE:
+                oracles[name] = await DurableOracle.open(consensus, name, epoch, clock, log_upper=upper)
+        # Nothing readable in one timeline is ahead of another: what happens everywhere was applied to all.
+        start = max(one.read_ts() for one in (oracle, *oracles.values()))
+        for one in (oracle, *oracles.values()):
+            await one.wait_ready(start)
+            one.apply_write(start)
         return cls(
             consensus=consensus,
             blob=blob,
@@ -232,6 +247,8 @@ class DurableLog:
             ids=ids,
             epoch=epoch,
             oracle=oracle,
+            oracles=oracles,
+            clock=clock,
             manifests=manifests,
             log=TxnsLog(consensus, epoch, LogMap(first), append_attempts),
             cache=RowGroupCache(cache_bytes),
@@ -313,6 +330,32 @@ class DurableLog:
 
         await self.blob.publish(name, write)
         return name
+
+    # -- timelines ---------------------------------------------------------------------------------
+
+    async def open_oracle(self, name: str) -> None:
+        """Make the oracle of a new timeline, durably; its timestamps begin above the default timeline's. Idempotent.
+
+        Raises Fenced, OutOfSpace, Indeterminate: there may be a register, which the next start finds.
+        """
+        async with self._oracle_lock:
+            if name in self.oracles:
+                return
+            upper = self.oracle.last_ts
+            oracle = await DurableOracle.open(
+                self._consensus, name, self.epoch, self._clock, log_upper=Timestamp(upper + 1)
+            )
+            while not oracle.pass_by(newest := self.oracle.last_ts):
+                await oracle.wait_ready(newest)
+            self.oracles[name] = oracle
+
+    async def remove_oracle(self, oracle: DurableOracle) -> None:
+        """Delete the register of a timeline that was dropped, after it was taken out of ``oracles``.
+
+        Raises Fenced, OutOfSpace, Indeterminate: the register may be there still, which the next start finds.
+        """
+        async with self._oracle_lock:
+            await oracle.remove()
 
     # -- parts -------------------------------------------------------------------------------------
 
@@ -514,7 +557,8 @@ class DurableLog:
                     await self._tidy(everything=True)
             except TxnError as error:
                 _log.info("the log was not trimmed at the end: %s", error)
-        await self.oracle.close()
+        for oracle in (self.oracle, *self.oracles.values()):
+            await oracle.close()
         if self.lease is not None:
             await self.lease.release()  # last: whoever comes next need not wait for reads of ours
         await self._consensus.close()

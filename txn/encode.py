@@ -183,18 +183,19 @@ def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> Wri
 
 def encode_entry(
     epoch: int, writes: Sequence[tuple[Timestamp, bytes | str]], swaps: tuple[PartSwap, ...] = (),
-    shards: Iterable[ShardId] = (),
+    shards: Iterable[ShardId] = (), upper: Timestamp = _NO_TS,
 ) -> bytes:  # fmt: skip
     """Encode a log entry from timestamps and write sets: as ``encode_write_set`` made them, or blob names.
 
-    ``shards``: all that the write sets write to.
+    ``shards``: all that the write sets write to. ``upper``: the highest timestamp of any timeline in this entry and
+    before it, if that is not the last one's here.
     """
     disk_swaps = tuple(
         _replace(s, added=tuple(dataclasses.replace(p, path="") for p in s.added)) for s in swaps
     )
     raw = tuple([(ts, Raw(data if type(data) is bytes else _encode(data))) for ts, data in writes])
     body = _encode(_EntryOut(epoch, raw, disk_swaps))
-    head = _encode(_Head(epoch, writes[-1][0] if writes else None, tuple(shards)))
+    head = _encode(_Head(epoch, max(writes[-1][0], upper) if writes else None, tuple(shards)))
     sizes = _SIZES.pack(len(head), crc32(head, SEED), crc32(body, SEED), len(head))
     return ENTRY_FORMAT_BYTE + sizes + head + body
 
@@ -214,14 +215,8 @@ class LogEntry:
     swaps: tuple[PartSwap, ...]
     shards: tuple[ShardId, ...] | None = None
     """All that the write sets write to, None if the head is damaged."""
-
-    @property
-    def upper(self) -> Timestamp | None:
-        """The highest timestamp in the entry, None if it has no transaction."""
-        if not self.writes:
-            return None
-        last = self.writes[-1]
-        return last[0] if isinstance(last, tuple) else last.ts
+    upper: Timestamp | None = None
+    """The highest timestamp of any timeline up to this entry, None if it has no transaction."""
 
 
 def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
@@ -231,17 +226,20 @@ def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
         UnknownFormat: the entry was written by a newer server.
         DamagedEntry: it does not hold what was written.
     """
-    body, shards = _checked_body(data, name)
+    body, head = _checked_body(data, name)
     try:
         entry = _entry_decoder.decode(body)
     except msgspec.MsgspecError as error:
         raise UnknownFormat(f"{name} cannot be read: {error}") from error
     writes = tuple([(ts, w) if type(w) is str else _stamped(w, ts) for ts, w in entry.writes])
-    return LogEntry(entry.epoch, writes, entry.swaps, shards)
+    upper = max((ts for ts, _writes in entry.writes), default=None)
+    if head is None:
+        return LogEntry(entry.epoch, writes, entry.swaps, None, upper)
+    return LogEntry(entry.epoch, writes, entry.swaps, head.shards, head.upper)
 
 
-def _checked_body(data: bytes, name: str) -> tuple[memoryview, tuple[ShardId, ...] | None]:
-    """Return the body and the shards that the head names, None if that is damaged. Raises DamagedEntry."""
+def _checked_body(data: bytes, name: str) -> tuple[memoryview, _Head | None]:
+    """Return the body and the head, None if that is damaged. Raises DamagedEntry."""
     start = 1 + _SIZES.size
     if len(data) < start:
         _expect_format(data, name)
@@ -254,7 +252,7 @@ def _checked_body(data: bytes, name: str) -> tuple[memoryview, tuple[ShardId, ..
         if head is None and crc32(view[start : start + length], SEED) == head_crc:
             head = _head_decoder.decode(view[start : start + length])
         if crc32(body, SEED) == body_crc:
-            return body, None if head is None else head.shards
+            return body, head
     _expect_format(data, name)
     what = "its checksum is not that of its content"
     if head is None:

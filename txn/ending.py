@@ -70,7 +70,10 @@ def _submit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
         core.check_retractions(changes, txn.schema_states)
         validate = partial(core.check_watches, txn.scans.watches()) if txn.scans else None
         refused = partial(_refused, txn)
-        future = core.log.committer.submit(changes, validate, refused, at=txn.commit_ts)
+        timeline = txn.timeline
+        alone = not core.log.committer.others or core.only_within(timeline, changes)
+        oracle = timeline.oracle if alone else None
+        future = core.log.committer.submit(changes, validate, refused, at=txn.commit_ts, oracle=oracle)
     except BaseException:
         rollback(txn)
         raise
@@ -91,7 +94,7 @@ async def _commit_nothing(txn: StoreTransaction) -> Timestamp:
 
 def _end_reading(txn: StoreTransaction) -> Timestamp:
     """End a transaction without writes. What it read under locks is the state of now."""
-    ts = txn.core.read_ts() if txn.writing else txn.read_ts
+    ts = txn.timeline.read_ts() if txn.writing else txn.read_ts
     _finish(txn)
     for callback in txn.callbacks:
         callback(ts)
@@ -135,7 +138,9 @@ def _finish(txn: StoreTransaction) -> None:
     core = txn.core
     if txn.owner is not NOBODY:  # even if it only reads by now: it may hold locks of a write that failed
         core.locks.release_all(txn.owner)
-    core.holds.release(txn.hold)
+    txn.hold.release()
+    if txn.others:
+        txn.release_others()
     core.active.pop(txn.id, None)
     if txn.scans is not None:
         txn.scans.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -177,6 +178,16 @@ class SchemaChanged(TxnError):
         """Name the shard."""
         super().__init__(f"the schema of shard {shard} has changed")
         self.shard = shard
+
+
+class CrossesTimelines(TxnError):
+    """Shards of several timelines were to be read at one timestamp (0A000, 25000)."""
+
+    def __init__(self, timelines: Mapping[ShardId, str]) -> None:
+        """``timelines``: of each shard concerned."""
+        named = ", ".join(f"shard {shard} is in timeline {name}" for shard, name in timelines.items())
+        super().__init__(f"a timestamp belongs to one timeline: {named}")
+        self.timelines = dict(timelines)
 
 
 class DeadlineExceeded(TxnError):

@@ -207,7 +207,8 @@ class Flusher:
         core = self._core
         histories = [core.shards[shard] for shard in laggards if shard in core.shards]
         if any(waits_for_hold(core, history) for history in histories):
-            core.take_away(min(core.holds.durable(), key=lambda hold: hold.ts))
+            durable = [hold for timeline in core.timelines for hold in timeline.holds.durable()]
+            core.take_away(min(durable, key=lambda hold: hold.ts))
 
     def _relieve(self, *, want: bool = True) -> None:
         """See how much memory hot versions take: flush the largest, let writers wait or go on."""
@@ -248,7 +249,7 @@ class Flusher:
         core = self._core
         if core.log.committer.failed is not None:
             return  # another server may need them (DurableLog.discard)
-        oldest = core.holds.oldest_serial()
+        oldest = core.timelines.oldest_serial()
         waiting = core.doomed_parts
         for name, serial in list(waiting.items()):
             if serial >= oldest:

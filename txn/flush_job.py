@@ -71,7 +71,8 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
 
 def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
     """Tell whether a durable hold needs a schema or generation of before the latest, which a manifest would leave out."""
-    kept, latest = core.holds.kept_from(core.read_ts()), history.latest
+    domain, latest = history.domain, history.latest
+    kept = domain.kept_from(domain.read_ts())
     for entry, following in pairwise(history.entries):
         if following.begin > kept and (
             entry.generation is not latest.generation
@@ -110,7 +111,7 @@ async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
             generation=manifest.generation,
             flushed_through=seq,
             next_row_id=manifest.next_row_id,
-            since=core.read_ts(),
+            since=core.domain_for(manifest.spec).read_ts(),
             forgotten=True,
             registered=manifest.registered,
         )
@@ -135,7 +136,7 @@ def max_rows(core: Coordinator, parts: Sequence[PartState]) -> int:
 
 def wants_merge(core: Coordinator, generation: Generation) -> bool:
     """Tell whether a generation's parts deserve a job of their own, or a history part has outlived its readers."""
-    watermark = core.holds.low_watermark()
+    watermark = core.domain_of(generation.shard).low_watermark()
     parts = mergeable(generation)
     return worth_a_job(sizes(parts, watermark), max_rows(core, parts)) or any(
         p.last_end <= watermark for p in generation.history
@@ -196,11 +197,12 @@ class Job:
         self._spec = spec
         self._stored = stored
         self._seq = core.log.committer.applied_seq
-        self._cut = core.read_ts()
+        self._domain = core.domain_of(generation.shard)
+        self._cut = self._domain.read_ts()
         self._next_row_id = generation.next_row_id
         self._at_cut = generation.parts
-        self._watermark = core.holds.low_watermark()
-        self._since = core.holds.kept_from(self._cut)
+        self._watermark = self._domain.low_watermark()
+        self._since = self._domain.kept_from(self._cut)
         self._waits = waits_for_hold(core, core.shards[generation.shard])
 
     async def run(self, *, history: bool) -> None:
@@ -389,7 +391,7 @@ class Job:
                 await asyncio.sleep(0)
         else:
             for segment, _length in segments:
-                generation.evict_segment(segment, core.holds.low_watermark())
+                generation.evict_segment(segment, self._domain.low_watermark())
                 await asyncio.sleep(0)
         generation.finish_eviction()
         for segment in generation.log.sparse():
@@ -425,7 +427,7 @@ class Job:
     async def _named(self, part: PartState) -> ManifestPart:
         """Return a part as a manifest names it. Ends later than the cut may be in it, too: replay meets them again (C27)."""
         core = self._core
-        ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(core.read_ts())))
+        ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(self._domain.read_ts())))
         return ManifestPart(ref=part.ref, ends=ends)
 
 

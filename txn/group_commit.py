@@ -11,6 +11,8 @@
   (a callback per transaction) are written while the disk works.
 - Every earlier batch is applied when a batch is formed, so ``validate`` sees the latest state plus what it
   remembers of earlier members of its own batch.
+- A member takes its timestamp from the oracle of its timeline. One that happens everywhere (``txn.timeline``) takes
+  one that is above all that any oracle has handed out, and each of them knows of it before the next member.
 - The committer never waits for locks: whoever submits holds what it needs.
 - A large write set is encoded piece by piece, so that it does not hold up the loop, and past ``SPILL_BYTES`` it
   is written to a blob before it joins the queue; the log entry then carries the blob's name (C18).
@@ -64,6 +66,7 @@ class _Member:
 
     validate: Validate | None
     writes: WriteSet | None
+    oracle: TimestampOracle | None  # of its timeline; None: it happens everywhere
     data: bytes | str  # encoded, or the name of the blob that holds it
     committed: asyncio.Future[Timestamp] | None
     refused: Callable[[], None] | None = None
@@ -90,6 +93,10 @@ class Committer:
         """Set ``applier`` before ``start``."""
         self._txns = log
         self._oracle = oracle
+        self.others: list[TimestampOracle] = []
+        """Oracles of the timelines beside the default one."""
+        self._upper = _NO_TS  # the highest timestamp committed, of any timeline
+        self._wanting: tuple[TimestampOracle, Timestamp] = (oracle, _NO_TS)  # what the queue waits for
         self._queue: deque[_Member] = deque()
         self._forming: list[_Member] = []
         self._under_way: list[_Member] = []  # formed and not yet decided
@@ -133,8 +140,11 @@ class Committer:
         refused: Callable[[], None] | None = None,
         *,
         at: Timestamp | None = None,
+        oracle: TimestampOracle | None = None,
     ) -> asyncio.Future[Timestamp]:
         """Queue a transaction; the future gives its commit timestamp once it is durable, applied and readable.
+
+        ``oracle``: that of the one timeline that it concerns; None: it happens everywhere.
 
         ``validate`` runs on the loop when the batch is formed, in queue order; an exception that it returns
         comes out of the future, and the other members go on. Bulk parts whose ``max_begin`` is 0 get the
@@ -149,7 +159,7 @@ class Committer:
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        member = _Member(validate, writes, b"", future, refused, at=at)
+        member = _Member(validate, writes, oracle, b"", future, refused, at=at)
         if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
@@ -203,8 +213,8 @@ class Committer:
             return
         self._enqueue(member)
 
-    def reach(self, ts: Timestamp) -> asyncio.Future[Timestamp]:
-        """Make ``ts`` readable, which the clock has reached: no commit at or below it is to come (A15, A16, L6).
+    def reach(self, ts: Timestamp, oracle: TimestampOracle | None = None) -> asyncio.Future[Timestamp]:
+        """Make ``ts`` readable in the timeline of ``oracle`` (None: the default), which the clock has reached: no commit at or below it is to come (A15, A16, L6).
 
         The future is done when those there are have been applied. Nothing is written, unless timestamps have to be
         reserved. Raises (at once, or from the future): what made the committer stop; OutOfSpace where nothing can be
@@ -212,14 +222,14 @@ class Committer:
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        self._enqueue(_Member(None, None, b"", future, ts=ts, reach=True))
+        self._enqueue(_Member(None, None, oracle or self._oracle, b"", future, ts=ts, reach=True))
         return future
 
     def submit_swap(self, swap: PartSwap, validate: Validate | None = None) -> asyncio.Future[int]:
         """Queue a change of parts; the future gives the log sequence number of its entry, once applied."""
         self._accepting()
         future: asyncio.Future[int] = self._loop.create_future()
-        self._enqueue(_Member(validate, None, b"", None, None, swap, future))
+        self._enqueue(_Member(validate, None, None, b"", None, None, swap, future))
         return future
 
     def _accepting(self) -> None:
@@ -265,7 +275,8 @@ class Committer:
         self._forming = []
         if members is None:
             try:
-                await self._oracle.wait_ready()
+                oracle, beyond = self._wanting
+                await oracle.wait_ready(beyond)
             except (Fenced, CommitUnknown):
                 raise
             except TxnError as error:
@@ -287,7 +298,10 @@ class Committer:
             elif member.swap is not None:
                 swaps.append(member.swap)
         shards = {s for w in writes for s in written_shards(w)}
-        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards)
+        upper = self._upper
+        if writes:
+            upper = max(upper, writes[-1].ts) if not self.others else max(upper, *[w.ts for w in writes])
+        payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper)
         size = len(payload) + sum([m.spilled for m in members])
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
@@ -300,6 +314,7 @@ class Committer:
                     self._refuse(member, error)
             self._reached([m for m in members if m.reach])  # what was refused will never be
             return
+        self._upper = upper
         stager = self.stager
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
             await self._stage(stager(batch))
@@ -330,11 +345,16 @@ class Committer:
                     self._refuse(member, error)
                     continue
             elif member.reach:
-                if not self._oracle.pass_by(member.ts):
+                reached = member.oracle or self._oracle
+                if not reached.pass_by(member.ts):
+                    self._wanting = (reached, member.ts)
                     return members or None
             elif member.writes is not None:
-                ts = self._oracle.try_write_ts()
+                oracle = member.oracle
+                ts = self._common_ts() if oracle is None else oracle.try_write_ts()
                 if ts is None:
+                    if oracle is not None:
+                        self._wanting = (oracle, _NO_TS)
                     return members or None
                 member.ts = ts  # wasted if the member is refused, which is harmless (L4)
             if member.validate is not None:
@@ -348,12 +368,40 @@ class Committer:
             members.append(member)
         return members
 
+    def _common_ts(self) -> Timestamp | None:
+        """Return a timestamp above all that any oracle has handed out, and have each hand it out. None: wait."""
+        first = self._oracle.try_write_ts()
+        if not self.others or first is None:
+            self._wanting = (self._oracle, _NO_TS)
+            return first
+        oracles, taken = [self._oracle], [first]
+        for oracle in self.others:
+            ts = oracle.try_write_ts()
+            if ts is None:
+                self._wanting = (oracle, _NO_TS)
+                return None
+            oracles.append(oracle)
+            taken.append(ts)
+        common = max(taken)
+        for oracle, ts in zip(oracles, taken, strict=True):
+            if ts != common:
+                try:
+                    oracle.claim(common)
+                except ValueError:
+                    self._wanting = (oracle, common)
+                    return None
+        return common
+
     def _claim(self, member: _Member) -> Exception | None:
         """Give a member the timestamp it wants, or return why it cannot have it."""
         assert member.at is not None
+        oracles = [self._oracle, *self.others] if member.oracle is None else [member.oracle]
+        upper = max(oracle.peek_write_ts() for oracle in oracles)
+        if member.at < upper:
+            return TimestampPassed(member.at, upper)
         try:
-            if not self._oracle.claim(member.at):
-                return TimestampPassed(member.at, self._oracle.peek_write_ts())
+            for oracle in oracles:
+                oracle.claim(member.at)
         except ValueError as error:
             return error
         member.ts = member.at
@@ -377,7 +425,9 @@ class Committer:
                 self.noted(batch, seq, spilled)
             applier(batch, seq)
             self.applied_seq = seq
-            if batch.writes:
+            if self.others:
+                self._apply_each(members)
+            elif batch.writes:
                 self._oracle.apply_write(batch.writes[-1].ts)
             if len(members) > len(batch.writes) + len(batch.swaps):
                 self._reached([m for m in members if m.reach])
@@ -392,10 +442,21 @@ class Committer:
             elif member.swapped is not None and not member.swapped.done():
                 member.swapped.set_result(seq)
 
+    def _apply_each(self, members: list[_Member]) -> None:
+        """Make each commit readable in its timeline, or in all."""
+        for member in members:
+            if member.writes is None:
+                continue
+            if member.oracle is not None:
+                member.oracle.apply_write(member.ts)
+                continue
+            for oracle in (self._oracle, *self.others):
+                oracle.apply_write(member.ts)
+
     def _reached(self, members: list[_Member]) -> None:
         """All that was handed out before is decided and applied."""
         for member in members:
-            self._oracle.apply_write(member.ts)
+            (member.oracle or self._oracle).apply_write(member.ts)
             if member.committed is not None and not member.committed.done():
                 member.committed.set_result(member.ts)
 

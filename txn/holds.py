@@ -1,6 +1,6 @@
 """Read holds: who still reads at which timestamp, and what may therefore be forgotten (A30, C40, D71, U16).
 
-One registry for the whole store. A hold at ``ts`` promises that every version visible at ``ts`` stays readable
+One registry for each timeline. A hold at ``ts`` promises that every version visible at ``ts`` stays readable
 and that every part file captured while it is held stays on disk. The *low watermark* is the lowest timestamp
 anyone may still read; versions superseded at or below it may go.
 
@@ -22,27 +22,48 @@ class Hold:
     ``lost``: a durable hold that kept too much and was taken away (``Coordinator.take_away``).
     """
 
-    __slots__ = ("durable", "lost", "serial", "ts")
+    __slots__ = ("_home", "durable", "lost", "serial", "ts")
 
-    def __init__(self, serial: int, ts: Timestamp, *, durable: bool = False) -> None:
+    def __init__(self, home: HoldRegistry, serial: int, ts: Timestamp, *, durable: bool = False) -> None:
+        self._home = home
         self.serial = serial
         self.ts = ts
         self.durable = durable
         self.lost = False
 
+    def release(self) -> None:
+        """Give it up in the registry that it was taken in. Idempotent."""
+        self._home.release(self)
+
+
+class Serials:
+    """Numbers holds in the order in which they are taken, in whichever timeline of a store."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        """None was taken yet."""
+        self.last = 0
+
 
 class HoldRegistry:
-    """All holds of a store.
+    """All holds of a timeline.
 
     ``since`` is the lowest readable timestamp; it only grows, and never past a hold.
     """
 
-    def __init__(self, read_ts: Callable[[], Timestamp], since: Timestamp, retention_ms: int = 0) -> None:
-        """``retention_ms``: how far into the past reads stay possible without a hold."""
+    def __init__(
+        self,
+        read_ts: Callable[[], Timestamp],
+        since: Timestamp,
+        retention_ms: int = 0,
+        serials: Serials | None = None,
+    ) -> None:
+        """``retention_ms``: how far into the past reads stay possible without a hold. ``serials``: shared ones."""
         self._read_ts = read_ts
         self._retention = retention_ms << 16
         self._holds: dict[int, Hold] = {}
-        self._serial = 0
+        self.serials = Serials() if serials is None else serials
         self.since = since
 
     def acquire(self, ts: Timestamp | None = None, *, durable: bool = False) -> Hold:
@@ -51,8 +72,9 @@ class HoldRegistry:
             ts = self._read_ts()
         elif ts < self.since:
             raise ReadBelowSince(ts, self.since)
-        serial = self._serial = self._serial + 1
-        hold = Hold(serial, ts, durable=durable)
+        serials = self.serials
+        serial = serials.last = serials.last + 1
+        hold = Hold(self, serial, ts, durable=durable)
         self._holds[serial] = hold
         return hold
 
@@ -89,12 +111,12 @@ class HoldRegistry:
 
     @property
     def latest_serial(self) -> int:
-        """The serial of the newest hold ever taken."""
-        return self._serial
+        """The serial of the newest hold ever taken, in any timeline."""
+        return self.serials.last
 
     def oldest_serial(self) -> int:
         """Return the serial of the oldest hold, or one above the newest ever taken."""
-        return min(self._holds, default=self._serial + 1)
+        return min(self._holds, default=self.serials.last + 1)
 
     def low_watermark(self, beyond_retention: int = 0) -> Timestamp:
         """Advance ``since`` as far as holds and retention allow, and return it.

@@ -68,7 +68,8 @@ class IndexBuild:
         self.generation: Generation | None = None
         self.index = BuildingIndex(KeyMaker(spec.columns, self.definition), self.definition)
         self.progress = Progress("initializing", 0, 0)
-        self._hold = core.holds.acquire()
+        self._holds = core.domain_of(spec.shard).holds
+        self._hold = self._holds.acquire()
         self._sidecars: set[str] = set()
         self._stopped = False
         core.builds[index] = self
@@ -235,7 +236,7 @@ class IndexBuild:
                 del generation.indexes[self.definition.index]
             self.generation = None
         self._core.builds.pop(self.definition.index, None)
-        self._core.holds.release(self._hold)
+        self._holds.release(self._hold)
 
 
 Entry: TypeAlias = tuple[bytes, RowId, PartState, int]

@@ -16,8 +16,6 @@ from typing import Literal
 
 from txn.compaction import Written
 from txn.coordinator import Coordinator
-from txn.oracle import DurableOracle
-from txn.timeline import DEFAULT_TIMELINE
 from txn.types import ShardId, Timestamp, TxnId
 
 
@@ -46,6 +44,7 @@ class ShardFacts:
 class HoldFacts:
     """One read hold. ``txn`` is 0 for one that is no transaction's, ``session`` where nobody has said whose it is."""
 
+    timeline: str
     serial: int
     holder: Literal["transaction", "subscription", "named subscription", "snapshot"]
     ts: Timestamp
@@ -55,10 +54,14 @@ class HoldFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionFacts:
-    """One running transaction. ``rows``: intents staged; ``locks``: granules held."""
+    """One running transaction. ``rows``: intents staged; ``locks``: granules held.
+
+    ``timeline``: None while it is open in which one it reads.
+    """
 
     txn: TxnId
     session: int
+    timeline: str | None
     state: Literal["reading", "writing", "committing"]
     read_only: bool
     read_ts: Timestamp
@@ -139,7 +142,6 @@ def storage(core: Coordinator) -> StorageFacts:
 
 def shards(core: Coordinator) -> Iterator[ShardFacts]:
     """Yield the shards that exist now, by id."""
-    upper = Timestamp(core.read_ts() + 1)
     for shard in sorted(core.shards):
         history = core.shards[shard]
         generation = history.latest.generation
@@ -148,11 +150,11 @@ def shards(core: Coordinator) -> Iterator[ShardFacts]:
         rows, hot, size = generation.counts()
         yield ShardFacts(
             shard=shard,
-            timeline=DEFAULT_TIMELINE,
+            timeline=history.domain.name,
             registered=Timestamp(history.registered),
             since=core.since_of(shard),
             physical_upper=Timestamp(generation.last_change + 1),
-            logical_upper=upper,
+            logical_upper=Timestamp(history.domain.read_ts() + 1),
             generation=generation.number,
             rows=rows,
             hot_rows=hot,
@@ -172,21 +174,30 @@ def log(core: Coordinator) -> LogFacts:
         entries=pressure.entries,
         bytes=pressure.bytes,
         upper=Timestamp(core.read_ts() + 1),
-        subscriptions=len(core.feed.subscribers),
+        subscriptions=sum(len(timeline.feed.subscribers) for timeline in core.timelines),
         recent=core.feed.floor,
     )
 
 
 def holds(core: Coordinator) -> Iterator[HoldFacts]:
     """Yield the read holds, oldest first."""
-    owners = {txn.hold.serial: txn for txn in core.active.values()}
-    subscribers = {s: subscription for subscription in core.feed.subscribers for s in subscription.serials}
-    for hold in core.holds.all():
+    owners = {
+        hold.serial: txn for txn in core.active.values() for hold in (txn.hold, *(txn.others or {}).values())
+    }
+    subscribers = {
+        serial: subscription
+        for timeline in core.timelines
+        for subscription in timeline.feed.subscribers
+        for serial in subscription.serials
+    }
+    every = [(hold, t) for t in (*core.timelines, *core.timelines.left.values()) for hold in t.holds.all()]
+    for hold, timeline in sorted(every, key=lambda pair: pair[0].serial):
         owner, subscriber = owners.get(hold.serial), subscribers.get(hold.serial)
         otherwise: Literal["named subscription", "snapshot"] = (
             "named subscription" if hold.durable else "snapshot"
         )
         yield HoldFacts(
+            timeline=timeline.name,
             serial=hold.serial,
             holder="transaction" if owner else "subscription" if subscriber else otherwise,
             ts=hold.ts,
@@ -201,6 +212,7 @@ def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
         yield TransactionFacts(
             txn=txn.id,
             session=txn.session,
+            timeline=txn.timeline.name if txn.others is None else None,
             state="committing" if txn.id in core.committing else "writing" if txn.writing else "reading",
             read_only=txn.read_only,
             read_ts=txn.read_ts,
@@ -211,18 +223,20 @@ def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
 
 
 def timelines(core: Coordinator) -> Iterator[TimelineFacts]:
-    """Yield the timelines: so far the one there is."""
-    oracle = core.log.oracle
-    if not isinstance(oracle, DurableOracle):
-        raise TypeError("the store's oracle has no durable bound to show")
-    yield TimelineFacts(
-        name=DEFAULT_TIMELINE,
-        read_ts=oracle.read_ts(),
-        write_ts=oracle.last_ts,
-        bound=oracle.bound,
-        since=core.holds.since,
-        skew_ms=oracle.skew_ms(),
-        epoch=core.log.epoch,
-        shards=sum(history.latest.generation is not None for history in core.shards.values()),
-        holds=len(core.holds),
-    )
+    """Yield the timelines in use, the default one first."""
+    for timeline in core.timelines:
+        oracle = timeline.oracle
+        yield TimelineFacts(
+            name=timeline.name,
+            read_ts=oracle.read_ts(),
+            write_ts=oracle.last_ts,
+            bound=oracle.bound,
+            since=timeline.since,
+            skew_ms=oracle.skew_ms(),
+            epoch=core.log.epoch,
+            shards=sum(
+                history.latest.generation is not None and history.domain is timeline
+                for history in core.shards.values()
+            ),
+            holds=len(timeline.holds),
+        )

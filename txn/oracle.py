@@ -41,6 +41,8 @@ CONFIRM_S = 5.0  # and believed after so long
 MAX_THROTTLE_S = 1.0  # the longest single wait
 _SKEW_WARN_MS = 10_000
 _CAS_ATTEMPTS = 5
+_NO_TS = Timestamp(0)
+ORACLE_PREFIX = "oracle/"  # of the registers, before the name of the timeline
 
 _log = logging.getLogger(__name__)
 
@@ -72,8 +74,8 @@ class TimestampOracle(Protocol):
         False where a restart could not know of it: not below the durable bound. Then ``await wait_ready()``, and again.
         """
 
-    async def wait_ready(self) -> None:
-        """Wait until ``try_write_ts`` can answer. Raises Fenced, OutOfSpace."""
+    async def wait_ready(self, beyond: Timestamp = _NO_TS) -> None:
+        """Wait until ``try_write_ts`` can answer, and ``claim(beyond)``. Raises Fenced, OutOfSpace."""
 
     def apply_write(self, ts: Timestamp) -> None:
         """Make ``ts`` readable: no later read_ts is below it, all later write timestamps are above it."""
@@ -135,7 +137,7 @@ class SteadyClock:
 
 def bound_key(timeline: str) -> str:
     """Return the name of the register with a timeline's bound."""
-    return f"oracle/{timeline}"
+    return ORACLE_PREFIX + timeline
 
 
 class DurableOracle:
@@ -233,14 +235,14 @@ class DurableOracle:
 
     # -- waits -------------------------------------------------------------------------------------
 
-    async def wait_ready(self) -> None:
+    async def wait_ready(self, beyond: Timestamp = _NO_TS) -> None:
         """See TimestampOracle. Waits for the clock in steps of at most ``MAX_THROTTLE_S``."""
         while (lead := ((self._last + 1) >> COUNTER_BITS) - self._clock.now_ms() - self.max_ahead_ms) > 0:
             await asyncio.sleep(min(lead / 1000, MAX_THROTTLE_S))
         if self._renewal is not None:
             await asyncio.wait([self._renewal])
-        if self._bound - max(self._last + 1, self._clock.now_ms() << COUNTER_BITS) <= 0:
-            await self._reserve()
+        if self._bound <= max(self._last + 1, self._clock.now_ms() << COUNTER_BITS, beyond):
+            await self._reserve(beyond)
 
     def _renew_soon(self) -> None:
         if self._renewal is None and not self._closed:
@@ -255,8 +257,8 @@ class DurableOracle:
         finally:
             self._renewal = None
 
-    async def _reserve(self) -> None:
-        present = max(timestamp_ms(self._last), self._clock.now_ms())
+    async def _reserve(self, beyond: Timestamp = _NO_TS) -> None:
+        present = max(timestamp_ms(self._last), self._clock.now_ms(), timestamp_ms(beyond))
         await self._write_bound(make_timestamp(present + RESERVE_MS))
 
     async def _write_bound(self, bound: Timestamp) -> None:
@@ -309,6 +311,18 @@ class DurableOracle:
         except TxnError as error:
             _log.info("the timestamp bound was not lowered at the end: %s", error)
         self._bound = Timestamp(0)
+
+    async def remove(self) -> None:
+        """Delete the register: the timeline was dropped. Leave that of a new timeline of the same name.
+
+        Idempotent. Raises Fenced, OutOfSpace, Indeterminate: it may be there still.
+        """
+        self._closed = True
+        if self._renewal is not None:
+            await asyncio.wait([self._renewal])
+        self._bound = _NO_TS
+        if self._register_seq is not None:
+            await self._consensus.compare_and_set(self._key, self._register_seq, None, epoch=self._epoch)
 
     @property
     def last_ts(self) -> Timestamp:

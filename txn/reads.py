@@ -172,7 +172,7 @@ def peek_range(
     """Read a range past all row and key locks (SKIP LOCKED)."""
     yield from peek_table(txn, shard)
     # Nothing keeps rows from changing between two pieces of a long range, so it is read as of now.
-    now = txn.core.read_ts()
+    now = txn.core.domain_of(shard).read_ts()
     return (yield from read_range(txn, txn.view(shard), index, wanted, reverse, limit, now))
 
 

@@ -28,7 +28,8 @@ from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest, ManifestPart
 from txn.records import Batch
-from txn.types import ShardId, Timestamp
+from txn.types import ShardId
+from txn.wal.read import DamagedLog
 
 _log = logging.getLogger(__name__)
 _OPEN_AT_ONCE: Final = 16
@@ -54,10 +55,11 @@ async def recover(core: Coordinator) -> None:
         return tuple(states)
 
     async def restore(manifest: Manifest) -> None:
-        generation = Generation(manifest.spec, manifest.generation, core.garbage, manifest.next_row_id)
+        domain = core.domain_for(manifest.spec)
+        generation = Generation(manifest.spec, manifest.generation, domain.garbage, manifest.next_row_id)
         generation.parts = await open_all(manifest, manifest.parts)
         generation.take_history(await open_all(manifest, manifest.history))
-        core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec, manifest.registered)
+        core.shards[manifest.shard] = ShardHistory(0, generation, manifest.spec, domain, manifest.registered)
 
     await asyncio.gather(*(restore(m) for m in log.manifests.values() if not m.forgotten))
     count = 0
@@ -73,25 +75,42 @@ async def recover(core: Coordinator) -> None:
         count += 1
         if count % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    floor = max((m.since for m in log.manifests.values()), default=Timestamp(0))
-    watermark = core.holds.restart(floor, whole=core.options.hold_at_start)
-    if core.options.hold_at_start:
-        core.start_hold = core.holds.acquire(watermark, durable=True)
-    while core.garbage and core.garbage[0][0] <= watermark:
-        for _ in range(_YIELD_EVERY):
-            if not core.garbage or core.garbage[0][0] > watermark:
-                break
-            _ts, generation, row_id, newer = core.garbage.popleft()
-            generation.vacuum(row_id, newer, watermark)
-        await asyncio.sleep(0)
+    _restart_holds(core)
+    for domain in core.timelines.domains():
+        garbage, watermark = domain.garbage, domain.restarted()
+        while garbage and garbage[0][0] <= watermark:
+            for _ in range(_YIELD_EVERY):
+                if not garbage or garbage[0][0] > watermark:
+                    break
+                _ts, generation, row_id, newer = garbage.popleft()
+                generation.vacuum(row_id, newer, watermark)
+            await asyncio.sleep(0)
     for history in core.shards.values():
-        history.prune(watermark)
+        history.prune(history.domain.restarted())
     for number, damage in log.damaged.items():
         _log.error("shard %d cannot be served: %s", number, damage)
         entry = core.shards[number].latest if number in core.shards else None
         if entry is not None and entry.generation is not None:
             entry.generation.damage = damage
     gc.freeze()
+
+
+def _restart_holds(core: Coordinator) -> None:
+    """Tell each timeline how far back it is readable: to its newest manifest, and to that of common shards.
+
+    Raises DamagedLog when the log names a timeline of which there is no oracle, and shards that were not dropped.
+    """
+    for name in core.timelines.left:
+        for shard, history in core.shards.items():
+            if history.domain.name == name and history.latest.generation is not None:
+                raise DamagedLog(
+                    f"the register of timeline {name} is missing, to which shard {shard} belongs"
+                )
+    whole = core.options.hold_at_start
+    for timeline in core.timelines:
+        since = timeline.holds.restart(core.newest_manifest(timeline), whole=whole)
+        if whole:
+            core.start_holds.append(timeline.holds.acquire(since, durable=True))
 
 
 def _without(batch: Batch, damaged: Mapping[ShardId, DamagedFile]) -> Batch:

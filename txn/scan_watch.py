@@ -192,7 +192,7 @@ def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[Row
         if segment.max_begin > ts:
             begins, row_ids = segment.begins, segment.row_ids
             rows.update(RowId(row_ids[i]) for i in range(length) if begins[i] > ts)
-    for superseded, where, row_id, _newer in chain(reversed(core.garbage), reversed(core.aside)):
+    for superseded, where, row_id, _newer in chain(reversed(generation.garbage), reversed(core.aside)):
         if superseded <= ts:
             break
         if where is generation:

@@ -65,7 +65,7 @@ def create(txn: StoreTransaction, spec: ShardSpec) -> None:
     """Make a new shard, empty, known to this transaction until it commits. ValueError if the id is taken."""
     if spec.shard in txn.core.shards or spec.shard in txn.schema_states:
         raise ValueError(f"shard {spec.shard} exists")
-    generation = Generation(spec, 0, txn.core.garbage)
+    generation = Generation(spec, 0, txn.core.domain_for(spec).garbage)
     _set(txn, spec.shard, SchemaState(generation, spec, None, created=True))
 
 
@@ -75,7 +75,7 @@ def truncate(txn: StoreTransaction, shard: ShardId) -> None:
     state = _state(txn, view)
     own = txn.own_of(shard)
     old = view.generation
-    generation = Generation(state.spec, old.number + 1, txn.core.garbage, old.next_row_id)
+    generation = Generation(state.spec, old.number + 1, old.garbage, old.next_row_id)
 
     def undo() -> None:
         txn.replace_own(shard, own)

@@ -62,7 +62,7 @@ def capture_at(view: View, ts: Timestamp) -> Capture:
 def _capture(txn: StoreTransaction, view: View) -> Capture:
     generation = view.generation
     own = view.own
-    ts = txn.core.read_ts() if txn.writing else txn.read_ts
+    ts = txn.core.domain_of(view.shard).read_ts() if txn.writing else txn.read_ts
     hidden: frozenset[RowId] = frozenset()
     own_rows: list[tuple[RowId, Row]] = []
     if own is not None and own.rows:

@@ -9,7 +9,7 @@ await store.close()
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from txn import inspect
@@ -27,6 +27,7 @@ from txn.persist.location import Offload, in_thread
 from txn.reads import one_row
 from txn.recovery import recover
 from txn.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
+from txn.timeline import Timeline
 from txn.transaction import StoreTransaction
 from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp
 from txn.view import View
@@ -80,80 +81,154 @@ class ShardStore:
         deadline_ms: int | None = None,
         at: Timestamp | None = None,
         lock_timeout_ms: int | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
     ) -> StoreTransaction:
         """See ``txn.api``. ``at``: read at that timestamp.
 
-        Raises ReadBelowSince when ``at`` is not readable any more; ValueError when it is in the future.
+        Raises ReadBelowSince when ``at`` is not readable any more; ValueError when it is in the future; KeyError when
+        there is no such timeline.
         """
-        if at is not None and at > self.core.read_ts():
+        timelines = self.core.timelines
+        chosen = timelines.default if timeline is None else timelines.by_name[timeline]
+        if at is not None and at > chosen.read_ts():
             raise ValueError("the timestamp is in the future")
         txn = StoreTransaction(
-            self.core, read_only=read_only, session=session, at=at, deadline_ms=deadline_ms
+            self.core,
+            read_only=read_only,
+            session=session,
+            at=at,
+            deadline_ms=deadline_ms,
+            timeline=chosen,
+            open_to_all=timeline is None,
+            points=points,
         )
         if lock_timeout_ms is not None and not read_only:  # who only reads takes no locks
             txn.owner.lock_timeout_ms = lock_timeout_ms
         return txn
 
-    def read_ts(self) -> Timestamp:
+    def read_ts(self, timeline: str | None = None) -> Timestamp:
         """See ``txn.api``."""
-        return self.core.read_ts()
+        return self._timeline(timeline).read_ts()
+
+    def _timeline(self, name: str | None) -> Timeline:
+        timelines = self.core.timelines
+        return timelines.default if name is None else timelines.by_name[name]
+
+    # -- timelines ---------------------------------------------------------------------------------
+
+    async def create_timeline(self, name: str) -> None:
+        """Make a timeline: durable on return, empty, and readable as of now. Idempotent.
+
+        Raises Fenced, OutOfSpace, Indeterminate.
+        """
+        await self.core.log.open_oracle(name)
+        if name not in self.core.timelines.by_name:
+            self.core.timelines.left.pop(name, None)
+            self.core.open_timeline(name)
+
+    def has_timeline(self, name: str) -> bool:
+        """Tell whether there is a timeline of that name."""
+        return name in self.core.timelines.by_name
+
+    def drop_timeline(self, name: str) -> Awaitable[None]:
+        """Forget a timeline all of whose shards have been dropped, at once; what was in it is no longer readable.
+
+        Who reads in it goes on. What is returned deletes its register, and raises Fenced, OutOfSpace, Indeterminate: then
+        ``keep_timelines`` does at the next start. Raises KeyError: there is none; ValueError: it has shards.
+        """
+        timeline = self.core.timelines.by_name[name]
+        if timeline is self.core.timelines.default:
+            raise ValueError("the default timeline stays")
+        for shard, history in self.core.shards.items():
+            if history.domain is timeline and history.latest.generation is not None:
+                raise ValueError(f"shard {shard} is in timeline {name}")
+        self.core.retire_timeline(name)
+        return self.core.log.remove_oracle(timeline.oracle)
+
+    async def keep_timelines(self, names: Collection[str]) -> None:
+        """After a start: make the timelines be those of ``names`` and the default one.
+
+        A crash leaves an oracle without a timeline, where it fell between the two. Raises as ``create_timeline``.
+        """
+        for name in [t.name for t in self.core.timelines if t is not self.core.timelines.default]:
+            if name not in names:
+                await self.drop_timeline(name)
+        for name in names:
+            await self.create_timeline(name)
 
     def read_now(self, shard: ShardId, index: IndexId, key: Key) -> StoredRow | None:
         """See ``txn.api``."""
         history = self.core.shards.get(shard)
         entry = None if history is None else history.latest
-        if entry is None or entry.generation is None or entry.spec is None or entry.generation.damage:
+        if (
+            history is None
+            or entry is None
+            or entry.generation is None
+            or entry.spec is None
+            or entry.generation.damage
+        ):
             return None
-        return one_row(View(shard, entry.generation, entry.spec, None), index, key, self.core.read_ts())
+        return one_row(View(shard, entry.generation, entry.spec, None), index, key, history.domain.read_ts())
 
     @property
     def since(self) -> Timestamp:
-        """The lowest readable timestamp."""
-        return self.core.holds.since
+        """The lowest timestamp that is readable in any timeline."""
+        return self.core.timelines.common.since
 
     def since_of(self, shard: ShardId) -> Timestamp:
         """Return the lowest readable timestamp of a shard (B16): a new one begins where it was made (B11)."""
         return self.core.since_of(shard)
 
-    def present(self) -> Timestamp:
+    def present(self, timeline: str | None = None) -> Timestamp:
         """Return the clock of the timestamps: at or below what the next commit gets, and above all before."""
-        return self.core.log.oracle.present()
+        return self._timeline(timeline).oracle.present()
 
-    def skew_ms(self) -> int:
+    def skew_ms(self, timeline: str | None = None) -> int:
         """Return how far the wall clock is behind the clock of the timestamps (>= 0)."""
-        return self.core.log.oracle.skew_ms()
+        return self._timeline(timeline).oracle.skew_ms()
 
-    async def reach(self, ts: Timestamp) -> None:
+    async def reach(self, ts: Timestamp, timeline: str | None = None) -> None:
         """Make ``ts`` readable: wait until the clock gets there and what was committed at or below it is applied.
 
         From then on commits are above it (A16). Raises what a commit raises, but for conflicts.
         """
-        core = self.core
-        while (ahead := ts - core.log.oracle.present()) > 0:
+        chosen = self._timeline(timeline)
+        oracle = chosen.oracle
+        while (ahead := ts - oracle.present()) > 0:
             await asyncio.sleep(min(((ahead >> COUNTER_BITS) + 1) / 1000, MAX_CLOCK_WAIT_S))
-        if ts > core.read_ts():
-            await core.log.committer.reach(ts)
+        if ts > chosen.read_ts():
+            await self.core.log.committer.reach(ts, oracle)
 
-    def hold(self, ts: Timestamp | None = None, *, durable: bool = False) -> Hold:
+    async def reach_everywhere(self, ts: Timestamp) -> None:
+        """Make ``ts`` readable in every timeline; see ``reach``."""
+        for timeline in list(self.core.timelines):
+            if not timeline.retired:
+                await self.reach(ts, timeline.name)
+
+    def hold(
+        self, ts: Timestamp | None = None, *, durable: bool = False, timeline: str | None = None
+    ) -> Hold:
         """Take a read hold for something that is no transaction; give it back with ``release``.
 
         ``durable``: the caller takes it again after a restart (before ``started``), and can, for manifests keep history from
         it on. What it may keep is bounded: see ``TxnOptions.subscription_versions`` and ``on_taken_away``.
         Raises ReadBelowSince; for a durable hold also where a restart now would find nothing below the newest manifest.
         """
-        core = self.core
-        if durable and ts is not None and core.start_hold is None:
-            floor = max((m.since for m in core.log.manifests.values()), default=Timestamp(0))
+        core, chosen = self.core, self._timeline(timeline)
+        if durable and ts is not None and not core.start_holds:
+            floor = core.newest_manifest(chosen)
             if ts < floor:
                 raise ReadBelowSince(ts, floor)
-        return core.holds.acquire(ts, durable=durable)
+        return chosen.holds.acquire(ts, durable=durable)
 
     def started(self) -> None:
         """Durable holds have been taken again (``TxnOptions.hold_at_start``): what else recovery found may go. Idempotent."""
         core = self.core
-        if core.start_hold is not None:
-            core.holds.release(core.start_hold)
-            core.start_hold = None
+        if core.start_holds:
+            for hold in core.start_holds:
+                hold.release()
+            core.start_holds.clear()
             core.vacuum()
 
     def on_taken_away(self, callback: Callable[[Hold], None]) -> None:
@@ -162,7 +237,7 @@ class ShardStore:
 
     def release(self, hold: Hold) -> None:
         """Release a hold. Idempotent."""
-        self.core.holds.release(hold)
+        hold.release()
 
     def subscribe(
         self,
@@ -284,8 +359,9 @@ class ShardStore:
         self._closed = True
         for txn in list(self.core.active.values()):
             txn.rollback()
-        for subscription in list(self.core.feed.subscribers):
-            subscription.close()
+        for timeline in self.core.timelines:
+            for subscription in list(timeline.feed.subscribers):
+                subscription.close()
         await self._flusher.stop()
         self.core.stop_vacuum()
         await self.core.log.close()

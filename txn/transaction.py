@@ -20,13 +20,14 @@ functions over the transaction: ``reads``, ``row_locks``, ``writes``, ``bulk``, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar
 
 from txn import bulk, ending, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import ReadOnlyTransaction, TxnError
+from txn.holds import Hold
 from txn.lifetime import ACTIVE, Lifetime
 from txn.locks.entry import NOBODY, LockOwner
 from txn.locks.granule import Granule
@@ -38,6 +39,7 @@ from txn.read_set import ReadSet
 from txn.scan_watch import Predicate
 from txn.scans import Scans
 from txn.schema import SchemaState
+from txn.timeline import Timeline
 from txn.types import (
     IndexId,
     Key,
@@ -54,12 +56,15 @@ from txn.view import Steps, View, glimpse, look_at
 
 T = TypeVar("T")
 
+_NO_OTHERS: Final[dict[Timeline, Hold]] = {}
+
 
 class StoreTransaction:
     """Implements ``txn.api.Transaction``.
 
     Attributes, shared with the modules that do the work:
         core, hold, owner: the store, the hold on the read timestamp, who owns the locks.
+        timeline: the one that it is in, for now if ``others``: holds in those that it may enter instead.
         writing: whether it was promoted; then it reads the latest state.
         life: state, deadline, operations that wait.
         views: the shards it looks at, as it sees them (``txn.view``).
@@ -75,8 +80,9 @@ class StoreTransaction:
     """
 
     __slots__ = (
-        "at_end", "callbacks", "commit_ts", "core", "deferred", "glimpsed", "hold", "id", "journal", "life", "own", "owner",
-        "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement", "urgent", "views", "writing",
+        "at_end", "callbacks", "commit_ts", "core", "deferred", "glimpsed", "hold", "id", "journal", "life", "others",
+        "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
+        "timeline", "urgent", "views", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -87,10 +93,20 @@ class StoreTransaction:
         session: int,
         at: Timestamp | None,
         deadline_ms: int | None,
+        timeline: Timeline,
+        open_to_all: bool,
+        points: Mapping[str, Timestamp] | None = None,
     ) -> None:
-        """``at``: read there instead of now (read-only). ``deadline_ms``: from now on."""
+        """``at``: read there instead of now (read-only). ``deadline_ms``: from now on.
+
+        ``timeline``: where; ``open_to_all``: until ``enter`` says where. ``points``: what then to read at, by timeline.
+        """
         self.core = core
-        self.hold = core.holds.acquire(at)
+        self.timeline = timeline
+        self.hold = timeline.holds.acquire(at)
+        self.others: dict[Timeline, Hold] | None = None
+        if open_to_all:
+            self.others = self._hold_others(at, points) if len(core.timelines) > 1 else _NO_OTHERS
         self.id = core.new_txn_id()
         self.read_ts: Timestamp = self.hold.ts
         self.read_only = read_only
@@ -118,6 +134,70 @@ class StoreTransaction:
         if deadline_ms is not None:
             self.life.set_deadline(deadline_ms, self._expire)
         core.active[self.id] = self
+
+    # -- timelines ---------------------------------------------------------------------------------
+
+    def _hold_others(
+        self, at: Timestamp | None, points: Mapping[str, Timestamp] | None
+    ) -> dict[Timeline, Hold]:
+        """Hold in every other timeline the state of this moment, or of ``at``, as far as it is readable."""
+        held: dict[Timeline, Hold] = {}
+        for timeline in self.core.timelines:
+            if timeline is not self.timeline and (points is None or timeline.name in points):
+                ts = timeline.read_ts()
+                if points is not None:
+                    ts = points[timeline.name]
+                elif at is not None and at < ts:
+                    ts = at
+                if ts >= timeline.since:
+                    held[timeline] = timeline.holds.acquire(ts)
+        return held
+
+    def enter(self, name: str) -> str | None:
+        """See ``txn.api``."""
+        if self.timeline.name == name:
+            if self.others is not None:
+                self._leave_others()
+            return None
+        if self.others is None:
+            return self.timeline.name
+        timeline = self.core.timelines.by_name.get(name)
+        if timeline is None:
+            raise KeyError(name)
+        hold = self.others.pop(timeline, None)
+        if hold is None:
+            hold = timeline.holds.acquire(None if self.writing else self.read_ts)
+        self.hold.release()
+        self.timeline, self.hold, self.read_ts = timeline, hold, hold.ts
+        self._leave_others()
+        return None
+
+    def _leave_others(self) -> None:
+        self.release_others()
+        self.others = None
+
+    def release_others(self) -> None:
+        """Give the holds up that are for timelines it has not entered."""
+        for hold in (self.others or {}).values():
+            hold.release()
+
+    @property
+    def timeline_name(self) -> str | None:
+        """See ``txn.api``."""
+        return self.timeline.name if self.others is None else None
+
+    def shards_used(self) -> list[ShardId]:
+        """See ``txn.api``."""
+        locked = [ShardId(granule) for granule in self.owner.held if isinstance(granule, int)]
+        used = {*self.views, *self.own, *locked}
+        return [shard for shard in sorted(used) if self.core.domain_of(shard) is self.timeline]
+
+    def read_points(self) -> dict[str, Timestamp]:
+        """See ``txn.api``."""
+        points = {self.timeline.name: self.timeline.read_ts() if self.writing else self.read_ts}
+        for timeline, hold in (self.others or {}).items():
+            points[timeline.name] = timeline.read_ts() if self.writing else hold.ts
+        return points
 
     # -- running operations ------------------------------------------------------------------------
 
@@ -172,9 +252,13 @@ class StoreTransaction:
         looked = self.views or self.reads_so_far is not None or self.life.busy
         if self.read_only or self.writing or looked or self.life.state is not ACTIVE:
             return False
-        self.core.holds.release(self.hold)
-        self.hold = self.core.holds.acquire()
+        self.hold.release()
+        self.hold = self.timeline.holds.acquire()
         self.read_ts = self.hold.ts
+        if self.others:
+            for hold in self.others.values():
+                hold.release()
+            self.others = self._hold_others(None, None)
         return True
 
     def next_statement(self) -> int:
@@ -238,6 +322,13 @@ class StoreTransaction:
 
     def stats(self, shard: ShardId) -> snapshot.ShardStats:
         """See ``txn.api``."""
+        history = self.core.shards.get(shard)
+        if history is not None and history.domain is not self.timeline and not self.writing:
+            entry = history.latest
+            if entry.generation is None:
+                raise KeyError(shard)
+            rows, hot, size = entry.generation.counts()
+            return snapshot.ShardStats(rows=rows, hot_rows=hot, parts=len(entry.generation.parts), bytes=size)
         view = self.view(shard)
         rows, hot, size = view.generation.counts()
         if view.own is not None:
@@ -474,6 +565,10 @@ class StoreTransaction:
         return state.generation if state is not None and (state.created or state.truncated) else None
 
     # -- end ---------------------------------------------------------------------------------------
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """See ``txn.api``."""
+        self.at_end.append(callback)
 
     def on_applied(self, callback: Callable[[Timestamp], None]) -> None:
         """See ``txn.api``."""

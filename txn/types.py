@@ -82,12 +82,16 @@ class ShardIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSpec:
-    """A shard's schema at one version. Parts record the version they were written under."""
+    """A shard's schema at one version. Parts record the version they were written under.
+
+    ``timeline``: what its timestamps are of (``txn.timeline``); the same in all versions.
+    """
 
     shard: ShardId
     version: int
     columns: tuple[ShardColumn, ...]
     indexes: tuple[ShardIndex, ...] = ()
+    timeline: str = "epoch_ms"
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from txn.errors import SchemaChanged
+from txn.errors import CrossesTimelines, SchemaChanged
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey, KeyMaker
@@ -86,7 +86,7 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
     """Return a shard that the transaction does not look at yet; KeyError if it does not exist.
 
     Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has changed since
-    ``glimpse``.
+    ``glimpse``; CrossesTimelines where ``read_ts`` means nothing.
     """
     changed = txn.schema_states.get(shard)
     if changed is not None:
@@ -99,6 +99,12 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
         if damaged and shard in damaged and shard not in core.shards:
             raise damaged[shard]
         history = core.shards[shard]
+        if (
+            history.domain is not txn.timeline
+            and not txn.writing
+            and history.domain is not core.timelines.common
+        ):
+            raise CrossesTimelines({shard: history.domain.name})  # its timestamps are others
         entry = history.latest if txn.writing else history.at(txn.read_ts)
         if entry is None or entry.generation is None or entry.spec is None:
             raise KeyError(shard)

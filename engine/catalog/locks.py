@@ -6,7 +6,7 @@ The catalog is a shard; its locks are those of any shard:
     name       a key that no row has, ("name/schema/relation", 0, 0): X to take the name
     everything X on the shard, for statements that look at more than a few objects
 
-    CREATE TABLE                       name X, schema S                      Statements on tables that views read, or
+    CREATE TABLE                       name X, schema and timeline S         Statements on tables that views read, or
     ALTER TABLE, RENAME, CREATE INDEX  table X, new names X                  with foreign keys from or to them, lock
     DROP TABLE, DROP INDEX             tables X, their names X               everything, and so does all other DDL.
     TRUNCATE                           tables S
@@ -25,6 +25,7 @@ from engine.catalog.store import INDEX
 from engine.eager import settle
 from engine.plans import Plan
 from planner import statements as st
+from planner.bind.options import TIMELINE
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from txn.errors import SchemaChanged
@@ -149,6 +150,9 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             wanted: Wanted = {name_key(name, statement.name): True}
             if schema is not None:
                 wanted[key_of(schema)] = False
+            timeline = catalog.timelines.get((statement.options or {}).get(TIMELINE, ""))
+            if timeline is not None:
+                wanted[key_of(timeline)] = False
             return wanted
         case st.CreateIndex():
             table = catalog.relation_by_oid(statement.table)

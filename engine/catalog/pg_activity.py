@@ -185,7 +185,7 @@ def holdfast_holds(session: Session) -> Iterator[RowDict]:
         yield {
             "hold": hold.serial, "ts": hold.ts, "at": _time_us(hold.ts),
             "holder": hold.holder, "pid": hold.session or None,
-            "transaction": hold.txn or None,
+            "transaction": hold.txn or None, "timeline": hold.timeline,
         }  # fmt: skip
 
 
@@ -248,5 +248,5 @@ def holdfast_transactions(session: Session) -> Iterator[RowDict]:
         yield {
             "transaction": txn.txn, "pid": txn.session or None, "state": txn.state,
             "read_only": txn.read_only, "read_ts": txn.read_ts, "read_at": _time_us(txn.read_ts),
-            "locks": txn.locks, "rows": txn.rows, "waiting": txn.waiting,
+            "locks": txn.locks, "rows": txn.rows, "waiting": txn.waiting, "timeline": txn.timeline,
         }  # fmt: skip

@@ -127,4 +127,5 @@ def shard_spec(relation: RelationDef) -> ShardSpec:
             )
             for index in relation.indexes
         ),
+        timeline=relation.timeline,
     )

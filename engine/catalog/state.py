@@ -17,7 +17,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import (
+    DEFAULT_TIMELINE,
+    ColumnDef,
+    ConstraintDef,
+    IndexDef,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    TimelineDef,
+)
 from planner.facts import (
     BOOL,
     FLOAT8,
@@ -53,7 +62,7 @@ class CommentDef:
     text: str
 
 
-Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef
+Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
 
@@ -67,6 +76,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("relation", item.oid, 0)
         case RoleDef():
             return ("role", item.oid, 0)
+        case TimelineDef():
+            return ("timeline", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
 
@@ -94,7 +105,7 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
         9901,
         (
             ("hold", INT8), ("ts", INT8), ("at", TIMESTAMPTZ), ("holder", TEXT), ("pid", INT4),
-            ("transaction", INT8),
+            ("transaction", INT8), ("timeline", TEXT),
         ),
     ),
     "holdfast_timelines": (
@@ -116,6 +127,7 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
         (
             ("transaction", INT8), ("pid", INT4), ("state", TEXT), ("read_only", BOOL), ("read_ts", INT8),
             ("read_at", TIMESTAMPTZ), ("locks", INT4), ("rows", INT8), ("waiting", BOOL),
+            ("timeline", TEXT),
         ),
     ),
     "holdfast_subscriptions": (
@@ -232,7 +244,7 @@ class CatalogSnapshot:
 
     __slots__ = (
         "_by_name", "_by_oid", "_constraints", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
-        "namespace_version", "roles", "version",
+        "namespace_version", "roles", "timelines", "version",
     )  # fmt: skip
 
     def __init__(
@@ -249,6 +261,7 @@ class CatalogSnapshot:
         self._by_name: dict[tuple[str, str], RelationDef] = {}
         self._by_oid: dict[int, RelationDef] = {}
         self.roles: dict[str, RoleDef] = {}
+        self.timelines: dict[str, TimelineDef] = {}  # without the default one
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -261,6 +274,8 @@ class CatalogSnapshot:
                         self._add(index_relation(item, index))
                 case RoleDef():
                     self.roles[item.name] = item
+                case TimelineDef():
+                    self.timelines[item.name] = item
                 case CommentDef():
                     pass
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
@@ -289,6 +304,10 @@ class CatalogSnapshot:
     def relations(self, schema: str) -> Iterable[RelationDef]:
         """Yield the relations of a schema."""
         return (r for r in self._by_oid.values() if r.schema == schema)
+
+    def has_timeline(self, name: str) -> bool:
+        """Tell whether there is a timeline called ``name``."""
+        return name == DEFAULT_TIMELINE or name in self.timelines
 
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
@@ -384,7 +403,7 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                     )
-                case SchemaDef() | RoleDef():
+                case SchemaDef() | RoleDef() | TimelineDef():
                     highest = max(highest, item.oid)
                 case CommentDef():
                     pass
@@ -401,6 +420,8 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
         case SchemaDef(), SchemaDef():
             return old.name == new.name
         case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
+            return True
+        case (_, TimelineDef()):
             return True
     return False
 

@@ -24,7 +24,7 @@ from engine.catalog.state import (
 )
 from engine.eager import settle
 from pgwire.codecs.registry import CodecSettings, text_input, text_output
-from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef, TimelineDef
 from txn.api import Transaction
 from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -45,7 +45,9 @@ SPEC = ShardSpec(
     indexes=(ShardIndex(index=INDEX, attnums=(1, 2, 3), unique=True, primary=True),),
 )
 
-_TYPES: dict[str, type[Any]] = {"schema": SchemaDef, "relation": RelationDef, "role": RoleDef}
+_TYPES: dict[str, type[Any]] = {
+    "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
+}  # fmt: skip
 
 
 # Missing values are stored in the canonical text form, so that settings never change what they mean.

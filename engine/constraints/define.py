@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from engine.constraints.foreign_key import ForeignKey
 from engine.constraints.setwise import check_table
 from engine.eager import settle
+from engine.timelines import crossing
 from planner.bind.foreign_key import resolve
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, RelationDef
@@ -37,6 +38,9 @@ async def add_foreign_keys(
         referenced = relation if own else _relation(session, spec.table)
         if not own and not session.is_superuser and referenced.owner != session.role_oid:
             raise SqlError("42501", f"permission denied for table {referenced.name}")
+        if referenced.timeline != relation.timeline:
+            message = "a foreign key to a table of another timeline is not supported"
+            raise crossing([relation, referenced], message)
         name = spec.name or _free_name(session, relation, spec)
         if any(c.name == name for c in relation.constraints):
             raise SqlError("42710", f'constraint "{name}" for relation "{relation.name}" already exists')

@@ -112,6 +112,8 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateTable: _without_params(table.bind_create_table),
             ast.CreateTableAs: table.bind_create_table_as,
             ast.CreateSchema: ddl.bind_create_schema,
+            ast.CreateTimeline: ddl.bind_create_timeline,
+            ast.DropTimeline: ddl.bind_drop_timeline,
             ast.CreateView: _without_params(ddl.bind_create_view),
             ast.CreateIndex: _without_params(ddl.bind_create_index),
             ast.AlterTable: _without_params(ddl.bind_alter_table),

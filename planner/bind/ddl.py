@@ -66,6 +66,18 @@ def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.Creat
     )
 
 
+def bind_create_timeline(context: BindContext, node: ast.CreateTimeline) -> st.CreateTimeline:
+    """CREATE TIMELINE."""
+    return st.CreateTimeline(name=node.name, if_not_exists=node.if_not_exists)
+
+
+def bind_drop_timeline(context: BindContext, node: ast.DropTimeline) -> st.DropTimeline:
+    """DROP TIMELINE. Raises SqlError 0A000 for CASCADE: the tables of a timeline are dropped by name."""
+    if node.cascade:
+        raise not_supported("DROP TIMELINE ... CASCADE", span=node.span)
+    return st.DropTimeline(names=node.names, if_exists=node.if_exists)
+
+
 def _check_element(schema: ast.CreateSchema, element: ast.Node) -> None:
     if not isinstance(element, ast.CreateTable | ast.CreateView | ast.CreateIndex):
         raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
@@ -420,6 +432,8 @@ def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
 
 def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
     """Check an action that only tunes storage; it has no effect."""
+    if relation.kind == "r" and any(o.name == "timeline" and not o.namespace for o in action.options):
+        raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
     if action.kind in ("set rel options", "replace rel options"):
         check_storage_options(action.options, {"r": "table", "v": "view", "i": "btree"}[relation.kind])
     elif action.kind == "set table space":

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
 
+TIMELINE = "timeline"  # of a table: no tuning, and the one option with an effect
 _BOOLEAN = "boolean"
 # name -> "boolean", (lowest, highest), or the allowed words
 Rule = str | tuple[float, float] | frozenset[str]
@@ -91,6 +92,14 @@ def _storage_boolean(text: str) -> bool:
     return any(word.startswith(lowered) for word in words) and lowered != "o"
 
 
+def _timeline(option: ast.Option) -> str:
+    """Return the name of the timeline that a table is to be in; whether there is one is seen when it is made."""
+    text = option_text(option)
+    if not text:
+        raise SqlError("22023", "timeline requires the name of a timeline", span=option.span)
+    return text
+
+
 def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str, str]:
     """Check WITH (...) of a table, index or view; returns the values as written, for pg_class.reloptions.
 
@@ -105,6 +114,11 @@ def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str,
         if kind == "table" and option.name == "oids" and not namespace:
             if option.value is None or boolean_option(option):
                 raise not_supported("tables declared WITH OIDS")
+            continue
+        if kind == "table" and option.name == TIMELINE and not namespace:
+            if TIMELINE in result:
+                raise SqlError("22023", f'parameter "{TIMELINE}" specified more than once')
+            result[TIMELINE] = _timeline(option)
             continue
         if option.name not in rules:
             raise SqlError("22023", f'unrecognized parameter "{option.name}"')

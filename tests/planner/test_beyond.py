@@ -101,3 +101,41 @@ def test_syntax_errors_point_at_their_place(text: str, at: int, near: str) -> No
 )
 def test_the_words_mean_nothing_elsewhere(text: str) -> None:
     assert not isinstance(one(text), ast.Subscribe)
+
+
+def test_timelines() -> None:
+    made = one('create TIMELINE IF NOT EXISTS "Odd name" -- timeline')
+    assert isinstance(made, ast.CreateTimeline)
+    assert (made.name, made.if_not_exists) == ("Odd name", True)
+    dropped = one("DROP /* a */ TIMELINE IF EXISTS One, two CASCADE")
+    assert isinstance(dropped, ast.DropTimeline)
+    assert (dropped.names, dropped.if_exists, dropped.cascade) == (("one", "two"), True, True)
+    both = parse("SELECT 1 AS timeline; CREATE TIMELINE a; DROP TIMELINE a RESTRICT")
+    assert [type(p.statement) for p in both] == [ast.Select, ast.CreateTimeline, ast.DropTimeline]
+    assert isinstance(one("CREATE TABLE timeline (timeline int)"), ast.CreateTable)
+    assert isinstance(one("DROP TABLE timeline"), ast.Drop)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("CREATE TIMELINE", None),
+        ("CREATE TIMELINE a b", "b"),
+        ("CREATE TIMELINE AUTHORIZATION joe", "authorization"),
+        ("CREATE TIMELINE a AUTHORIZATION joe", "authorization"),
+        ("CREATE TIMELINE IF NOT EXISTS a CREATE TABLE t ()", "create"),
+        ("CREATE TIMELINE select", "select"),
+        ("DROP TIMELINE a.b", "."),
+        ("DROP TIMELINE", None),
+    ],
+)
+def test_where_a_timeline_is_misspelt(text: str, near: str | None) -> None:
+    with pytest.raises(SqlError) as error:
+        one(text)
+    assert error.value.sqlstate == "42601"
+    span = error.value.span
+    assert span is not None
+    if near is None:
+        assert span.start == len(text)
+    else:
+        assert text[span.start :].lower().startswith(near)

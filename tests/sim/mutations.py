@@ -357,7 +357,7 @@ HINTS: Final = {
     "ends again": 4,
     "lease": 5,
     "indeterminate": 9,
-    "flush ends": 18,
+    "flush ends": 23,
     "split commit": 19,
     "position": 9,
     "reach": 22,

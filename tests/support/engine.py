@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.backend import Connection
+from engine.catalog.store import SPEC
 from engine.config import load
 from engine.database import Database
 from engine.eager import settle
@@ -91,6 +93,7 @@ class Session:
 async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **settings: Any) -> Database:
     """Open a database over ``disk`` with the row executor alone."""
     config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
+    options = replace(options or TxnOptions(), common_shards=frozenset((SPEC.shard,)))
     database = Database(config, await open_memory_store(disk, options))
     await database._load_catalog()
     database.executors = {"index": IndexExecutor()}

@@ -9,10 +9,13 @@ A reader at ``ts`` uses the newest entry at or below ``ts``. Entries go when the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn.mvcc.generation import Generation
 from txn.types import ShardSpec
+
+if TYPE_CHECKING:
+    from txn.timeline import Domain
 
 
 class Entry(NamedTuple):
@@ -27,14 +30,21 @@ class ShardHistory:
     """The entries of one shard, oldest first; there is at least one.
 
     ``registered``: timestamp of the commit that made the shard, a lower bound on all that touch it (C23).
+    ``domain``: the timeline that all its timestamps are of.
     """
 
-    __slots__ = ("entries", "registered")
+    __slots__ = ("domain", "entries", "registered")
 
     def __init__(
-        self, begin: int, generation: Generation, spec: ShardSpec, registered: int | None = None
+        self,
+        begin: int,
+        generation: Generation,
+        spec: ShardSpec,
+        domain: Domain,
+        registered: int | None = None,
     ) -> None:
         """``registered`` None: it is made at ``begin``."""
+        self.domain = domain
         self.entries: list[Entry] = [Entry(begin, generation, spec)]
         self.registered = begin if registered is None else registered
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.errors import SubscriptionEnded, SubscriptionLapsed, TxnError
+from txn.errors import CrossesTimelines, SubscriptionEnded, SubscriptionLapsed, TxnError
 from txn.holds import Hold
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.version import Version
@@ -89,12 +89,17 @@ class Subscription:
         session: int = 0,
     ) -> None:
         """See ``Store.subscribe``, also for what is raised."""
-        present = core.read_ts()
+        domains = {core.domain_of(shard) for shard in shards}
+        if len(domains) > 1:
+            raise CrossesTimelines({shard: core.domain_of(shard).name for shard in shards})
+        self._domain = domain = domains.pop() if domains else core.timelines.default
+        self._holds = domain.holds
+        present = domain.read_ts()
         if as_of is not None and as_of > present:
             raise ValueError(f"the timestamp {as_of} is in the future; the latest is {present}")
         self._core = core
         self.session = session
-        self._hold = core.holds.acquire(as_of)
+        self._hold = self._holds.acquire(as_of)
         self.position: Timestamp = self._hold.ts
         self.shards = frozenset(shards)
         self._until = until
@@ -107,7 +112,7 @@ class Subscription:
                     raise KeyError(shard)
                 self._specs[shard] = entry.spec
         except KeyError:
-            core.holds.release(self._hold)
+            self._holds.release(self._hold)
             raise
         self._rows = rows
         self._captured: list[tuple[View, Capture]] = []
@@ -126,7 +131,7 @@ class Subscription:
         self._woken: asyncio.Future[None] | None = None
         self._events: AsyncIterator[Event] = self._run()
         self._pulling: asyncio.Task[Event | None] | None = None
-        core.feed.join(self, present)
+        domain.feed.join(self, present)
 
     # -- what a consumer calls ---------------------------------------------------------------------
 
@@ -186,10 +191,10 @@ class Subscription:
         if self._closed:
             return
         self._closed = True
-        self._core.feed.leave(self)
-        self._core.holds.release(self._hold)
+        self._domain.feed.leave(self)
+        self._holds.release(self._hold)
         if self._guard is not None:
-            self._core.holds.release(self._guard)
+            self._holds.release(self._guard)
         self._captured.clear()
         pulling = self._pulling
         if pulling is not None and not pulling.done():
@@ -261,12 +266,12 @@ class Subscription:
             if delivered or loop.time() - said_at >= TURN_S or self.ends_by(self.position):
                 said, said_at = self.position, loop.time()
                 yield Progress(said)
-            elif self.position >= self._core.read_ts():
+            elif self.position >= self._domain.read_ts():
                 await self._wait()
 
     def _readable(self) -> Timestamp:
         """Return up to where it may read now. Raises SubscriptionEnded when a schema change is next."""
-        hi = self._core.read_ts()
+        hi = self._domain.read_ts()
         if self._until is not None:
             hi = Timestamp(min(hi, self._until - 1))
         for shard, spec in self._specs.items():
@@ -285,13 +290,13 @@ class Subscription:
 
     async def _wait(self) -> None:
         """Wait for a commit that concerns it, ``TURN_S`` at most."""
-        core = self._core
+        domain = self._domain
         turn_s = TURN_S
         if self._until is not None:
-            ahead_ms = timestamp_ms(self._until) - timestamp_ms(present := core.log.oracle.present())
-            if present >= self._until > core.read_ts() + 1:
+            ahead_ms = timestamp_ms(self._until) - timestamp_ms(present := domain.oracle.present())
+            if present >= self._until > domain.read_ts() + 1:
                 # The clock has passed ``until``, but no commit says so: an empty one does (C16, L13).
-                await core.advance_upper()
+                await self._core.advance_upper(domain)
                 return
             turn_s = min(turn_s, max(ahead_ms, 1) / 1000)
         woken = self._woken = asyncio.get_running_loop().create_future()
@@ -301,8 +306,8 @@ class Subscription:
     def _move(self, ts: Timestamp) -> None:
         """Everything up to ``ts`` has been taken: hold that instead."""
         if ts > self.position and not self._closed:
-            before, self._hold = self._hold, self._core.holds.acquire(ts)
-            self._core.holds.release(before)
+            before, self._hold = self._hold, self._holds.acquire(ts)
+            self._holds.release(before)
             self.position = ts
 
     async def _snapshot(self) -> AsyncIterator[Changes]:
@@ -313,7 +318,7 @@ class Subscription:
 
     async def _between(self, lo: Timestamp, hi: Timestamp) -> AsyncIterator[Changes]:
         """Yield the changes in ``(lo, hi]``; the position follows, and is ``hi`` in the end."""
-        recent = self._core.feed.after(lo)
+        recent = self._domain.feed.after(lo)
         if recent is None:
             async for changes in self._from_versions(hi):
                 yield changes
@@ -409,14 +414,14 @@ class Subscription:
 
     def _unguard(self) -> None:
         if self._guard is not None:
-            self._core.holds.release(self._guard)
+            self._holds.release(self._guard)
             self._guard = None
 
     def _guard_now(self) -> None:
         """Hold the position for as long as a window over it is in use: holds of later serials do not keep its parts."""
-        before, self._guard = self._guard, self._core.holds.acquire(self.position)
+        before, self._guard = self._guard, self._holds.acquire(self.position)
         if before is not None:
-            self._core.holds.release(before)
+            self._holds.release(before)
 
     async def _in_order(self, windows: list[Window], lo: int, hi: int) -> AsyncIterator[Changes]:
         found: list[tuple[int, int, int, Window, Place]] = []

@@ -24,7 +24,6 @@ from txn.time import (
     timestamp_counter,
     timestamp_ms,
 )
-from txn.timeline import Timelines
 from txn.types import PartRef, ShardId, Timestamp
 from txn.wal.cache import LogMap
 
@@ -228,17 +227,3 @@ def test_the_systems_clock_randomness_and_ids() -> None:
     assert len(ids) == 100
     assert all(len(i) >= 16 and i.isalnum() and i == i.lower() for i in ids)
     assert ManualClock().now_ms() > 0
-
-
-def test_a_shard_belongs_to_one_timeline() -> None:
-    timelines = Timelines()
-    one, two = ShardId(1), ShardId(2)
-    assert timelines.of(one) == "epoch_ms"
-    timelines.assign(two, "source")
-    timelines.assign(two, "source")
-    with pytest.raises(ValueError, match="source"):
-        timelines.assign(two, "epoch_ms")
-    assert timelines.common(()) == "epoch_ms"
-    assert timelines.common((one,)) == "epoch_ms"
-    assert timelines.common((two,)) == "source"
-    assert timelines.common((one, two)) is None
