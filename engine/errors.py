@@ -55,16 +55,17 @@ def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, _known: Surroun
 
 def _conflict(error: txn_errors.WriteConflict, catalog: Catalog, known: Surroundings) -> ErrorReport:
     relation = catalog.relation_by_oid(error.shard)
-    what = relation_name(catalog, error.shard)
+    name = relation_name(catalog, error.shard)
+    what = f'Table "{name}"'
     index = find_index(relation, error.index)
     if relation is not None and index is not None and error.key is not None:
-        what += f" ({equalities(relation, index, error.key)})"
+        what = f'Key ({equalities(relation, index, error.key)}) of table "{name}"'
     other = error.other_session
     by = f" by the connection with pid {other}" if other else ""
-    lines = [f"It was changed{by} after this transaction's snapshot was taken."]
+    lines = [f"{what} was changed{by} after this transaction's snapshot was taken."]
     return _report(
         "40001",
-        f"could not serialize access: {what} changed since it was read",
+        "could not serialize access due to concurrent update",
         detail="\n".join([*lines, *query_lines([other] if other else [], known)]),
         hint=RETRY_HINT,
         schema=relation.schema if relation is not None else None,

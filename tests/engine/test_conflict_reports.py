@@ -100,9 +100,10 @@ def test_a_serialization_failure_tells_who_changed_what(server: ServerProcess) -
     writer.run(UPDATE_1)
     error = reader.fails(UPDATE_1)
     assert (error["sqlstate"], error["hint"]) == ("40001", RETRY)
-    assert error["message"] == "could not serialize access: spot (id = 1) changed since it was read"
+    assert error["message"] == "could not serialize access due to concurrent update"
     assert error["detail"].split("\n") == [
-        f"It was changed by the connection with pid {writing} after this transaction's snapshot was taken.",
+        f'Key (id = 1) of table "spot" was changed by the connection with pid {writing} '
+        "after this transaction's snapshot was taken.",
         f"Process {writing}: {UPDATE_1}",
     ]
     reader.close()

@@ -197,9 +197,10 @@ def test_a_conflict_names_who_changed_what() -> None:
     known = Surroundings(query={9: "COMMIT"}.get, row=lambda shard, row_id: None)
     report = report_of(error, catalog, known)
     assert report is not None
-    assert report.message == "could not serialize access: duty (who = ann, b) changed since it was read"
+    assert report.message == "could not serialize access due to concurrent update"
     assert report.detail == (
-        "It was changed by the connection with pid 9 after this transaction's snapshot was taken.\n"
+        'Key (who = ann, b) of table "duty" was changed by the connection with pid 9 '
+        "after this transaction's snapshot was taken.\n"
         "Process 9: COMMIT"
     )
     assert report.hint == "The transaction might succeed if retried."
