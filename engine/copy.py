@@ -23,6 +23,7 @@ from engine.eager import settle
 from engine.output import encoded
 from engine.plans import Plan
 from engine.portal import Command, Outcome, RowReader
+from engine.progress import CopyProgress
 from engine.query import collect, context, run_query
 from engine.returning import make_env
 from engine.rows import ReadyRows, RowBatch, RowStream
@@ -56,6 +57,21 @@ async def run_copy(
             "permission denied to COPY " + ("from" if statement.is_from else "to") + " a file",
             hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
         )
+    table = 0 if statement.table is None or statement.query is not None else statement.table
+    conn.session.copying = CopyProgress(
+        "COPY FROM" if statement.is_from else "COPY TO",
+        table,
+        "PIPE" if statement.filename is None else "FILE",
+    )
+    try:
+        return await _run(conn, plan, statement, params, out)
+    finally:
+        conn.session.copying = None
+
+
+async def _run(
+    conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
+) -> Outcome:
     if statement.subscribe is not None:
         only_outside_transaction(conn.session)
         conn.interrupts.goes_on()
@@ -70,10 +86,13 @@ async def run_copy(
 # --- FROM ---------------------------------------------------------------------------------------
 
 
-async def _chunks(statement: Copy, options: CopyOptions, out: Responder) -> AsyncIterator[bytes]:
+async def _chunks(
+    statement: Copy, options: CopyOptions, out: Responder, progress: CopyProgress
+) -> AsyncIterator[bytes]:
     if statement.filename is None:
         binary = int(options.format == "binary")
         async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
+            progress.bytes += len(chunk)
             yield chunk
         return
     try:
@@ -81,7 +100,9 @@ async def _chunks(statement: Copy, options: CopyOptions, out: Responder) -> Asyn
     except OSError as error:
         raise _file_error(error, statement.filename, "reading") from None
     with handle:
+        progress.bytes_total = os.fstat(handle.fileno()).st_size
         while chunk := await asyncio.to_thread(handle.read, FILE_CHUNK_BYTES):
+            progress.bytes += len(chunk)
             yield chunk
 
 
@@ -110,9 +131,11 @@ async def _copy_from(
     reach = effects.Reach(session, relation, "insert", frozenset())
     await effects.prepare(session, relation, reach)
     ctx = context(session, plan, params)
-    loader = RowLoader(session, statement, relation, make_env(ctx))
+    progress = session.copying
+    assert progress is not None
+    loader = RowLoader(session, statement, relation, make_env(ctx), progress)
     decoder = copy_decoder(loader.options, relation.name, [c.name for c in loader.targets])
-    load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out))
+    load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out, progress))
     bulk = effects.may_bulk_load(session, relation)
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
     txn = session.block.ensure_txn()
@@ -121,7 +144,7 @@ async def _copy_from(
             await settle(txn.insert(shard, first))
             await effects.inserted(session, relation, first)
         return Command(f"COPY {len(first)}")
-    total = await txn.bulk_insert(shard, load.batches(first))
+    total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
     await check_bulk(session, relation)
     return Command(f"COPY {total}")
 
@@ -180,6 +203,8 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
     settings = session.codec_settings
     rows_encoder = copy_row_encoder(oids, options, settings, framed=to_client)
     batch_encoder = copy_batch_encoder(oids, options, settings, framed=to_client)
+    progress = session.copying
+    assert progress is not None
     reader = RowReader(result)
     header, trailer = copy_header(options, [c.name for c in columns]), copy_trailer(options)
     count = 0
@@ -189,7 +214,10 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
 
     async def pieces() -> AsyncIterator[tuple[Any, int]]:
         async for batch in reader.take(0):
-            yield await encoded(encode, batch)
+            data, rows = await encoded(encode, batch)
+            progress.bytes += len(data)
+            progress.tuples += rows
+            yield data, rows
 
     try:
         if not to_client:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.progress import CopyProgress
 from engine.shape import TableShape, table_layout
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_in import CopyRows
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 class RowLoader:
     """Turns decoded fields into table rows of one table."""
 
-    def __init__(self, session: Session, statement: Copy, relation: RelationDef, env: Env) -> None:
-        """Compile what the rows of one COPY need."""
+    def __init__(
+        self, session: Session, statement: Copy, relation: RelationDef, env: Env, progress: CopyProgress
+    ) -> None:
+        """Compile what the rows of one COPY need; ``progress`` is told of them."""
+        self._progress = progress
         self.relation = relation
         self.shape = TableShape(relation, session)
         self.env = env
@@ -74,6 +78,7 @@ class RowLoader:
             self.shape.check(rows, self.env)
         except SqlError as error:
             raise self._locate_row(error, rows, decoded) from None
+        self._progress.rows(count, len(rows))
         return rows
 
     def _locate(

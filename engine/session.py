@@ -25,6 +25,7 @@ from engine.constraints.timing import Timing
 from engine.derived import Derived, split_identifiers
 from engine.index_ahead import BuiltAhead
 from engine.interrupts import CancelFlag
+from engine.progress import CopyProgress
 from engine.settings import Settings
 from engine.system import SystemView
 from engine.temporary import CommitActions
@@ -82,6 +83,7 @@ class Session:
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
         self.cancelled = CancelFlag()
+        self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0
         self.backend_start_us = database.clock_us()

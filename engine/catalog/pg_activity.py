@@ -1,7 +1,7 @@
 """pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
 
     pg_stat_activity, pg_stat_database                            engine.session
-    pg_stat_progress_create_index                                 engine.index_ahead
+    pg_stat_progress_create_index, _copy                          engine.index_ahead, engine.progress
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
 
@@ -153,6 +153,24 @@ def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
                     "partitions_done": 0,
                 }  # fmt: skip
             yield row
+
+
+@relation("pg_stat_progress_copy", "session")
+def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_progress_copy: the COPY commands that run (``engine.progress``)."""
+    for pid, connection in session.db.sessions.items():
+        other = connection.session
+        copying = other.copying
+        if copying is None:
+            continue
+        row: dict[str, Any] = {"pid": pid, "datid": DATABASE_OID, "datname": other.database}
+        if session.may_watch(other.session_user):
+            row |= {
+                "relid": copying.table, "command": copying.command, "type": copying.type,
+                "bytes_processed": copying.bytes, "bytes_total": copying.bytes_total,
+                "tuples_processed": copying.tuples, "tuples_excluded": copying.excluded,
+            }  # fmt: skip
+        yield row
 
 
 # --- Holdfast's own -------------------------------------------------------------------------------
