@@ -26,7 +26,7 @@ from pathlib import Path
 
 from bench.crash import audit
 from bench.crash.fleet import Fleet, SharedFleet
-from bench.crash.workloads import CutOff, Workload, everything
+from bench.crash.workloads import RETRIED, RETRIED_SHARED, CutOff, Workload, everything
 from sqllogictest.client import Client, ServerError
 from tests.support.server import ServerProcess
 
@@ -58,7 +58,7 @@ def check(client: Client, workloads: list[tuple[Workload, int]]) -> list[str]:
 def run(rounds: int, seed: int, fleet: Fleet, run_s: float = MAX_RUN_S) -> list[str]:
     """Run so many rounds of up to ``run_s`` seconds and print a line for each; return what was wrong at the end of the last."""
     rng = random.Random(seed)
-    workloads = everything()
+    workloads = everything(RETRIED_SHARED if isinstance(fleet, SharedFleet) else RETRIED)
     started = time.perf_counter()
     slowest = 0.0
     problems: list[str] = []
