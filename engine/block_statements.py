@@ -149,7 +149,7 @@ async def set_mode(conn: Connection, name: str, value: str | None) -> Outcome:
 async def set_constraints(
     conn: Connection, plan: Plan, statement: st.SetConstraints, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    """SET CONSTRAINTS. Raises SqlError 42704, 42809, and what checks that are made at once find."""
+    """SET CONSTRAINTS. Raises SqlError 42704, 42809, 3F000, and what checks that are made at once find."""
     session = conn.session
     if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")

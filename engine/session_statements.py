@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def set_variable(
     conn: Connection, plan: Plan, statement: st.SetVariable, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    """SET and RESET. Raises SqlError 42704, 22023, 55P02, 42501."""
+    """SET and RESET. Raises SqlError 42704, 22023, 55P02, 42501, 0A000."""
     session = conn.session
     name = statement.name.lower()
     reset = plan.bound.tag == "RESET"

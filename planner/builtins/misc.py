@@ -11,6 +11,7 @@ from typing import Any
 
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
+from planner.builtins.format_string import format_string, quote_literal
 from planner.builtins.reg import quote_ident, split_identifier
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -45,108 +46,8 @@ def concat_ws(session: EvalSession, separator: str | None, *args: Any, types: tu
 
 
 def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[int, ...] = ()) -> str | None:
-    """SQL's ``format``: ``%s %I %L`` with position, ``-`` flag and width."""
-    if pattern is None:
-        return None
-    out: list[str] = []
-    i = 0
-    next_arg = 0
-
-    def take(n: int) -> tuple[int, Any]:
-        if n > len(args):
-            raise SqlError("22023", "too few arguments for format()")
-        return types[n] if len(types) > n else 25, args[n - 1]
-
-    def number() -> int:
-        nonlocal i
-        start = i
-        while i < len(pattern) and pattern[i].isdigit():
-            i += 1
-        if i > start and int(pattern[start:i]) > 2**31 - 1:
-            raise SqlError("22003", "number is out of range")
-        return int(pattern[start:i]) if i > start else -1
-
-    def ended() -> SqlError:
-        return SqlError("22023", "unterminated format() type specifier", hint='For a single "%" use "%%".')
-
-    while i < len(pattern):
-        c = pattern[i]
-        i += 1
-        if c != "%":
-            out.append(c)
-            continue
-        if i >= len(pattern):
-            raise ended()
-        if pattern[i] == "%":
-            out.append("%")
-            i += 1
-            continue
-        position = 0
-        start = i
-        n = number()
-        width = 0
-        minus = False
-        if n >= 0 and i < len(pattern) and pattern[i] == "$":
-            if n == 0:
-                raise SqlError("22023", "format specifies argument 0, but arguments are numbered from 1")
-            position = n
-            i += 1
-        else:
-            i = start
-        while i < len(pattern) and pattern[i] == "-":
-            minus = True
-            i += 1
-        if i < len(pattern) and pattern[i] == "*":
-            i += 1
-            n = number()
-            if n >= 0:
-                if i >= len(pattern) or pattern[i] != "$":
-                    raise SqlError("22023", 'width argument position must be ended by "$"')
-                if n == 0:
-                    raise SqlError("22023", "format specifies argument 0, but arguments are numbered from 1")
-                i += 1
-                width_at = n
-            else:
-                next_arg += 1
-                width_at = next_arg
-            _, value = take(width_at)
-            width = int(value) if value is not None else 0
-            if width < 0:
-                minus, width = True, -width
-        else:
-            n = number()
-            width = max(n, 0)
-        if i >= len(pattern):
-            raise ended()
-        kind = pattern[i]
-        i += 1
-        if kind not in "sIL":
-            raise SqlError(
-                "22023",
-                f'unrecognized format() type specifier "{kind}"',
-                hint='For a single "%" use "%%".',
-            )
-        if not position:
-            next_arg += 1
-            position = next_arg
-        else:
-            next_arg = position
-        oid, value = take(position)
-        if value is None:
-            if kind == "I":
-                raise SqlError("22004", "null values cannot be formatted as an SQL identifier")
-            text = "NULL" if kind == "L" else ""
-        else:
-            text = _text(session, oid, value)
-            text = quote_ident(text) if kind == "I" else quote_literal(text) if kind == "L" else text
-        out.append(text.ljust(width) if minus else text.rjust(width))
-    return "".join(out)
-
-
-def quote_literal(s: str) -> str:
-    """SQL's ``quote_literal``: with an E prefix when there is a backslash."""
-    quoted = "'" + s.replace("'", "''") + "'"
-    return "E" + quoted.replace("\\", "\\\\") if "\\" in s else quoted
+    """SQL's ``format``."""
+    return format_string(session, pattern, args, types[1:], _text)
 
 
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:

@@ -446,3 +446,37 @@ def text_queries() -> list[str]:
         "select string_to_table('a,b,*',',','*')",
     ]
     return out
+
+
+def format_queries() -> list[str]:
+    """Return queries over format(): positions, widths, and how templates go wrong."""
+    return [
+        "select format('%*2$s|', 'a', 5, 'x')",
+        "select format('%*s|', 'abc', 'x')",
+        "select format('%*s|', '4', 'x')",
+        "select format('%*s|', 4.6, 'x')",
+        "select format('%*1', 1)",
+        "select format('%*1$', 1)",
+        "select format('%1$', 1)",
+        "select format('%*q', 1)",
+        "select format('%*q')",
+        "select format('%-*s|', -4, 'x')",
+        "select format('%*s|', null, 'x')",
+        "select format('%3$s %s', 1,2,3)",
+        "select format('%1$*2$s|', 'x', 4)",
+        "select format('%2$*1$s|', 4, 'y')",
+        "select format('%0$s', 1)",
+        "select format('%*0$s', 1)",
+        "select format('%99999999999s', 1)",
+        "select format('%5', 1)",
+        "select format('%-', 1)",
+        "select format('%*', 1)",
+        "select format('%L|%s|', null, null)",
+        "select format('%*s|', true, 'x')",
+        "select format('%*s|', -2147483648, 'x')",
+        "select format('%s%%%s', 1, 2)",
+        "select format('%--5s|', 'x')",
+        "select format('%-05s|', 'x')",
+        "select format('a%1$sb%sc%sd', 1, 2)",
+        "select format('%s %s', variadic array[1,2])",
+    ]
