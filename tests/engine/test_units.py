@@ -128,6 +128,8 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
     txn_errors.SchemaChanged: txn_errors.SchemaChanged(ShardId(1)),
     txn_errors.ReadInFuture: txn_errors.ReadInFuture(2, 1),  # type: ignore[arg-type]
+    txn_errors.CommitWithdrawn: txn_errors.CommitWithdrawn(),
+    txn_errors.CrossesTimelines: txn_errors.CrossesTimelines({ShardId(1): "a", ShardId(2): "b"}),
     txn_errors.DamagedFile: txn_errors.DamagedFile("a.parquet", "its checksum is wrong"),
     txn_errors.DamagedEntry: txn_errors.DamagedEntry("log entry 7", "its checksum is wrong", None, None),
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
