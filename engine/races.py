@@ -5,7 +5,8 @@
     answered already                the block fails with 40001 at its next statement or COMMIT
 
 A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, and none committed since, locks the tables that its
-blocks' UPDATE, DELETE and INSERT … SELECT scan, until a block of it that writes commits: so it gets through at last.
+blocks' UPDATE, DELETE and INSERT … SELECT scan, and those that their SELECTs read otherwise than by key, until a block of it
+that writes commits. Whoever wants to change these waits for it meanwhile, and the queue for locks is fair: so it gets through.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from engine.constraints.timing import Mark
 from txn.errors import WriteConflict
 
 if TYPE_CHECKING:
+    from engine.plans import Plan
     from engine.session import Session
 
 MAX_LOST_BLOCKS: Final = 3
@@ -32,6 +34,18 @@ class StatementPoint(NamedTuple):
 def may_race(session: Session) -> bool:
     """Tell whether a statement of a block may leave the tables it scans unlocked."""
     return session.block.state is BlockState.BLOCK and session.block.lost_blocks < MAX_LOST_BLOCKS
+
+
+def must_lock(session: Session, plan: Plan) -> bool:
+    """Tell whether a SELECT of a block is to lock the tables it reads, as the block would only lose again."""
+    block = session.block
+    return (
+        block.lost_blocks >= MAX_LOST_BLOCKS
+        and block.state is BlockState.BLOCK
+        and bool(plan.tables)
+        and plan.quick is None
+        and not block.ensure_txn().read_only
+    )
 
 
 def note_loss(session: Session, error: BaseException) -> None:

@@ -30,6 +30,7 @@ from engine.portal import Command, Outcome, Rows
 from engine.privileges import check as check_privileges
 from engine.privileges import maintainable
 from engine.query import collect, context, run_query
+from engine.races import must_lock
 from engine.rows import ReadyRows
 from pgwire.backend import Responder
 from planner import query as q
@@ -94,6 +95,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         session.block.enter(plan.enters, plan.tables)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
+    elif isinstance(statement, st.QueryStatement) and must_lock(session, plan):
+        await session.view.start_write(plan, (), plan.tables)
     elif isinstance(statement, _QUERIES) and plan.tables:
         await session.view.start_read(plan)
     if isinstance(statement, st.QueryStatement):

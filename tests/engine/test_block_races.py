@@ -207,3 +207,41 @@ def test_the_row_that_an_outer_join_misses_matters(server: ServerProcess) -> Non
             await a.execute("COMMIT")
 
     three(server, work)
+
+
+@pytest.mark.parametrize("read_first", [True, False], ids=["read first", "written first"])
+def test_a_select_of_a_block_that_has_lost_often_locks(server: ServerProcess, read_first: bool) -> None:
+    """Somebody changes what it has read, each time: it would lose for ever. In the end the other one has to wait."""
+    change = "UPDATE groups SET v = v + 1 WHERE id = 1"
+    steps = ["SELECT count(*), sum(v) FROM groups", "INSERT INTO notes VALUES (1)"]
+    before, after = ([steps[0]], [steps[1]]) if read_first else ([steps[1], steps[0]], [])
+
+    async def finish(connection: asyncpg.Connection) -> None:
+        for step in [*after, "COMMIT"]:
+            await connection.execute(step)
+
+    async def work(connections: Connections) -> None:
+        a, b, c = connections
+        for _ in range(MAX_LOST_BLOCKS):
+            await a.execute("BEGIN")
+            for step in before:
+                await a.execute(step)
+            await b.execute(change)
+            with pytest.raises(asyncpg.SerializationError):
+                await finish(a)
+            await a.execute("ROLLBACK")
+        await a.execute("BEGIN")
+        for step in before:
+            await a.execute(step)
+        waiting = asyncio.ensure_future(b.execute(change))
+        await blocked(c)
+        await finish(a)
+        await waiting
+        # Once it has got through, it keeps nobody away any more.
+        await a.execute("BEGIN")
+        for step in before:
+            await a.execute(step)
+        await b.execute(change)
+        await a.execute("ROLLBACK")
+
+    three(server, work)
