@@ -18,7 +18,7 @@ from tests.support.durable import (
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
 from txn import oracle as oracle_module
 from txn.errors import Fenced, OutOfSpace
-from txn.oracle import MAX_LEAP_MS, RESERVE_MS, DurableOracle, SteadyClock
+from txn.oracle import MAX_LEAP_MS, ORACLE_PREFIX, RESERVE_MS, DurableOracle, SteadyClock, bound_key
 from txn.persist.faulty import FaultRates, FaultyConsensus
 from txn.persist.location import Consensus, Indeterminate
 from txn.persist.memory import MemoryConsensus, MemoryDisk
@@ -172,6 +172,32 @@ def test_timelines_have_oracles_of_their_own(opener: ConsensusOpener) -> None:
             assert timestamp_ms(await write_ts(one)) == START_MS
             await one.close()
             await two.close()
+
+    run(body)
+
+
+def test_a_removed_oracle_leaves_its_successors_register(opener: ConsensusOpener) -> None:
+    async def body() -> None:
+        async with opener() as c:
+            epoch = await c.acquire_epoch()
+            clock = ManualClock()
+            old = await DurableOracle.open(c, "gone", epoch, clock, log_upper=Timestamp(0))
+            last = await write_ts(old)
+            new = await DurableOracle.open(c, "gone", epoch, clock, log_upper=Timestamp(last + 1))
+            await old.remove()
+            assert await c.keys(ORACLE_PREFIX) == [bound_key("gone")]
+            assert await write_ts(new) > last
+            ahead = Timestamp(new.bound + (60_000 << 16))
+            await new.wait_ready(ahead)
+            assert new.bound > ahead
+            assert new.claim(ahead)
+            await new.remove()
+            await new.remove()
+            assert await c.keys(ORACLE_PREFIX) == []
+            other = await DurableOracle.open(c, "gone", epoch, clock, log_upper=Timestamp(0))
+            await c.acquire_epoch()
+            with pytest.raises(Fenced):
+                await other.remove()
 
     run(body)
 
