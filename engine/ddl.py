@@ -1,7 +1,7 @@
 """CREATE, ALTER and RENAME: bound DDL to catalog changes and shard changes in one transaction (U10).
 
-Each function runs under the catalog lock (``Session.start_ddl``) against the latest catalog, builds new frozen
-``RelationDef`` values, stages them through ``Session.change_catalog``, and tells ``txn`` what changes in the
+Each function runs under its locks in the catalog (``CatalogView.start_ddl``) against the latest one, builds new frozen
+``RelationDef`` values, stages them through ``CatalogView.change``, and tells ``txn`` what changes in the
 shard. Everything becomes visible, and durable, in the one log entry of the commit.
 """
 
