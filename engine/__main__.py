@@ -30,6 +30,10 @@ FAILED_DRAIN_S = 1
 # within the main thread's 8 MiB of C stack (hashing and comparing trees recurses in C).
 RECURSION_LIMIT = 4000
 
+# How long a thread that computes in Python (values of a COPY, rows of DuckDB) may keep the interpreter from the event
+# loop. Python's own 5 ms are what a point read would then wait.
+SWITCH_INTERVAL_S = 0.0005
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
@@ -110,6 +114,7 @@ async def serve_forever(config: Config) -> None:
     gc.freeze()
     gc.enable()
     sys.setrecursionlimit(RECURSION_LIMIT)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -35,7 +35,9 @@ from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State
 
 NO_FRAME: Final = 0  # next_frame: nothing to act on now
 KEPT_BYTES: Final = 64 << 10  # a consumed buffer larger than this is let go
-COPY_CHUNK_BYTES: Final = 256 << 10  # copy_chunk hands out about this much at a time
+COPY_CHUNK_BYTES: Final = (
+    64 << 10
+)  # copy_chunk hands out about this much at a time: a fraction of a millisecond
 
 _COPY_DATA: Final = ord("d")
 _COPY_DONE: Final = ord("c")

@@ -283,24 +283,28 @@ def _nothing() -> None:
 class CopyIn:
     """The client's COPY data as an asynchronous iterator; abandoning it is fine (the COPY then fails)."""
 
-    __slots__ = ("_connection", "_responder")
+    __slots__ = ("_connection", "_held", "_responder")
 
     def __init__(self, responder: WireResponder, connection: Connection) -> None:
         """Read from ``connection``."""
         self._responder = responder
         self._connection = connection
+        self._held = False  # the loop, since the chunk before
 
     def __aiter__(self) -> CopyIn:
         """Return itself."""
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk.
+        """Return the next chunk. Between two the loop gets to look at other connections.
 
         Raises:
             BackendError: 57014 after CopyFail; 08P01 FATAL after a message that is illegal here.
             ConnectionError: the client left.
         """
+        if self._held:
+            await asyncio.sleep(0)
+        self._held = True
         while True:
             try:
                 chunk = self._connection.copy_chunk()

@@ -147,8 +147,12 @@ async def _check(
     if keys is None:
         await _check_by_merge(txn, view, definition, overwritten, old_parts, new_parts)
     else:
-        table = pa.concat_tables(keys).drop_null()
-        duplicate = await txn.core.offload(lambda: _duplicate_within(table))
+
+        def compare() -> tuple[Any, dict[str, Any] | None]:
+            table = pa.concat_tables(keys).drop_null()
+            return table, _duplicate_within(table)
+
+        table, duplicate = await txn.core.offload(compare)
         if duplicate is not None:
             raise DuplicateKey(view.shard, definition.index, _values(view, definition, duplicate))
         for part in old_parts:

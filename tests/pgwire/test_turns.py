@@ -8,6 +8,7 @@ from typing import Any
 
 from pgwire import messages as m
 from pgwire.backend import Responder
+from pgwire.connection import COPY_CHUNK_BYTES
 from pgwire.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
@@ -240,3 +241,21 @@ def test_the_answer_to_a_commit_takes_its_turn_too() -> None:
         assert said(writer) == before + b"Z\0\0\0\5I"
 
     asyncio.run(main())
+
+
+def test_copy_data_that_has_all_arrived_does_not_hold_the_loop() -> None:
+    async def main() -> int:
+        rig = Rig()
+        session = await rig.session(writes=False)
+        session.data_received(encode_frontend(m.Query("COPY t FROM STDIN")))
+        await asyncio.sleep(0)
+        line = encode_frontend(m.CopyData(b"1\n"))
+        session.data_received(line * (10 * COPY_CHUNK_BYTES // len(line)) + encode_frontend(m.CopyDone()))
+        turns = 0
+        while session.busy:
+            turns += 1
+            await asyncio.sleep(0)
+        assert b"COPY " in said(session)
+        return turns
+
+    assert asyncio.run(main()) >= 10

@@ -190,14 +190,17 @@ async def write_part(
     crcs: list[tuple[int, int]] = []
 
     size = await blob.publish(parquet_name(name), write_parquet)
-    row_ids = one_chunk(ordered.column("s_row_id"))
-    begins = one_chunk(ordered.column("s_begin"))
-    await _publish(blob, system_name(name), lambda: build_system_sidecar(row_ids, begins, crcs[-1]))
+
+    def build_system() -> Buffers:  # in a thread: joining chunks copies millions of numbers
+        row_ids, begins = (one_chunk(ordered.column(column)) for column in ("s_row_id", "s_begin"))
+        return build_system_sidecar(row_ids, begins, crcs[-1])
+
+    await _publish(blob, system_name(name), build_system)
     present = {c.attnum for c in spec.columns if f"c{c.attnum}" in ordered.column_names}
     for index in spec.indexes:
         if present.issuperset(index.attnums):
             await write_sidecar(blob, name, spec, index, ordered)
-    bounds: Any = await offload(lambda: pc.min_max(begins).as_py())
+    bounds: Any = await offload(lambda: pc.min_max(ordered.column("s_begin")).as_py())
     return PartRef(
         name=name,
         path=blob.local_path(parquet_name(name)),
