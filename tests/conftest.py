@@ -6,12 +6,12 @@ import atexit
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No deadlines: how long an example takes says more about the machine than about the code. In CI the examples are
-# the same every time, so that a red run is about the change.
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+# No deadlines: how long an example takes, or its making, says more about the machine than about the code. In CI the
+# examples are the same every time, so that a red run is about the change.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
