@@ -95,7 +95,11 @@ class Interrupts:
             raise reason from error
 
     async def _interruptible(self, work: Awaitable[T]) -> T:
+        begun = False
+
         async def body() -> T:
+            nonlocal begun
+            begun = True
             return await work
 
         loop = asyncio.get_running_loop()
@@ -105,7 +109,17 @@ class Interrupts:
         if deadline_s and not self._unending:
             self._timer = loop.call_at(deadline_s, self._interrupt, TIMEOUT)
         try:
-            return await task
+            try:
+                return await task
+            except asyncio.CancelledError:
+                if begun or not task.cancelled():
+                    raise
+                # It came before the task's first step. The statement, which had begun without a task, meets it where it
+                # waits: it has to clean up, and is not cancelled at all where it commits.
+                task = self._task = loop.create_task(body())
+                await asyncio.sleep(0)
+                task.cancel()
+                return await task
         except asyncio.CancelledError:
             if self._session.cancelled.reason:
                 raise self._cancelled() from None

@@ -269,8 +269,8 @@ class LockTable:
     async def _await(self, request: Request) -> None:
         try:
             await request.future
-        except asyncio.CancelledError:
-            # The task was cancelled: leave the queue, unless the lock was granted in the meantime.
+        except BaseException:
+            # The task was cancelled, or dropped: leave the queue, unless the lock was granted in the meantime.
             if request.owner.waiting is request:
                 self._abandon(request)
             raise

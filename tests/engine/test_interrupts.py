@@ -1,0 +1,113 @@
+"""A cancel reaches what runs, at whatever moment it comes (L39)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.interrupts import CancelFlag, Interrupts
+from planner.errors import SqlError
+from tests.support.durable import run
+from tests.support.store import SHARD, make_table, now, open_memory_store
+from txn.types import RowId
+
+
+def interrupts() -> Interrupts:
+    session: Any = SimpleNamespace(
+        cancelled=CancelFlag(), db=SimpleNamespace(lease=None), block=SimpleNamespace(txn=None)
+    )
+    return Interrupts(session)
+
+
+async def decided(commit: asyncio.Future[int]) -> int:
+    """Wait for what cannot be taken back any more (``engine.block``)."""
+    while not commit.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(commit)
+    return commit.result()
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_cancel_is_met_where_the_statement_waits(turns: int) -> None:
+    """After one turn the statement waits, but the task that is to wait for it has not begun yet."""
+
+    async def body() -> None:
+        running, met = interrupts(), []
+
+        async def statement() -> None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                met.append(True)
+                await asyncio.sleep(0)  # cleaning up may wait, too
+                met.append(True)
+                raise
+
+        waiting = running.run(statement())
+        assert waiting is not None
+        client = asyncio.ensure_future(waiting)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(SqlError) as error:
+            await client
+        assert error.value.sqlstate == "57014"
+        assert met == [True, True]
+
+    run(body)
+
+
+def test_what_commits_is_not_cancelled() -> None:
+    """Its outcome is the answer, also if the cancel comes before the task that is to wait for it has begun."""
+
+    async def body() -> None:
+        for turns in (1, 2):
+            running = interrupts()
+            commit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            client = asyncio.ensure_future(running.run(decided(commit)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.sleep(0)
+            commit.set_result(turns)
+            assert await client == turns
+
+    run(body)
+
+
+def test_a_transaction_whose_wait_was_cancelled_at_once_can_go_on() -> None:
+    async def body() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(k, 0, "x") for k in range(3)])
+        holder, txn = store.begin(), store.begin()
+        await now(holder.begin_write([SHARD]))
+        await now(holder.update(SHARD, [(RowId(1), (0, 1, "x")), (RowId(2), (1, 1, "x"))]))
+        await now(txn.begin_write([SHARD]))
+        mark = txn.savepoint()
+        running = interrupts()
+        kept = []  # what refers to the statement may live on in a traceback
+
+        async def statement(row: int) -> Any:
+            kept.append(txn.update(SHARD, [(RowId(row), (row - 1, 2, "x"))]))
+            return await kept[-1]
+
+        client = asyncio.ensure_future(running.run(statement(1)))
+        await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(SqlError):
+            await client
+        assert not store.core.locks.waiting
+        txn.rollback_to(mark)
+        again = asyncio.ensure_future(statement(2))
+        await asyncio.sleep(0)
+        holder.rollback()
+        assert await again == [True]
+        await now(txn.commit())
+        store.validate()
+        await store.close()
+
+    run(body)
