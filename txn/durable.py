@@ -152,6 +152,7 @@ class DurableLog:
         )  # "<shard>.x<index>" of all that manifests and replayed entries define
         self._replayed = False
         self._sweeper: asyncio.Task[None] | None = None
+        self._removing: set[asyncio.Task[None]] = set()  # parts that nobody waits for any more
         self._closed = False
 
     # -- opening -----------------------------------------------------------------------------------
@@ -369,16 +370,33 @@ class DurableLog:
         Raises:
             OutOfSpace: what was written is removed.
             Indeterminate: as above, as far as possible; the next start sweeps the rest.
+
+        When it is cancelled, threads may go on with a file; what they have written is removed as soon as they have ended.
         """
         name = f"{shard}/{self.epoch}-{self._ids.next_id()}"
+        writing = asyncio.ensure_future(write_part(self.blob, self._offload, name, spec, table, sort=sort))
         try:
-            return await write_part(self.blob, self._offload, name, spec, table, sort=sort)
-        except BaseException:
-            try:
-                await delete_part(self.blob, name)
-            except TxnError as error:
-                _log.info("an unfinished part was left behind: %s", error)
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            task = asyncio.get_running_loop().create_task(self._remove_unwanted(writing, name))
+            self._removing.add(task)
+            task.add_done_callback(self._removing.discard)
             raise
+        except BaseException:
+            await self._remove_unfinished(name)
+            raise
+
+    async def _remove_unwanted(self, writing: asyncio.Future[PartRef], name: str) -> None:
+        await asyncio.wait([writing])
+        if not writing.cancelled():
+            writing.exception()  # nobody asks for it any more
+        await self._remove_unfinished(name)
+
+    async def _remove_unfinished(self, name: str) -> None:
+        try:
+            await delete_part(self.blob, name)
+        except TxnError as error:
+            _log.info("an unfinished part was left behind: %s", error)
 
     async def open_part(self, ref: PartRef) -> Part:
         """Open a part; the same object for the same name while somebody holds it.
@@ -549,6 +567,8 @@ class DurableLog:
             return
         self._closed = True
         await self.committer.close()
+        while self._removing:
+            await asyncio.wait(self._removing)
         if self._sweeper is not None:
             await asyncio.wait([self._sweeper])
         if self._replayed and self.committer.failed is None:

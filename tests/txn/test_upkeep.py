@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -15,8 +17,10 @@ from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, settle, spec, tiny_limits
 from txn import flush
 from txn.coordinator import TxnOptions
+from txn.durable import StorageConfig
 from txn.errors import DeadlineExceeded
-from txn.store import ShardStore
+from txn.persist.blobfs import LocalBlob
+from txn.store import ShardStore, open_store
 from txn.types import IndexId, ShardColumn, ShardIndex
 
 BY_T = IndexId(12)
@@ -215,3 +219,35 @@ def test_a_load_whose_transaction_ends_while_a_part_is_written_leaves_no_file() 
         await store.close()
 
     run(body)
+
+
+def test_a_load_that_is_cancelled_while_a_thread_writes_leaves_no_file(tmp_path: Path) -> None:
+    """The thread cannot be stopped: what it writes goes when it has ended."""
+    writing, go_on = threading.Event(), threading.Event()
+    real = LocalBlob._publish
+
+    def publish(self: LocalBlob, *args: Any) -> int:
+        writing.set()
+        assert go_on.wait(20)
+        return real(self, *args)
+
+    async def body() -> None:
+        store = await open_store(StorageConfig(path=tmp_path))
+        await make_table(store)
+        txn = store.begin()
+
+        async def batches() -> AsyncIterator[Any]:
+            yield _batch(1)
+
+        with mock.patch.object(LocalBlob, "_publish", publish):
+            load = asyncio.ensure_future(txn.bulk_insert(SHARD, batches()))
+            await asyncio.to_thread(writing.wait, 20)
+            load.cancel()
+            await asyncio.wait([load])
+            assert load.cancelled()
+            txn.rollback()
+            go_on.set()
+            await store.close()
+
+    run(body)
+    assert [path for path in tmp_path.glob(f"blobs/{SHARD}/*") if path.suffix != ".ends"] == []
