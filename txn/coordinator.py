@@ -563,8 +563,8 @@ class Coordinator:
                     self.discard_later(part.ref.name)
                 self.take_apart(generation.dismantle())
             entry = history.latest
-            if len(history.entries) == 1 and entry.generation is not None and not entry.generation.pinned:
-                entry.generation.forget_indexes()
+            if entry.generation is not None and not entry.generation.pinned:
+                entry.generation.forget_indexes(history.indexes_in_use())
             if len(history.entries) == 1 and entry.generation is None:
                 manifest = self.log.manifests.get(shard)
                 if manifest is None or manifest.forgotten:

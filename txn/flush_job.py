@@ -62,8 +62,8 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
     generation, spec = entry.generation, entry.spec
     if waits_for_hold(core, found) and not history and generation.log.current < core.options.hot_rows:
         return  # nothing could be made durable
-    if generation.pinned or generation.flushing or len(generation.indexes) != len(spec.indexes):
-        return  # a schema change is under way, or an older reader still needs a dropped index
+    if generation.pinned or generation.flushing:
+        return  # a schema change is under way
     if generation.damage is not None:
         return  # nothing of it may be replaced
     await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
@@ -85,7 +85,13 @@ def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
 
 
 def _stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
-    """Return the schema to write parts under: with the columns that were dropped but that somebody may still read."""
+    """Return the schema to write parts under: with the columns and indexes that were dropped but that somebody may still use."""
+    spec = _with_columns(history, spec)
+    indexes = tuple(history.indexes_in_use().values())
+    return spec if len(indexes) == len(spec.indexes) else dataclasses.replace(spec, indexes=indexes)
+
+
+def _with_columns(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
     before = {
         c.attnum: c
         for entry in history.entries[:-1]

@@ -19,7 +19,7 @@ current version is refused (L7). TRUNCATE and rewrites start a new generation; o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from txn.errors import DamagedFile
@@ -74,12 +74,13 @@ class Generation:
     ``hot_rows``: rows with a chain. ``last_change``: timestamp of the newest commit that touched it.
     ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the superseded versions of then.
     ``history``: parts of superseded versions, the newest of which ended at ``history_until``. ``purged_until``: what was
-    superseded up to then may be missing in the garbage queue, because it left memory with a flush.
+    superseded up to then may be missing in the garbage queue, because it left memory with a flush. ``newest_part``: no row of
+    a part began later than the first one of that part did.
     """
 
     __slots__ = (
         "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
-        "last_change", "log", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
+        "last_change", "log", "newest_part", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
         "resident", "resident_history", "rows", "shard", "spec",
     )  # fmt: skip
 
@@ -99,6 +100,7 @@ class Generation:
         self.history: tuple[PartState, ...] = ()
         self.history_until = 0
         self.purged_until = 0
+        self.newest_part = 0
         self.resident = 0
         self.resident_history = False
         self.flushing = False
@@ -114,7 +116,17 @@ class Generation:
     # -- reading -----------------------------------------------------------------------------------
 
     def parts_at(self, ts: int) -> tuple[PartState, ...]:
-        """Return the parts in which a reader at ``ts`` may find something."""
+        """Return the parts in which a reader at ``ts`` may find something.
+
+        Later ones may lack what its schema has: the sidecar of an index that was dropped before they were loaded.
+        """
+        parts = self.parts_since(ts)
+        if ts < self.newest_part:
+            parts = tuple([part for part in parts if part.ref.min_begin <= ts])
+        return parts
+
+    def parts_since(self, ts: int) -> tuple[PartState, ...]:
+        """Return the parts with rows that were there at ``ts``, or came later."""
         return self.parts if ts >= self.history_until else self.parts + self.history
 
     def find(
@@ -326,7 +338,11 @@ class Generation:
         known = {p.ref.name for p in self.parts}
         new = [p for p in parts if p.ref.name not in known]
         self.parts += tuple(new)
+        self._note_newest(new)
         self.last_change = max(self.last_change, ts)
+
+    def _note_newest(self, parts: Iterable[PartState]) -> None:
+        self.newest_part = max(self.newest_part, *(part.ref.min_begin for part in parts), 0)
 
     # -- garbage (L34, D62, D71) -------------------------------------------------------------------
 
@@ -445,6 +461,7 @@ class Generation:
         """
         leaving = [p for p in self.parts if p.ref.name in removed]
         self.parts = tuple(p for p in self.parts if p.ref.name not in removed) + tuple(added)
+        self._note_newest(added)
         left = [p for p in self.history if p.ref.name in removed]
         self.history = tuple(p for p in self.history if p.ref.name not in removed)
         if self.flush_cut:
@@ -587,9 +604,8 @@ class Generation:
                 version = version.older
         return index
 
-    def forget_indexes(self) -> None:
-        """Drop the indexes that the current schema does not have."""
-        wanted = {i.index for i in self.spec.indexes}
+    def forget_indexes(self, wanted: Container[IndexId]) -> None:
+        """Drop the indexes that no schema has any more under which somebody may read."""
         for index_id in [i for i in self.indexes if i not in wanted]:
             del self.indexes[index_id]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn.mvcc.generation import Generation
-from txn.types import ShardSpec
+from txn.types import IndexId, ShardIndex, ShardSpec
 
 if TYPE_CHECKING:
     from txn.timeline import Domain
@@ -71,6 +71,16 @@ class ShardHistory:
             if entry.generation is not None and entry.generation not in out:
                 out.append(entry.generation)
         return out
+
+    def indexes_in_use(self) -> dict[IndexId, ShardIndex]:
+        """Return the indexes of the latest generation that some schema of it still has, the latest schema's first."""
+        generation = self.latest.generation
+        found: dict[IndexId, ShardIndex] = {}
+        for entry in reversed(self.entries):
+            if entry.generation is generation and entry.spec is not None:
+                for index in entry.spec.indexes:
+                    found.setdefault(index.index, index)
+        return found
 
     def prune(self, watermark: int) -> list[Generation]:
         """Forget entries nobody at or above ``watermark`` uses; returns the generations that left."""

@@ -89,7 +89,7 @@ class Window:
                 self._lives.append(
                     _Life(
                         generation.log.capture(),
-                        generation.parts_at(lo),
+                        generation.parts_since(lo),
                         generation.resident,
                         generation.resident_history,
                         end,
