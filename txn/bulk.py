@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from txn.columns import RowPlan, table_rows, table_schema
 from txn.errors import DuplicateKey
 from txn.index_build import merge_parts
+from txn.locks.mode import IX
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
-from txn.types import KeyRange, Row, RowId, ShardIndex, ShardSpec
+from txn.types import KeyRange, Row, RowId, ShardId, ShardIndex, ShardSpec
 from txn.view import View
 
 if TYPE_CHECKING:
@@ -48,6 +49,21 @@ _ARROW_KEYS: Final = frozenset(
     )
 )
 """Kinds whose equality is the same in Arrow's hash tables as in an index."""
+
+
+def let_go(txn: StoreTransaction, shard: ShardId) -> None:
+    """Give up IX on a table that is about to be locked X, where that has protected nothing yet.
+
+    Two loads that both hold it, as COPY does while it gathers its first rows, would wait for each other. The caller
+    looks whether the schema is still the same once it has X.
+    """
+    owner = txn.owner
+    if owner.held.get(shard) != IX or shard in txn.own or shard in txn.schema_states:
+        return
+    if any(type(granule) is tuple and granule[0] == shard for granule in owner.held):
+        return
+    txn.forget_view(shard)
+    txn.core.locks.demote(owner, shard, None)
 
 
 async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any]) -> int:

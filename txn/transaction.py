@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, TypeVar
 from txn import bulk, ending, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
-from txn.errors import ReadOnlyTransaction, TxnError
+from txn.errors import ReadOnlyTransaction, SchemaChanged, TxnError
 from txn.holds import Hold
 from txn.lifetime import ACTIVE, Lifetime
 from txn.locks.entry import NOBODY, LockOwner
@@ -491,9 +491,13 @@ class StoreTransaction:
 
     async def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> int:
         """See ``txn.api``."""
+        spec = self.view(shard).spec
+        bulk.let_go(self, shard)
         lock = self.run(promotion.begin_write(self, {shard: X}))
         if isinstance(lock, Awaitable):
             await lock
+        if self.view(shard).spec is not spec:
+            raise SchemaChanged(shard)
         self.life.busy += 1
         try:
             return await bulk.insert(self, self.write_view(shard), batches)

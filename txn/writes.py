@@ -43,8 +43,9 @@ PREPARE_ROWS: Final = 4000
 def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[list[RowId]]:
     """Stage new rows; returns their ids."""
     yield from intend(txn, shard)
-    if len(rows) > ESCALATE_ROWS and txn.owner.held[shard] != X:
-        yield from txn.lock(shard, X)
+    if len(rows) > ESCALATE_ROWS:
+        # not waited for: two transactions that both hold IX would wait for each other
+        txn.core.locks.try_acquire(txn.owner, shard, X)
     view = txn.write_view(shard)
     own = txn.own_writes(view)
     exclusive = txn.owner.held[shard] == X
@@ -227,15 +228,22 @@ def change(
     view = txn.write_view(shard)
     own = txn.own_writes(view)
     if len(changes) > ESCALATE_ROWS:
-        yield from txn.lock(shard, X)
+        txn.core.locks.try_acquire(owner, shard, X)
     exclusive = owner.held[shard] == X
     if not exclusive:
         acquire = txn.core.locks.acquire
         # In one order for all: scans meet the same rows in different orders, which would make them deadlock.
-        for row_id, row in changes if len(changes) == 1 else sorted(changes, key=_ROW_ID):
+        ordered = changes if len(changes) == 1 else sorted(changes, key=_ROW_ID)
+        for count, (row_id, row) in enumerate(ordered, 1):
             wait = acquire(owner, (shard, row_id), X if row is None else SIX)
             if wait is not None:
                 yield wait
+            if count % CHUNK_ROWS == 0:
+                yield asyncio.sleep(0)
+                if len(owner.held) > owner.escalate_at:
+                    yield from escalate(txn, shard)
+                    if exclusive := owner.held[shard] == X:
+                        break
     if txn.scans is not None:
         txn.check_scans()  # the new values were made from what a scan saw
     bases: list[tuple[Row, int] | None] = []

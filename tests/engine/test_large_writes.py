@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -186,3 +187,61 @@ def test_rows_of_a_statement_of_the_extended_protocol_are_committed(server: Serv
     finally:
         client.close()
         other.close()
+
+
+@pytest.mark.parametrize(
+    ("way", "rows"),
+    [
+        ("copy", 3000),
+        ("copy", 25_000),
+        ("insert", 3000),
+        ("insert", 25_000),
+        ("block", 3000),
+        ("block", 12_000),
+    ],
+)
+def test_several_connections_load_one_table_at_once(
+    server: ServerProcess, way: str, rows: int, tmp_path: Path
+) -> None:
+    """Past the sizes at which a table is locked as a whole, and at which rows are written as parts."""
+    admin = server.connect()
+    admin.run("CREATE TABLE loaded (k int PRIMARY KEY, v int)")
+    errors: list[str] = []
+    begin = threading.Barrier(3)
+
+    def load(base: int) -> None:
+        client = server.connect()
+        try:
+            for part in range(2):
+                first = base + part * 100_000
+                source = f"SELECT g, 1 FROM generate_series({first + 1}, {first + rows}) g"
+                begin.wait(60)
+                if way == "copy":
+                    file = tmp_path / f"{first}.copy"
+                    file.write_text("".join(f"{k}\t1\n" for k in range(first + 1, first + rows + 1)))
+                    client.run(f"COPY loaded FROM '{file}'")
+                elif way == "insert":
+                    client.run(f"INSERT INTO loaded {source}")
+                else:
+                    client.run("BEGIN")
+                    client.run(f"INSERT INTO loaded VALUES ({first}, 1)")
+                    client.run(f"INSERT INTO loaded {source}")
+                    client.run("COMMIT")
+        except ServerError as error:
+            errors.append(str(error))
+            begin.abort()
+        finally:
+            client.close()
+
+    loaders = [threading.Thread(target=load, args=(number * 1_000_000,)) for number in range(3)]
+    for loader in loaders:
+        loader.start()
+    for loader in loaders:
+        loader.join()
+    assert not errors
+    expected = 6 * (rows + (way == "block"))
+    assert admin.run("SELECT count(*), count(DISTINCT k) FROM loaded").rows == [
+        (str(expected), str(expected))
+    ]
+    admin.run("DROP TABLE loaded")
+    admin.close()
