@@ -84,12 +84,20 @@ def _submit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
 
 
 async def _commit_nothing(txn: StoreTransaction) -> Timestamp:
-    """Commit when what it read is readable by all."""
+    """Commit when what it read is readable by all, if what it scanned is still so then.
+
+    It may have met rows of a large commit under way that its scans, of what was readable, have not shown.
+    """
     try:
         await txn.core.readable()
-    finally:
-        ts = _end_reading(txn)
-    return ts
+        if txn.owner.doomed is not None:
+            raise txn.owner.doomed
+        txn.check_scans()
+    except BaseException:
+        txn.life.state = ACTIVE
+        rollback(txn)
+        raise
+    return _end_reading(txn)
 
 
 def _end_reading(txn: StoreTransaction) -> Timestamp:

@@ -171,6 +171,30 @@ def test_who_found_nothing_commits_only_when_that_is_readable() -> None:
     run(body)
 
 
+def test_who_scanned_before_and_found_nothing_amid_the_slices_is_refused() -> None:
+    """The scan shows the rows as they were, the lookup that one of them is gone: together that never was so."""
+
+    async def body() -> None:
+        store = await start()
+        txn = await update_all(store, 1, drop_from=0)
+        with small_slices(), mock.patch.object(group_commit, "STAGE_BYTES", 100):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            other = store.begin()
+            await now(other.begin_write([SHARD]))
+            while store.core.staging is None:
+                await asyncio.sleep(0)
+            assert len([r async for rows in other.scan(SHARD) for r in rows]) == ROWS
+            looking = asyncio.ensure_future(now(other.lookup(SHARD, BY_K, [(3,)])))
+            assert await looking == []
+            with pytest.raises(WriteConflict):
+                await now(other.commit())
+            await committed
+        assert not len(store.core.locks)
+        await store.close()
+
+    run(body)
+
+
 CHANGES = {"deleted": None, "moved out": (5, 7, "z"), "moved in": (5, 9, "z")}
 
 
