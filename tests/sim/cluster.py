@@ -68,6 +68,7 @@ class Server:
         self.epoch = log.epoch
         store = await start_store(log, self.cluster.options, offload=self.cluster.offload)
         store.on_failure(self._failed)
+        await store.keep_timelines(self.cluster.timelines)
         self.store = store
         self.cluster.note(f"{self.name} leads in epoch {self.epoch}")
 
@@ -115,13 +116,20 @@ class Cluster:
     """All servers of a run."""
 
     def __init__(
-        self, loop: SimLoop, outside: Outside, rng: random.Random, options: TxnOptions, lease_ms: int
+        self,
+        loop: SimLoop,
+        outside: Outside,
+        rng: random.Random,
+        options: TxnOptions,
+        lease_ms: int,
+        timelines: tuple[str, ...] = (),
     ) -> None:
         self.loop = loop
         self.outside = outside
         self.rng = rng
         self.options = options
         self.lease_ms = lease_ms
+        self.timelines = timelines
         self.offload: Offload = inline
         self.servers: list[Server] = []
         self.counters = Counters()

@@ -363,7 +363,7 @@ HINTS: Final = {
     "reach": 22,
     "staged scans": 8,
     "key share": 14,
-    "unique build": 39,
+    "unique build": 43,
     "deadlock": 19,
 }
 """Where the first seed that finds a bug was, when last looked for: tests begin there to be quick."""

@@ -22,6 +22,7 @@ class Plan:
     lease_ms: int
     impatient: bool
     hot_rows: int
+    tides: bool
     subscribers: int
     subscription_versions: int
     disorder: float
@@ -56,6 +57,9 @@ class Plan:
         if lease_ms and rng.random() < 0.6:
             events.append((rng.randrange(transactions // 2), "take_over"))
         weights = [weight * rng.choice((0, 1, 1, 2, 4)) for _body, weight, _reads in BODIES.values()]
+        tides = rng.random() < 0.4
+        if not tides:
+            weights[list(BODIES).index("tide")] = 0
         subscribers = rng.choice((0, 1, 2, 3))
         # Who follows changes goes on after a crash only where history is kept.
         retention_ms = rng.choice(
@@ -66,6 +70,7 @@ class Plan:
             policy=policy,
             lock_timeout_ms=50 if policy == "timeout" or rng.random() < 0.2 else 0,
             retention_ms=retention_ms,
+            tides=tides,
             subscribers=subscribers,
             subscription_versions=rng.choice((3, 40, 5_000_000)),
             impatient=lease_ms > 0 or rng.random() < 0.3,
@@ -73,7 +78,7 @@ class Plan:
             hot_rows=rng.choice((5, 20, 60, 50_000)),
             disorder=rng.choice((0.0, 0.2, 1.0)),
             sizes=Sizes.draw(rng),
-            weights=tuple(weights if any(weights) else [1] * len(weights)),
+            weights=tuple(weights if any(weights) else [int(name != "tide") for name in BODIES]),
             pk_hash=rng.getrandbits(6) & ~(rng.getrandbits(1) << 3),
             v_hash=rng.getrandbits(6),
             rates=tuple(rng.choice((0.0, 0.02, 0.1)) for _ in range(3)),

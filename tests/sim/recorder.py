@@ -23,6 +23,7 @@ class Record:
     ended: int = 0
     outcome: Outcome = "unknown"
     ts: int | None = None
+    timeline: str = ""
     ops: list[Op] = field(default_factory=list)
     undone: list[Op] = field(default_factory=list)
 
@@ -92,7 +93,12 @@ class Recorder:
             ids = record.id = ids + 1
         for record in (*self.records, *self.states):
             ended = record.ended or self.tick()
-            common = {"session": record.session, "began": record.began, "note": record.note}
+            common = {
+                "session": record.session,
+                "began": record.began,
+                "note": record.note,
+                "timeline": record.timeline,
+            }
             out.append(
                 Observed(
                     id=record.id, ended=ended, outcome=record.outcome, ops=tuple(record.ops), fresh=record.fresh,

@@ -31,8 +31,8 @@ from tests.sim.recorder import Record, Recorder
 from tests.sim.session import GivenUp, Session, note_row, now
 from tests.sim.stores import Outside
 from tests.sim.subscribers import Subscriber
-from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, OPENING, PK, spec
-from tests.sim.workloads import BODIES, final
+from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, OPENING, PK, TIDE, TIDES, spec
+from tests.sim.workloads import BODIES, final, final_tide, tide
 from tests.support.store import tiny_limits
 from txn.coordinator import TxnOptions
 from txn.errors import (
@@ -50,6 +50,7 @@ from txn.errors import (
     WriteConflict,
 )
 from txn.store import ShardStore
+from txn.timeline import DEFAULT_TIMELINE
 from txn.types import Timestamp
 
 TRANSACTIONS = 200
@@ -107,6 +108,7 @@ class Run:
         self.outside = Outside(self.loop, random.Random(self.rng.getrandbits(64)))
         self.names = list(BODIES)
         self.recent: list[Timestamp] = []
+        self.recent_tides: list[Timestamp] = []
         self.troubles: list[asyncio.Task[None]] = []
         self.over = False
         """The clients have gone."""
@@ -122,7 +124,9 @@ class Run:
             hot_rows=plan.hot_rows,
             subscription_versions=plan.subscription_versions,
         )
-        self.cluster = Cluster(self.loop, self.outside, self.rng, options, plan.lease_ms)
+        self.cluster = Cluster(
+            self.loop, self.outside, self.rng, options, plan.lease_ms, (TIDES,) if plan.tides else ()
+        )
         await self._one(0, self._make_tables, "make tables", False, await self.cluster.connect())
         self.subscribers = [Subscriber(self, n) for n in range(plan.subscribers)]
         following = [self.loop.create_task(subscriber.follow()) for subscriber in self.subscribers]
@@ -137,10 +141,11 @@ class Run:
         for server in self.cluster.servers:
             server.die()
         await asyncio.gather(*following)
-        while True:
-            server = await self.cluster.connect()
-            if await self._one(0, final, "final read", True, server) == "ok":
-                break
+        for name, body in (("final tide", final_tide), ("final read", final))[not plan.tides :]:
+            while True:
+                server = await self.cluster.connect()
+                if await self._one(0, body, name, True, server) == "ok":
+                    break
         assert server.store is not None
         last = self.recorder.records[-1].ts
         assert last is not None
@@ -154,8 +159,9 @@ class Run:
         assert store is not None
         await store.idle()
         store.validate()
-        if len(store.core.locks) or len(store.core.holds):
-            raise AssertionError(f"{len(store.core.locks)} locks and {len(store.core.holds)} holds are left")
+        holds = sum(len(timeline.holds) for timeline in store.core.timelines)
+        if len(store.core.locks) or holds:
+            raise AssertionError(f"{len(store.core.locks)} locks and {holds} holds are left")
         await store.close()
 
     # -- clients ---------------------------------------------------------------------------------------
@@ -197,26 +203,32 @@ class Run:
         if store is None:
             return "fail"
         at = None
+        tides = body in (tide, final_tide)
+        recent = self.recent_tides if tides else self.recent
+        timeline = TIDES if tides else DEFAULT_TIMELINE
+        record.timeline = timeline
         try:
             await server.arrive()
             if read_only and record.session:
                 draw = rng.random()
-                if draw < 0.1:
+                if draw < 0.1 and not tides:
                     return await self._glance(server, store, record)
-                if draw < 0.2 and self.recent:
-                    at = rng.choice(self.recent[-20:])
-                    if at > store.read_ts():
+                if draw < 0.2 and recent:
+                    at = rng.choice(recent[-20:])
+                    if at > store.read_ts(timeline):
                         at = None
                     record.fresh = at is None
                 elif draw < 0.3:
                     # Above everything there is: what is committed now has to be waited for, what comes later is above.
-                    at = Timestamp(max(store.present() + rng.choice((-2, 0, 1, 5 << 16)), store.read_ts()))
+                    at = store.present(timeline) + rng.choice((-2, 0, 1, 5 << 16))
+                    at = Timestamp(max(at, store.read_ts(timeline)))
                     async with asyncio.timeout(1):  # the clock may have been set back an hour
-                        await store.reach(at)
+                        await store.reach(at, timeline)
             txn = store.begin(
                 read_only=read_only,
                 session=record.session,
                 at=at,
+                timeline=None if self.plan.tides and not tides and rng.random() < 0.3 else timeline,
                 deadline_ms=rng.randrange(1, 100) if record.session and rng.random() < 0.05 else None,
             )
         except (TxnError, NotLeader, TimeoutError) as error:
@@ -234,13 +246,15 @@ class Run:
                 return "fail"
             record.committing = session.wrote
             if session.wrote and rng.random() < 0.06 and record.session:
-                wanted = Timestamp(store.present() + rng.choice((-1, 0, 1, 1 << 16, 20 << 16, 60_000 << 16)))
+                wanted = Timestamp(
+                    store.present(timeline) + rng.choice((-1, 0, 1, 1 << 16, 20 << 16, 60_000 << 16))
+                )
                 answer = txn.commit_at(wanted)
             else:
                 wanted, answer = None, txn.commit()
             if isinstance(answer, Awaitable):
                 record.ts = await answer
-                self.recent.append(record.ts)
+                recent.append(record.ts)
                 if wanted is not None and record.ts != wanted and session.changed:
                     raise AssertionError(f"committed at {record.ts}, not at {wanted}")
             else:
@@ -286,7 +300,8 @@ class Run:
         if record.session and not read_only and rng.random() < 0.15:
             mark, count = session.txn.savepoint(), len(record.ops)
             other = BODIES[rng.choices(self.names, self.plan.weights)[0]][0]
-            await other(session)
+            if (other is tide) == (body is tide):
+                await other(session)
             if rng.random() < 0.6:
                 session.txn.rollback_to(mark)
                 session.txn.next_statement()
@@ -296,6 +311,8 @@ class Run:
     async def _make_tables(self, s: Session) -> None:
         """Create all tables in one transaction, with accounts and a marker in them."""
         for n, shard in enumerate(NAME_OF):
+            if shard == TIDE and not self.plan.tides:
+                continue
             pk_hash, v_hash = bool(self.plan.pk_hash >> n & 1), bool(self.plan.v_hash >> n & 1)
             s.txn.create_shard(spec(shard, pk_hash, v_hash))
             s.record.read(("schema", NAME_OF[shard]), None)

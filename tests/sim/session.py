@@ -9,7 +9,20 @@ from typing import Any, TypeVar
 
 from tests.sim.checker.history import Op
 from tests.sim.recorder import Record, Recorder
-from tests.sim.tables import BANK, CELLS, DDL, LISTS, NAME_OF, PK, Sizes, content, extra, parse
+from tests.sim.tables import (
+    BANK,
+    CELLS,
+    DDL,
+    LISTS,
+    NAME_OF,
+    PK,
+    TIDE,
+    Sizes,
+    content,
+    extra,
+    families,
+    parse,
+)
 from tests.support.store import snapshot_rows
 from txn.errors import TxnError
 from txn.locks.mode import RowLock
@@ -172,8 +185,9 @@ class Session:
 
 def note_row(record: Record, shard: ShardId, k: int, row: StoredRow | None, via: str) -> None:
     """Note a row, or that there is none, as a register or list."""
-    if shard == LISTS:
-        record.ops.append(Op("list", ("list", k), () if row is None else parse(row.values[2]), via))
+    if shard in (LISTS, TIDE):
+        (family,) = families(shard)
+        record.ops.append(Op("list", (family, k), () if row is None else parse(row.values[2]), via))
     else:
         record.read((NAME_OF[shard], k), None if row is None else content(shard, row.values), via)
 

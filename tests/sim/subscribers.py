@@ -25,6 +25,7 @@ from tests.sim.session import now
 from tests.sim.tables import BANK, CELLS, DDL, EVENTS, LISTS, NAMES, OPENING, REFS, Sizes, facts, families
 from txn.errors import MissingFile, ReadBelowSince, SubscriptionEnded, SubscriptionLapsed, TxnError
 from txn.store import ShardStore
+from txn.timeline import DEFAULT_TIMELINE
 from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes, Subscription
 from txn.wal.subscribe import Event as Delivered
@@ -237,6 +238,7 @@ class Subscriber:
         """Note the whole state as a read at its timestamp."""
         assert self.at is not None
         record = self.run.recorder.state(f"state of subscriber {self.session}", began, self.at, fresh=fresh)
+        record.timeline = DEFAULT_TIMELINE
         sizes = self.run.plan.sizes
         for shard in self.tables:
             record.ops += reads(shard, self.state, sizes)

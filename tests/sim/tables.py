@@ -7,6 +7,7 @@
     names     (id, u, tag)         registers ("id", id) = (u, tag) and ("u", u) = (id, tag); u is unique;
                                    ("alive", id) = id while it is there
     refs      (id, tag % 11, tag)   register id = tag; refers to ``names`` by id
+    tide      (k, 0, "3 17 20")    list k, in a timeline of its own
     ddl       (0, epoch, tag)      register marker = tag; TRUNCATE sets a new one
               (k, epoch, "5 9")    list (epoch, k); the schema's version is a register as well
 
@@ -20,12 +21,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from txn.timeline import DEFAULT_TIMELINE
 from txn.types import IndexId, PhysicalType, Row, ShardColumn, ShardId, ShardIndex, ShardSpec
 
-LISTS, CELLS, BANK, EVENTS, NAMES, DDL, REFS = (ShardId(n) for n in range(1, 8))
+LISTS, CELLS, BANK, EVENTS, NAMES, DDL, REFS, TIDE = (ShardId(n) for n in range(1, 9))
 NAME_OF = {
     LISTS: "lists", CELLS: "cells", BANK: "bank", EVENTS: "events", NAMES: "names", DDL: "ddl", REFS: "refs",
+    TIDE: "tide",
 }  # fmt: skip
+TIDES = "tides"
+"""The timeline of ``tide``. Not every run has it."""
+
 PK, BY_V, EXTRA = IndexId(1), IndexId(2), IndexId(3)
 """Built online, indexes have numbers of their own (``building``)."""
 
@@ -70,7 +76,8 @@ def spec(shard: ShardId, pk_hash: bool, v_hash: bool, version: int = 0) -> Shard
     if shard in (CELLS, EVENTS, NAMES):
         kind: Any = "hash" if v_hash else "sorted"
         indexes.append(ShardIndex(index=BY_V, attnums=(2,), unique=shard == NAMES, kind=kind))
-    return ShardSpec(shard=shard, version=version, columns=COLUMNS, indexes=tuple(indexes))
+    timeline = TIDES if shard == TIDE else DEFAULT_TIMELINE
+    return ShardSpec(shard=shard, version=version, columns=COLUMNS, indexes=tuple(indexes), timeline=timeline)
 
 
 def content(shard: ShardId, row: Row) -> Any:

@@ -15,6 +15,7 @@
     ddl         add or drop an index, add a column, TRUNCATE (schemas.py)              DDL against DML
     build       build an index while the table changes, drop it                        DDL against DML
     ddl_rows    read and append under whatever schema there is
+    tide        read and append to lists in another timeline
     everything  read several tables at one moment
     past        the same at an older timestamp
 
@@ -32,11 +33,11 @@ from tests.sim.checker.history import Op
 from tests.sim.names import list_names, names, orphans, refer
 from tests.sim.schemas import build, check_indexes, ddl, ddl_rows
 from tests.sim.session import Session, now
-from tests.sim.tables import BANK, BY_V, CELLS, EVENTS, LISTS, OPENING, PK
+from tests.sim.tables import BANK, BY_V, CELLS, EVENTS, LISTS, OPENING, PK, TIDE, families
 from txn.api import RowWait
 from txn.errors import DuplicateKey
 from txn.locks.mode import RowLock
-from txn.types import KeyRange, Row, StoredRow
+from txn.types import KeyRange, Row, ShardId, StoredRow
 
 Body = Callable[[Session], Awaitable[None]]
 
@@ -53,17 +54,35 @@ async def append(s: Session) -> None:
         await append_to(s, k, note=rng.random() < 0.3)
 
 
-async def append_to(s: Session, k: int, *, note: bool) -> None:
+async def append_to(s: Session, k: int, *, note: bool, shard: ShardId = LISTS) -> None:
     """Append to a list by reading and replacing it; what was read is noted or not."""
     value = s.recorder.value()
-    await s.statement(LISTS)
-    rows = await s.rows(LISTS, [k], "key", for_update=s.rng.random() < 0.6)
+    await s.statement(shard)
+    rows = await s.rows(shard, [k], "key", for_update=s.rng.random() < 0.6)
     old = rows.get(k)
     if note:
-        s.note(LISTS, k, old, "key")
+        s.note(shard, k, old, "key")
     text = str(value) if old is None or not old.values[2] else f"{old.values[2]} {value}"
-    await s.put(LISTS, k, (k, 0, text), old)
-    s.record.ops.append(Op("append", ("list", k), value))
+    await s.put(shard, k, (k, 0, text), old)
+    (family,) = families(shard)
+    s.record.ops.append(Op("append", (family, k), value))
+
+
+async def tide(s: Session) -> None:
+    """The same in another timeline; nothing else can be read or written there."""
+    for _ in range(s.rng.randrange(1, 4)):
+        k = s.rng.randrange(s.sizes.lists)
+        if s.txn.read_only or s.rng.random() < 0.4:
+            await s.statement()
+            await s.read(TIDE, range(s.sizes.lists) if s.rng.random() < 0.3 else [k])
+        else:
+            await append_to(s, k, note=s.rng.random() < 0.3, shard=TIDE)
+
+
+async def final_tide(s: Session) -> None:
+    """Read all of it."""
+    s.txn.next_statement()
+    await s.read(TIDE, range(s.sizes.lists), "scan")
 
 
 async def cells(s: Session) -> None:
@@ -354,5 +373,6 @@ BODIES: Final[dict[str, tuple[Body, int, bool]]] = {
     "build": (build, 3, False),
     "ddl_rows": (ddl_rows, 8, True),
     "everything": (everything, 3, True),
+    "tide": (tide, 10, True),
 }
 """Name -> (body, weight, may be read-only). Subscribers run beside them (``subscribers``)."""

@@ -131,19 +131,19 @@ def _timestamps(graph: Graph, versions: Versions) -> list[Anomaly]:
     Who wrote has a timestamp of its own (U11); who read at one has seen all writes at or below it, and no other. Who
     only removed may have removed what he had put there himself, so that there was nothing to write.
     """
-    at = {txn.id: txn.ts for txn in versions.committed if txn.ts is not None}
+    at = {txn.id: (txn.timeline, txn.ts) for txn in versions.committed if txn.ts is not None}
     sure = {txn.id for txn in versions.committed if versions.left_something(txn)}
-    writers: dict[int, Observed] = {}
+    writers: dict[tuple[str, int], Observed] = {}
     for txn in versions.committed:
         if txn.ts is not None and txn.id in sure:
-            other = writers.setdefault(txn.ts, txn)
+            other = writers.setdefault(at[txn.id], txn)
             if other is not txn:
                 why = f"T{other.id} and T{txn.id} have the same timestamp"
                 return [Anomaly("against timestamps", (other.id, txn.id), (why, str(other), str(txn)))]
     for source, edges in graph.out.items():
         for edge in edges.values():
             before, after = at.get(source), at.get(edge.target)
-            if before is None or after is None or before < after:
+            if before is None or after is None or before[0] != after[0] or before < after:
                 continue
             if before > after or (edge.kind in ("ww", "rw") and edge.target in sure):
                 return [_anomaly("against timestamps", [edge], versions, edge.target)]

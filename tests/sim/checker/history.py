@@ -41,6 +41,7 @@ class Observed:
     outcome  ok: acknowledged at ``ended``; fail: it was told that nothing has happened; unknown: neither
     fresh    False: it asked to read the past, so it may miss what was acknowledged before it began
     ts       the timestamp it was told: of its commit, or of what it read; None: it was told none
+    timeline whose timestamp that is; those of different ones have nothing to do with each other
     """
 
     id: int
@@ -52,6 +53,7 @@ class Observed:
     fresh: bool = True
     note: str = ""
     ts: int | None = None
+    timeline: str = ""
 
     def __str__(self) -> str:
         """One line: who, when, what."""
