@@ -32,7 +32,7 @@ HANDLE_S = 5e-6
 MAX_S = 1200.0
 """Virtual time starts at 1000 s; a run that gets here does not end: timers of upkeep tick, but nobody gets on."""
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 500_000
 """A run that takes more steps than this does not end."""
 
 _process: ContextVar[Process | None] = ContextVar("process", default=None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -14,13 +14,12 @@ import msgspec
 import txn.scan_watch
 import txn.wal.subscribe
 from txn.group_commit import Committer
-from txn.holds import Hold
 from txn.locks.mode import IS
 from txn.locks.table import LockTable
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.version import INFINITY
-from txn.oracle import DurableOracle
+from txn.oracle import DurableOracle, TimestampOracle
 from txn.records import WriteSet
 from txn.types import Timestamp
 from txn.wal.changes import Window
@@ -85,15 +84,24 @@ def progress_too_early() -> AbstractContextManager[Any]:
     )
 
 
-def position_not_held() -> AbstractContextManager[Any]:
-    """A subscription holds nothing, however far it is behind."""
+@contextmanager
+def position_not_held() -> Iterator[None]:
+    """A subscription holds nothing, neither where it stands nor what it is reading."""
+    init = Subscription.__init__
+
+    def unheld(self: Subscription, *args: Any, **more: Any) -> None:
+        init(self, *args, **more)
+        self._holds.release(self._hold)
 
     def careless(self: Subscription, ts: Timestamp) -> None:
         self.position = max(self.position, ts)
-        self._core.holds.release(self._hold)
-        self._hold = Hold(0, ts)
 
-    return mock.patch.object(Subscription, "_move", careless)
+    with (
+        mock.patch.object(Subscription, "__init__", unheld),
+        mock.patch.object(Subscription, "_move", careless),
+        mock.patch.object(Subscription, "_guard_now", return_value=None),
+    ):
+        yield
 
 
 def no_history_parts() -> AbstractContextManager[Any]:
@@ -104,8 +112,10 @@ def no_history_parts() -> AbstractContextManager[Any]:
 def reached_at_once() -> AbstractContextManager[Any]:
     """A timestamp is readable as soon as somebody wants to read at it."""
 
-    def hasty(self: Committer, ts: Timestamp) -> asyncio.Future[Timestamp]:
-        self._oracle.apply_write(ts)
+    def hasty(
+        self: Committer, ts: Timestamp, oracle: TimestampOracle | None = None
+    ) -> asyncio.Future[Timestamp]:
+        (oracle or self._oracle).apply_write(ts)
         future: asyncio.Future[Timestamp] = asyncio.get_running_loop().create_future()
         future.set_result(ts)
         return future
@@ -142,6 +152,16 @@ def no_key_share() -> AbstractContextManager[Any]:
 def skips_nothing() -> AbstractContextManager[Any]:
     """SKIP LOCKED and NOWAIT take every row, locked or not."""
     return mock.patch.object(LockTable, "try_acquire", return_value=True)
+
+
+def other_oracle() -> AbstractContextManager[Any]:
+    """A commit of another timeline takes its timestamp from the default oracle."""
+    submit = Committer.submit
+
+    def careless(self: Committer, *args: Any, **more: Any) -> Any:
+        return submit(self, *args, **{**more, "oracle": self._oracle if more.get("oracle") else None})
+
+    return mock.patch.object(Committer, "submit", careless)
 
 
 def not_kept_up() -> AbstractContextManager[Any]:

@@ -15,6 +15,8 @@ SEEDS = range(1, 301)
 def test_a_planted_bug_is_found(name: str) -> None:
     result = find(MUTATIONS[name], (HINTS.get(name, 1), *SEEDS))
     assert result is not None, f"{MUTATIONS[name].what}: not found in {len(SEEDS)} seeds"
+    for problem in result.problems:
+        assert "TypeError" not in problem, f"what is planted does not fit any more: {problem}"
     assert {a.name for a in result.anomalies} & set(MUTATIONS[name].expected) or (
         result.problems and "" in MUTATIONS[name].expected
     ), result.explain()
