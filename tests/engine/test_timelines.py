@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -11,6 +12,14 @@ import pytest
 from tests.support.server import ServerProcess
 
 Connection = psycopg.Connection[tuple[object, ...]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of its own: what others leave in the shared one has names that are used here too."""
+    process = ServerProcess(tmp_path_factory.mktemp("timelines") / "data")
+    yield process
+    assert process.stop() == 0
 
 
 def connect(server: ServerProcess) -> Connection:

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from tests.support.durable import run
+from tests.support.logs import log_level
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, tiny_limits
 from txn.errors import TxnError
 from txn.persist.location import Indeterminate
@@ -197,6 +198,10 @@ def test_a_crash_at_any_step_of_upkeep_leaves_no_file_that_nothing_names() -> No
         for step in range(1, total + 1):
             await killed(step)
 
-    with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001), mock.patch("txn.flush.RETRY_S", 0.001):
-        logging.getLogger("txn").setLevel(logging.CRITICAL)
+    with (
+        tiny_limits(),
+        mock.patch("txn.wal.txns._RETRY_S", 0.0001),
+        mock.patch("txn.flush.RETRY_S", 0.001),
+        log_level("txn", logging.CRITICAL),
+    ):
         run(go)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from tests.support.logs import log_level
 from tests.support.store import (
     BY_K,
     BY_V,
@@ -37,8 +39,9 @@ class StoreModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.limits = tiny_limits()
-        self.limits.__enter__()
+        self.limits = ExitStack()
+        self.limits.enter_context(tiny_limits())
+        self.limits.enter_context(log_level("txn", logging.ERROR))
         self.disk = MemoryDisk()
         self.clock = StepClock()
         self.store: ShardStore
@@ -56,7 +59,6 @@ class StoreModel(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         async def go() -> None:
-            logging.getLogger("txn").setLevel(logging.ERROR)
             self.store = await open_memory_store(self.disk, clock=self.clock)
             await make_table(self.store)
 
@@ -69,7 +71,7 @@ class StoreModel(RuleBasedStateMachine):
         try:
             self.run(go())
         finally:
-            self.limits.__exit__(None, None, None)
+            self.limits.close()
             self.loop.close()
 
     async def call(self, name: str, *arguments: Any) -> Any:
