@@ -156,7 +156,8 @@ class Coordinator:
         self.staging: asyncio.Future[None] | None = None
         """Set while a durable batch is half applied; done once it is readable."""
         self._staged: set[TxnId] = set()
-        self._recent: OrderedDict[int, int] = OrderedDict()
+        self._recent: OrderedDict[tuple[int, Timeline | None], int] = OrderedDict()
+        """Sessions by timestamp and timeline; None: of all."""
         self._vacuum: asyncio.TimerHandle | None = None
 
     def new_txn_id(self) -> TxnId:
@@ -182,7 +183,7 @@ class Coordinator:
         del self.log.oracles[name]
         self.log.committer.others.remove(timeline.oracle)
         timeline.retired = True
-        self.timelines.left[name] = timeline
+        self.timelines.left.append(timeline)
 
     def newest_manifest(self, timeline: Timeline) -> Timestamp:
         """Return from where on the manifests of a timeline's shards, and of common ones, know history; 0: always."""
@@ -345,7 +346,7 @@ class Coordinator:
         for writes in batch.writes:
             owner = self.committing.pop(writes.txn, None)
             if owner is not None:
-                self._recent[writes.ts] = owner.session
+                self._recent[writes.ts, None if owner.everywhere else owner.timeline] = owner.session
                 owner.settled(writes.ts)
             for shard in writes.shards:
                 history = self.shards.get(shard.shard)
@@ -368,9 +369,13 @@ class Coordinator:
             return commits
         return [c for c in commits if any(self.domain_of(s).feed is feed for s in written_shards(c))]
 
-    def session_of(self, ts: int) -> int:
-        """Return the session that committed at ``ts``, 0 if that is not remembered."""
-        return self._recent.get(ts, 0)
+    def session_of(self, ts: int, shard: ShardId) -> int:
+        """Return the session that committed to ``shard`` at ``ts``, 0 if that is not remembered."""
+        everywhere = self._recent.get((ts, None))  # then no timeline has another commit of that number
+        if everywhere is not None:
+            return everywhere
+        domain = self.domain_of(shard)
+        return self._recent.get((ts, domain), 0) if isinstance(domain, Timeline) else 0
 
     def describe(self, granule: Granule) -> LockTarget:
         """Say what a granule is, with keys as values (``LockTable.describe``)."""
@@ -547,12 +552,12 @@ class Coordinator:
     async def advance_upper(self, timeline: Domain | None = None) -> Timestamp:
         """Commit nothing: the logical upper of a timeline's shards moves above the returned timestamp (C16, L13, L15).
 
-        None: of all shards.
+        None, or what is common: of all shards.
 
         Raises what a commit raises.
         """
         empty = WriteSet(txn=self.new_txn_id(), ts=Timestamp(0), shards=())
-        oracle = None if timeline is None else timeline.oracle
+        oracle = timeline.oracle if isinstance(timeline, Timeline) else None
         return await self.log.committer.submit(empty, oracle=oracle)
 
     def forget_history(self) -> None:
@@ -570,10 +575,8 @@ class Coordinator:
                 if manifest is None or manifest.forgotten:
                     del self.shards[shard]
         if self.timelines.left:
-            used = {history.domain.name for history in self.shards.values()}
-            for name, timeline in list(self.timelines.left.items()):
-                if name not in used and not len(timeline.holds):
-                    del self.timelines.left[name]
+            used = {history.domain for history in self.shards.values()}
+            self.timelines.left = [t for t in self.timelines.left if t in used or len(t.holds)]
 
     def take_apart(self, steps: Iterator[None]) -> None:
         """Run what frees memory to its end, a slice per turn of the loop."""

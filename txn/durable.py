@@ -31,7 +31,7 @@ from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
-from txn.oracle import ORACLE_PREFIX, DurableOracle
+from txn.oracle import ORACLE_PREFIX, DurableOracle, SteadyClock
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import seal_number, unseal_number
 from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread, register_name
@@ -106,7 +106,7 @@ class DurableLog:
         epoch: int,
         oracle: DurableOracle,
         oracles: dict[str, DurableOracle],
-        clock: Clock,
+        clock: SteadyClock,
         manifests: ManifestStore,
         log: TxnsLog,
         cache: RowGroupCache,
@@ -230,12 +230,15 @@ class DurableLog:
                 f"{consensus.name} is damaged: it ends at entry {end - 1}, a manifest covers entry {through}"
             )
         upper = await _log_upper(consensus, end)
-        oracle = await DurableOracle.open(consensus, DEFAULT_TIMELINE, epoch, clock, log_upper=upper)
+        # One clock for all: were one timeline ahead of what the others have seen of it, commits that happen everywhere
+        # would take these there, too, to wait until their clocks have followed.
+        steady = SteadyClock(clock)
+        oracle = await DurableOracle.open(consensus, DEFAULT_TIMELINE, epoch, steady, log_upper=upper)
         oracles: dict[str, DurableOracle] = {}
         for key in await consensus.keys(ORACLE_PREFIX):
             name = key.removeprefix(ORACLE_PREFIX)
             if name != DEFAULT_TIMELINE:
-                oracles[name] = await DurableOracle.open(consensus, name, epoch, clock, log_upper=upper)
+                oracles[name] = await DurableOracle.open(consensus, name, epoch, steady, log_upper=upper)
         # Nothing readable in one timeline is ahead of another: what happens everywhere was applied to all.
         start = max(one.read_ts() for one in (oracle, *oracles.values()))
         for one in (oracle, *oracles.values()):
@@ -249,7 +252,7 @@ class DurableLog:
             epoch=epoch,
             oracle=oracle,
             oracles=oracles,
-            clock=clock,
+            clock=steady,
             manifests=manifests,
             log=TxnsLog(consensus, epoch, LogMap(first), append_attempts),
             cache=RowGroupCache(cache_bytes),

@@ -71,8 +71,9 @@ def _submit(txn: StoreTransaction) -> Timestamp | Awaitable[Timestamp]:
         validate = partial(core.check_watches, txn.scans.watches()) if txn.scans else None
         refused = partial(_refused, txn)
         timeline = txn.timeline
-        alone = not core.log.committer.others or core.only_within(timeline, changes)
-        oracle = timeline.oracle if alone else None
+        # Asked even while there is one timeline: a large write set may join the queue when there are more.
+        txn.everywhere = not core.only_within(timeline, changes)
+        oracle = None if txn.everywhere else timeline.oracle
         future = core.log.committer.submit(changes, validate, refused, at=txn.commit_ts, oracle=oracle)
     except BaseException:
         rollback(txn)

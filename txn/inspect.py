@@ -190,7 +190,7 @@ def holds(core: Coordinator) -> Iterator[HoldFacts]:
         for subscription in timeline.feed.subscribers
         for serial in subscription.serials
     }
-    every = [(hold, t) for t in (*core.timelines, *core.timelines.left.values()) for hold in t.holds.all()]
+    every = [(hold, t) for t in (*core.timelines, *core.timelines.left) for hold in t.holds.all()]
     for hold, timeline in sorted(every, key=lambda pair: pair[0].serial):
         owner, subscriber = owners.get(hold.serial), subscribers.get(hold.serial)
         otherwise: Literal["named subscription", "snapshot"] = (

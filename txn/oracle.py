@@ -143,25 +143,33 @@ def bound_key(timeline: str) -> str:
 class DurableOracle:
     """A TimestampOracle whose bound is a register in consensus. Made by ``open``; synchronous but for waits."""
 
-    def __init__(self, consensus: Consensus, timeline: str, epoch: int, clock: Clock) -> None:
+    def __init__(self, consensus: Consensus, timeline: str, epoch: int, clock: Clock | SteadyClock) -> None:
         """Use ``open``."""
         self._consensus = consensus
         self._key = bound_key(timeline)
         self._epoch = epoch
-        self._clock = SteadyClock(clock)
+        self._clock = clock if isinstance(clock, SteadyClock) else SteadyClock(clock)
         self._register_seq: int | None = None
         self._bound = Timestamp(0)  # durable; exclusive
         self._last = Timestamp(0)  # highest handed out or applied
         self._read = Timestamp(0)
         self._renewal: asyncio.Task[None] | None = None
-        self._closed = False
+        self._closed = self._removed = False
         self.max_ahead_ms = MAX_AHEAD_MS
 
     @classmethod
     async def open(
-        cls, consensus: Consensus, timeline: str, epoch: int, clock: Clock, *, log_upper: Timestamp
+        cls,
+        consensus: Consensus,
+        timeline: str,
+        epoch: int,
+        clock: Clock | SteadyClock,
+        *,
+        log_upper: Timestamp,
     ) -> DurableOracle:
         """Start above max(stored bound, ``log_upper`` - 1) with a first reservation made (A23, A40).
+
+        ``clock``: a SteadyClock where several oracles follow one.
 
         Raises:
             Fenced: ``epoch`` is not the current one.
@@ -267,6 +275,8 @@ class DurableOracle:
             raise OverflowError(f"timestamp bound {bound} is out of range")
         data = seal_number(bound)
         for _ in range(_CAS_ATTEMPTS):
+            if self._removed:
+                return
             try:
                 seq = await self._consensus.compare_and_set(
                     self._key, self._register_seq, data, epoch=self._epoch
@@ -277,7 +287,7 @@ class DurableOracle:
                 seq = await self._read_back(data)
             if seq is not None:
                 self._register_seq = seq
-                self._bound = bound
+                self._bound = MAX_TIMESTAMP if self._removed else bound
                 return
         raise Indeterminate("the timestamp reservation could not be stored")
 
@@ -315,12 +325,13 @@ class DurableOracle:
     async def remove(self) -> None:
         """Delete the register: the timeline was dropped. Leave that of a new timeline of the same name.
 
+        What is still waiting for a timestamp gets one that nobody will ask about: nothing is in the timeline.
         Idempotent. Raises Fenced, OutOfSpace, Indeterminate: it may be there still.
         """
-        self._closed = True
+        self._closed = self._removed = True
+        self._bound = MAX_TIMESTAMP
         if self._renewal is not None:
             await asyncio.wait([self._renewal])
-        self._bound = _NO_TS
         if self._register_seq is not None:
             await self._consensus.compare_and_set(self._key, self._register_seq, None, epoch=self._epoch)
 

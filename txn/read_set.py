@@ -204,6 +204,6 @@ def _conflict(
         shard,
         key=key,
         index=index,
-        other_session=core.session_of(changed_at),
+        other_session=core.session_of(changed_at, shard),
         changed_at=Timestamp(changed_at),
     )

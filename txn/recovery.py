@@ -100,12 +100,10 @@ def _restart_holds(core: Coordinator) -> None:
 
     Raises DamagedLog when the log names a timeline of which there is no oracle, and shards that were not dropped.
     """
-    for name in core.timelines.left:
-        for shard, history in core.shards.items():
-            if history.domain.name == name and history.latest.generation is not None:
-                raise DamagedLog(
-                    f"the register of timeline {name} is missing, to which shard {shard} belongs"
-                )
+    for shard, history in core.shards.items():
+        if history.domain in core.timelines.left and history.latest.generation is not None:
+            name = history.domain.name
+            raise DamagedLog(f"the register of timeline {name} is missing, to which shard {shard} belongs")
     whole = core.options.hold_at_start
     for timeline in core.timelines:
         since = timeline.holds.restart(core.newest_manifest(timeline), whole=whole)

@@ -124,7 +124,6 @@ class ShardStore:
         """
         await self.core.log.open_oracle(name)
         if name not in self.core.timelines.by_name:
-            self.core.timelines.left.pop(name, None)
             self.core.open_timeline(name)
 
     def has_timeline(self, name: str) -> bool:

@@ -132,8 +132,8 @@ class Timelines:
         """``common_shards`` belong to every timeline."""
         self.default = default
         self.by_name: dict[str, Timeline] = {default.name: default}
-        self.left: dict[str, Timeline] = {}
-        """Retired ones with shards in somebody's history."""
+        self.left: list[Timeline] = []
+        """Retired ones with shards in somebody's history; their names may be used anew."""
         self.common = Common(self)
         self._common_shards = frozenset(common_shards)
 
@@ -147,7 +147,7 @@ class Timelines:
 
     def domains(self) -> list[Domain]:
         """Return everything that has garbage."""
-        return [*self.by_name.values(), self.common, *self.left.values()]
+        return [*self.by_name.values(), self.common, *self.left]
 
     def domain(self, shard: ShardId, timeline: str) -> Domain:
         """Return where a shard of a timeline belongs.
@@ -156,15 +156,17 @@ class Timelines:
         """
         if shard in self._common_shards:
             return self.common
-        found = self.by_name.get(timeline) or self.left.get(timeline)
+        found = self.by_name.get(timeline)
+        if found is None:
+            found = next((left for left in self.left if left.name == timeline), None)
         if found is None:
             default = self.default
             found = Timeline(timeline, default.oracle, 0, default.holds.serials, default.feed)
             found.retired = True
-            self.left[timeline] = found
+            self.left.append(found)
         return found
 
     def oldest_serial(self) -> int:
         """Return the serial of the oldest hold in any timeline, or one above the newest ever taken."""
-        every = (*self.by_name.values(), *self.left.values())
+        every = (*self.by_name.values(), *self.left)
         return min(timeline.holds.oldest_serial() for timeline in every)

@@ -74,14 +74,14 @@ class StoreTransaction:
         deferred: unique indexes that are checked later.
         reads_so_far: what it has read before its first write; None if nothing.
         scans: what it has scanned without locks since; None if nothing.
-        commit_ts: where it asked to commit.
+        commit_ts: where it asked to commit. everywhere: its commit is one of all timelines.
         urgent: it begins to write even when others have to wait for memory.
         callbacks: called with the commit timestamp when it is readable. at_end: called when it has ended, either way.
     """
 
     __slots__ = (
-        "at_end", "callbacks", "commit_ts", "core", "deferred", "glimpsed", "hold", "id", "journal", "life", "others",
-        "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
+        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "glimpsed", "hold", "id", "journal", "life",
+        "others", "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
         "timeline", "urgent", "views", "writing",
     )  # fmt: skip
 
@@ -122,6 +122,7 @@ class StoreTransaction:
         self.scans: Scans | None = None  # while there are none
         self.life = Lifetime()
         self.commit_ts: Timestamp | None = None
+        self.everywhere = False
         self.views: dict[ShardId, View] = {}
         self.own: dict[ShardId, OwnWrites] = {}
         self.schema_states: dict[ShardId, SchemaState] = {}
