@@ -181,12 +181,18 @@ class Block:
             txn.renew()
 
     def import_snapshot(self, points: Mapping[str, Timestamp]) -> None:
-        """Start the block's transaction at the timestamps of another one, which holds them: one for each timeline."""
+        """Start the block's transaction at the timestamps of another one, which holds them: one for each timeline.
+
+        Raises SqlError 42704 where it was dropped.
+        """
         timeline = DEFAULT_TIMELINE if DEFAULT_TIMELINE in points else min(points)
-        if len(points) > 1:
-            self._start_in_block(at=points[timeline], points=points)
-        else:
-            self._start_in_block(at=points[timeline], timeline=timeline)
+        alone = None if len(points) > 1 else timeline
+        try:
+            self._start_in_block(
+                at=points[timeline], timeline=alone, points=points if alone is None else None
+            )
+        except KeyError:
+            raise gone(timeline) from None
 
     def _start(
         self, *, read_only: bool, at: Timestamp | None = None, timeline: str | None = None

@@ -17,6 +17,7 @@ from engine.named import SHARD, SPEC, Record, decode, encode, locked_row, lost_e
 from engine.plans import Plan
 from engine.portal import Command, Outcome
 from engine.subscribe import moment_of
+from engine.timelines import gone, keep
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.catalog import DEFAULT_TIMELINE
@@ -54,6 +55,8 @@ async def create(
     await db.store.register(SPEC)
     txn = _writing(session, "CREATE SUBSCRIPTION")
     timeline = plan.timeline or DEFAULT_TIMELINE
+    if not db.store.has_timeline(timeline):
+        raise gone(timeline)
     hold = db.store.hold(durable=True, timeline=timeline)
     record = Record(
         name=name, owner=session.role_oid, sql=statement.sql, position=hold.ts, snapshot=statement.snapshot,
@@ -62,6 +65,7 @@ async def create(
     try:
         if await locked_row(txn, name) is not None:
             raise SqlError("42710", f'subscription "{name}" already exists')
+        await keep(session, txn, timeline)
         await settle(txn.insert(SHARD, [encode(record)]))
         await session.block.commit()
     except DuplicateKey:

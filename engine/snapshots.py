@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.block_state import BlockState
+from engine.timelines import gone
 from planner.errors import SqlError
 from txn.holds import Hold
 from txn.types import Timestamp
@@ -61,7 +62,9 @@ def export(session: Session) -> str:
     if session.block.savepoints:
         raise SqlError("25001", "cannot export a snapshot from a subtransaction")
     txn, store = session.block.ensure_txn(), session.db.store
-    points = txn.read_points()
+    if txn.timeline_name is not None and not store.has_timeline(txn.timeline_name):
+        raise gone(txn.timeline_name)
+    points = {name: ts for name, ts in txn.read_points().items() if store.has_timeline(name)}
     holds = tuple([store.hold(ts, timeline=timeline) for timeline, ts in points.items()])
     number = len(session.block.exported) + 1
     name = f"{session.pid:08X}-{txn.id & 0xFFFFFFFF:08X}-{number}"

@@ -31,6 +31,7 @@ from engine.portal import Command, Outcome, Rows
 from engine.query import CompiledQuery, collect, execute
 from engine.rows import RowBatch, RowStream, RowTuple
 from engine.time_travel import timestamp_of
+from engine.timelines import gone
 from pgwire.backend import Responder
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
@@ -258,7 +259,10 @@ class QuerySource:
         compiled = self._compiled
         if compiled is None or compiled.catalog is not catalog:  # indexes may have come or gone
             compiled = self._compiled = CompiledQuery(self._statement.query, catalog)
-        txn = session.db.store.begin(read_only=True, at=ts, session=session.pid, timeline=self._timeline)
+        try:
+            txn = session.db.store.begin(read_only=True, at=ts, session=session.pid, timeline=self._timeline)
+        except KeyError as error:
+            raise gone(str(error.args[0])) from None
         try:
             ctx = ExecContext(
                 txn=txn, session=session, virtual=session.db.virtual, params=self._params, cancelled=_NEVER

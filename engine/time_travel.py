@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from engine.block_state import BlockState
 from engine.catalog.state import CATALOG_SHARD
 from engine.moments import moment
-from engine.plans import Plan
-from engine.timelines import unknown
+from engine.plans import Plan, Replan
+from engine.timelines import gone, unknown
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
@@ -242,6 +242,8 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
     """
     timeline = plan.enters or None
     while True:
+        if timeline is not None and as_of is None and not session.db.store.has_timeline(timeline):
+            raise Replan  # it was dropped, and its tables, while it waited
         asked = request(session, plan, as_of, params)
         found = choose(asked, readable(session, plan.bound.reads, timeline=timeline))
         if found.lead and not session.db.leading():
@@ -257,6 +259,8 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
             if as_of is None:
                 continue  # since moved on during the wait
             raise
+        except KeyError:
+            continue  # the timeline went during the wait
         return
 
 
@@ -280,7 +284,10 @@ async def read_past(session: Session, as_of: AsOfValue, timeline: str) -> Transa
     found = choose(asked, readable(session, (), timeline=timeline))
     if found.wait:
         await store.reach(found.ts, timeline)
-    txn: Transaction = store.begin(read_only=True, at=found.ts, session=session.pid, timeline=timeline)
+    try:
+        txn: Transaction = store.begin(read_only=True, at=found.ts, session=session.pid, timeline=timeline)
+    except KeyError:
+        raise gone(timeline) from None
     return txn
 
 

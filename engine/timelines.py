@@ -17,12 +17,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import CatalogSnapshot, key_of
+from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, key_of
+from engine.catalog.store import INDEX
+from engine.eager import settle
 from engine.plans import Plan
 from engine.portal import Command, Outcome
 from planner import statements as st
 from planner.catalog import DEFAULT_TIMELINE, RelationDef, TimelineDef
 from planner.errors import SqlError
+from txn.api import Transaction
+from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.backend import Connection
@@ -82,6 +86,13 @@ def _who_is_where(relations: Iterable[RelationDef]) -> str:
         verb = "are" if len(names) > 1 else "is"
         lines.append(f'{", ".join(sorted(names)[:_SHOWN])}{more} {verb} in timeline "{timeline}".')
     return " ".join(lines)
+
+
+async def keep(session: Session, txn: Transaction, name: str) -> None:
+    """Keep others from dropping a timeline until a writing transaction ends. Raises SqlError 42704: it is gone."""
+    found = session.catalog.timelines.get(name)
+    if found is not None and not await settle(txn.lookup(ShardId(CATALOG_SHARD), INDEX, [key_of(found)])):
+        raise gone(name)
 
 
 # --- CREATE and DROP ------------------------------------------------------------------------------
@@ -144,6 +155,8 @@ async def drop_timeline(conn: Connection, plan: Plan, statement: st.DropTimeline
             for named in session.db.named
             if named.record.timeline == name
         ]
+        if not used and session.db.store.has_timeline(name) and session.db.store.kept_durably(name):
+            used.append(f"a subscription that is being created reads timeline {name}")
         if used:
             raise SqlError(
                 "2BP01",

@@ -221,6 +221,10 @@ class ShardStore:
                 raise ReadBelowSince(ts, floor)
         return chosen.holds.acquire(ts, durable=durable)
 
+    def kept_durably(self, timeline: str) -> bool:
+        """Tell whether somebody has a durable hold in a timeline."""
+        return bool(self._timeline(timeline).holds.durable())
+
     def started(self) -> None:
         """Durable holds have been taken again (``TxnOptions.hold_at_start``): what else recovery found may go. Idempotent."""
         core = self.core
@@ -358,7 +362,7 @@ class ShardStore:
         self._closed = True
         for txn in list(self.core.active.values()):
             txn.rollback()
-        for timeline in self.core.timelines:
+        for timeline in (*self.core.timelines, *self.core.timelines.left):
             for subscription in list(timeline.feed.subscribers):
                 subscription.close()
         await self._flusher.stop()

@@ -1,0 +1,143 @@
+"""DROP TIMELINE beside those who are in it, are about to be, or have told others what they see (A9, A12, U13)."""
+
+from __future__ import annotations
+
+import asyncio
+from unittest import mock
+
+import pytest
+
+from engine.database import Database
+from engine.named import SHARD
+from tests.support.durable import run
+from tests.support.engine import Failed, Session, open_database
+from tests.support.store import now, settle
+from txn.errors import TxnError
+from txn.persist.memory import MemoryDisk
+from txn.types import Timestamp
+
+MAKE = "CREATE TIMELINE side; CREATE TABLE there (id int PRIMARY KEY) WITH (timeline = side)"
+REMOVE = "DROP TABLE there; DROP TIMELINE side"
+
+
+async def opened(disk: MemoryDisk) -> tuple[Database, Session, Session]:
+    db = await open_database(disk)
+    await db.named.open()
+    one, other = Session(db, 1), Session(db, 2)
+    await one.run(MAKE)
+    await one.run("INSERT INTO there VALUES (1)")
+    return db, one, other
+
+
+async def sqlstate(session: Session, sql: str) -> str:
+    with pytest.raises(Failed) as error:
+        await session.run(sql)
+    return error.value.report.sqlstate
+
+
+def test_a_snapshot_is_exported_of_the_timelines_that_are_left() -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        await one.run("BEGIN")
+        await one.run("SELECT count(*) FROM pg_class")
+        await other.run(REMOVE)
+        [(snapshot,)] = await one.run("SELECT pg_export_snapshot()")
+        await other.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        await other.run(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        assert await other.run("SELECT 1") == [("1",)]
+        assert await sqlstate(other, "TABLE there") == "25000", "it is in the one that is left"
+        await other.run("ROLLBACK")
+        await one.run("ROLLBACK")
+        await db.close()
+
+    run(body)
+
+
+def test_a_snapshot_of_a_dropped_timeline_is_none() -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        await one.run("BEGIN")
+        assert await one.run("TABLE there") == [("1",)]
+        [(snapshot,)] = await one.run("SELECT pg_export_snapshot()")
+        await other.run(REMOVE)
+        assert await one.run("TABLE there") == [("1",)], "who reads in it goes on"
+        await other.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        assert await sqlstate(other, f"SET TRANSACTION SNAPSHOT '{snapshot}'") == "42704"
+        await other.run("ROLLBACK")
+        assert await sqlstate(one, "SELECT pg_export_snapshot()") == "42704"
+        await one.run("ROLLBACK")
+        assert len(db.store.core.active) == 0
+        await db.close()
+
+    run(body)
+
+
+def test_a_read_that_waits_for_a_timestamp_finds_its_timeline_gone() -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        reached = asyncio.Event()
+
+        async def reach(ts: Timestamp, timeline: str | None = None) -> None:
+            await reached.wait()
+
+        ahead = db.store.present("side") + (1 << 16)
+        await one.run(f"SET min_read_ts = {ahead}")
+        with mock.patch.object(db.store, "reach", reach):
+            reading = asyncio.ensure_future(sqlstate(one, "TABLE there"))
+            await settle()
+            await other.run(REMOVE)
+            reached.set()
+            assert await reading == "42P01"
+        await db.close()
+
+    run(body)
+
+
+@pytest.mark.parametrize("ends_with", ["commit", "failure"])
+def test_a_subscription_that_is_being_created_keeps_its_timeline(ends_with: str) -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        await other.run("CREATE SUBSCRIPTION first FOR there")
+        await other.run("DROP SUBSCRIPTION first")
+        blocker = db.store.begin()
+        await now(blocker.begin_write([SHARD]))
+        await now(blocker.insert(SHARD, [("feed", b"")]))
+        creating = asyncio.ensure_future(one.run("CREATE SUBSCRIPTION feed FOR there"))
+        await settle()
+        await other.run("DROP TABLE there")
+        assert await sqlstate(other, "DROP TIMELINE side") == "2BP01"
+        if ends_with == "failure":
+            await now(blocker.commit())
+            with pytest.raises(Failed, match="42710"):
+                await creating
+            await other.run("DROP TIMELINE side")
+        else:
+            blocker.rollback()
+            await creating
+            assert await sqlstate(other, "DROP TIMELINE side") == "2BP01"
+            await other.run("DROP SUBSCRIPTION feed")
+            await other.run("DROP TIMELINE side")
+        await db.close()
+
+    run(body)
+
+
+def test_a_subscription_is_not_created_in_a_timeline_that_is_being_dropped() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        db, one, other = await opened(disk)
+        await other.run("BEGIN")
+        await other.run(REMOVE)
+        creating = asyncio.ensure_future(one.run("CREATE SUBSCRIPTION feed FOR there"))
+        await settle()
+        assert not creating.done()
+        await other.run("COMMIT")
+        with pytest.raises((Failed, TxnError), match="42704"):
+            await creating
+        await db.close()
+        db = await open_database(disk)
+        await db.named.open()
+        assert not list(db.named)
+        await db.close()
+
+    run(body)
