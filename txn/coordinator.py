@@ -520,17 +520,15 @@ class Coordinator:
             self.vacuum()
 
     def _bound_subscriptions(self) -> None:
-        """End the subscriptions that alone keep more superseded versions than they may."""
-        most = self.options.subscription_versions
-        kept = self.superseded() + sum(
-            part.ref.rows
-            for history in self.shards.values()
-            for generation in history.generations()
-            for part in generation.history
-        )
-        if kept <= most:
-            return
+        """End the subscriptions that alone keep more superseded versions of their timeline, and common ones, than they may."""
+        most, common = self.options.subscription_versions, self.timelines.common
+        kept: dict[Domain, int] = {domain: len(domain.garbage) for domain in self.timelines.domains()}
+        for history in self.shards.values():
+            for generation in history.generations():
+                kept[history.domain] += sum([part.ref.rows for part in generation.history])
         for timeline in self.timelines:
+            if kept[timeline] + kept[common] <= most:
+                continue
             holds = timeline.holds
             oldest = min((hold.ts for hold in holds.all()), default=timeline.read_ts())
             for subscription in list(timeline.feed.subscribers):

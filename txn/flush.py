@@ -206,8 +206,15 @@ class Flusher:
         """Take the oldest durable hold away if the log is as long as it is because manifests wait for it."""
         core = self._core
         histories = [core.shards[shard] for shard in laggards if shard in core.shards]
-        if any(waits_for_hold(core, history) for history in histories):
-            durable = [hold for timeline in core.timelines for hold in timeline.holds.durable()]
+        waited_for = {history.domain for history in histories if waits_for_hold(core, history)}
+        common = core.timelines.common in waited_for  # what is common waits for holds in any timeline
+        durable = [
+            hold
+            for timeline in core.timelines
+            if common or timeline in waited_for
+            for hold in timeline.holds.durable()
+        ]
+        if durable:
             core.take_away(min(durable, key=lambda hold: hold.ts))
 
     def _relieve(self, *, want: bool = True) -> None:

@@ -141,3 +141,78 @@ def test_a_subscription_is_not_created_in_a_timeline_that_is_being_dropped() -> 
         await db.close()
 
     run(body)
+
+
+LIVES = (
+    "CREATE TIMELINE side",
+    "CREATE TABLE there (id int PRIMARY KEY) WITH (timeline = side)",
+    "INSERT INTO there VALUES (1)",
+    "CHECKPOINT",
+    "INSERT INTO here VALUES (1)",
+    "BEGIN; DROP TABLE there; DROP TIMELINE side; CREATE TIMELINE side; COMMIT",
+    "CREATE TABLE there (id int PRIMARY KEY) WITH (timeline = side)",
+    "INSERT INTO there VALUES (2)",
+    "BEGIN; CREATE TIMELINE half; CREATE TABLE here2 (a int) WITH (timeline = half); ROLLBACK",
+    "DROP TABLE there; DROP TIMELINE side",
+    "INSERT INTO here VALUES (2)",
+    "CHECKPOINT",
+)
+
+
+async def live(db: Database) -> int:
+    """Run ``LIVES`` as far as the disk goes; returns how many statements were acknowledged."""
+    session = Session(db, 1)
+    for number, sql in enumerate(LIVES):
+        try:
+            await session.run(sql)
+            await settle()
+        except (Failed, TxnError):
+            return number
+    return len(LIVES)
+
+
+async def state(db: Database) -> tuple[list[str | None], list[tuple[str | None, ...]], list[object]]:
+    session = Session(db, 9)
+    tables = await session.run("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE '%here%'")
+    rows = [await session.run(f"TABLE {name}") for (name,) in sorted(tables, key=str)]
+    timelines = await session.run("SELECT timeline FROM holdfast_timelines ORDER BY 1")
+    assert {t for (t,) in timelines} == {"epoch_ms", *db.catalog.timelines}
+    registers = set(await db.store.core.log._consensus.keys("oracle/"))
+    assert registers == {f"oracle/{t}" for (t,) in timelines}, "a register for each, and no other"
+    return [t for (t,) in sorted(timelines, key=str)], sorted(tables, key=str), list(rows)
+
+
+def test_timelines_come_and_go_completely_or_not_at_all_wherever_a_crash_comes() -> None:
+    async def body() -> None:
+        disk = MemoryDisk()
+        db = await open_database(disk)
+        await Session(db, 1).run("CREATE TABLE here (id int PRIMARY KEY)")
+        first = disk.steps
+        after = [await state(db)]
+        session = Session(db, 1)
+        for sql in LIVES:
+            await session.run(sql)
+            await settle()
+            after.append(await state(db))
+        last = disk.steps
+        await db.close()
+        for step in range(first + 1, last + 1, 2):
+            disk = MemoryDisk()
+            db = await open_database(disk)
+            await Session(db, 1).run("CREATE TABLE here (id int PRIMARY KEY)")
+            disk.crash_at_step = step
+            done = await live(db)
+            disk.crash_at_step = None
+            disk.crash()
+            db.store.core.stop_vacuum()
+            await db.store._flusher.stop()
+            await db.store.core.log.close()
+            db = await open_database(disk)
+            found = await state(db)
+            assert found in after[done : done + 2] or done == len(LIVES), (step, done, found)
+            db.store.validate()
+            await Session(db, 1).run("INSERT INTO here VALUES (3)")
+            await db.close()
+
+    with mock.patch("txn.wal.txns._RETRY_S", 0.0001):
+        run(body)

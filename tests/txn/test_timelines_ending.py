@@ -11,12 +11,14 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, StepClock, now, open_memory_store, settle
+from tests.txn.test_durable_holds import altered
 from tests.txn.test_timelines import COMMON, OPTIONS, make, open_, put, read
 from txn import group_commit
 from txn.errors import WriteConflict
 from txn.oracle import CONFIRM_S, DurableOracle
 from txn.persist.memory import MemoryDisk
 from txn.records import WriteSet
+from txn.timeline import DEFAULT_TIMELINE
 from txn.types import KeyRange, Timestamp
 
 HOUR_MS = 3_600_000
@@ -172,6 +174,59 @@ def test_a_clock_that_is_set_back_stops_no_timeline(restart: bool) -> None:
         assert await put(store, {COMMON: {1: 1}}, None) > before
         for timeline in store.core.timelines:
             assert timeline.oracle.try_write_ts() is not None, f"{timeline.name} waits an hour for the clock"
+        await store.close()
+
+    run(body)
+
+
+def test_a_durable_hold_is_not_taken_away_for_what_another_timeline_keeps() -> None:
+    async def body() -> None:
+        options = dataclasses.replace(
+            OPTIONS, retention_ms=0, subscription_versions=40, history_versions=1_000_000
+        )
+        store = await open_memory_store(MemoryDisk(), options)
+        await store.create_timeline("a")
+        here, there = await make(store, 1), await make(store, 2, "a")
+        await put(store, {there: {1: 0}}, "a")
+        kept = store.hold(durable=True, timeline="a")
+        reader = store.begin(read_only=True, timeline=DEFAULT_TIMELINE)
+        for n in range(60):
+            await put(store, {here: {1: n}}, None)
+        await put(store, {there: {1: 1}}, "a")
+        store.core.vacuum()
+        assert store.core.superseded() > 40
+        assert not kept.lost
+        for n in range(60):
+            await put(store, {there: {1: n}}, "a")
+        store.core.vacuum()
+        assert kept.lost
+        reader.rollback()
+        await store.close()
+
+    run(body)
+
+
+def test_a_log_that_a_durable_hold_keeps_costs_no_other_timeline_its_own() -> None:
+    async def body() -> None:
+        options = dataclasses.replace(OPTIONS, hold_at_start=True, hot_rows=15, log_bytes=200)
+        store = await open_memory_store(MemoryDisk(), options)
+        store.started()
+        await store.create_timeline("a")
+        here, there = await make(store, 1), await make(store, 2, "a")
+        await put(store, {there: {1: 0}}, "a")
+        elsewhere = store.hold(durable=True, timeline="a")
+        await put(store, {here: {1: 0}}, None)
+        await store.flush()
+        keeping = store.hold(durable=True)
+        await altered(store, here)
+        for n in range(40):
+            txn = store.begin()
+            await now(txn.begin_write([here]))
+            await now(txn.insert(here, [(100 + n, n, "more", 1)]))
+            await now(txn.commit())
+        store._flusher._look()
+        assert keeping.lost
+        assert not elsewhere.lost
         await store.close()
 
     run(body)
