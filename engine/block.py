@@ -158,13 +158,16 @@ class Block:
     def start_at(self, chosen: Selection, *, historic: bool, timeline: str | None = None) -> None:
         """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
 
-        ``timeline``: which it is of; None: of whichever comes to be entered. ``historic``: by AS OF SYSTEM TIME; it only reads. Raises ReadBelowSince.
+        ``timeline``: which it is of; None: of whichever comes to be entered, and unless it is ``historic``, by AS OF SYSTEM
+        TIME, so that it only reads, that is then read as it is now: the newest of one timeline may be old in another.
+        Raises ReadBelowSince.
         """
+        points = None if historic or timeline is not None else self._session.db.store.read_points()
         if self.state is BlockState.BLOCK:
-            self._start_in_block(at=chosen.ts, timeline=timeline)
+            self._start_in_block(at=chosen.ts, timeline=timeline, points=points)
         else:
             read_only = historic or self.reads_alone or self._session.derived.read_only
-            self._start(read_only=read_only, at=chosen.ts, timeline=timeline)
+            self._start(read_only=read_only, at=chosen.ts, timeline=timeline, points=points)
             self.state = next_state(self.state, BlockEvent.STATEMENT)
         self.selection = chosen
         if not historic:
@@ -195,12 +198,19 @@ class Block:
             raise gone(timeline) from None
 
     def _start(
-        self, *, read_only: bool, at: Timestamp | None = None, timeline: str | None = None
+        self,
+        *,
+        read_only: bool,
+        at: Timestamp | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
     ) -> Transaction:
         """Start a transaction whose time and limit count from its first statement."""
         session = self._session
         timeout_ms = session.derived.transaction_timeout_ms
-        txn = self._begin(read_only=read_only, at=at, timeline=timeline, deadline_ms=timeout_ms)
+        txn = self._begin(
+            read_only=read_only, at=at, timeline=timeline, points=points, deadline_ms=timeout_ms
+        )
         if timeout_ms:
             self._limit.start(timeout_ms)
         session.transaction_time_us = session.statement_time_us or session.db.clock_us()

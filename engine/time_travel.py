@@ -241,6 +241,7 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
     Raises ReadBelowSince, ReadInFuture, and what waiting for a timestamp may raise.
     """
     timeline = plan.enters or None
+    waited = False
     while True:
         if timeline is not None and as_of is None and not session.db.store.has_timeline(timeline):
             raise Replan  # it was dropped, and its tables, while it waited
@@ -251,9 +252,14 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
             continue
         if timeline is None and as_of is not None:
             await session.db.store.reach_everywhere(found.ts)
+        elif timeline is None and found.wait:
+            await session.db.store.reach_everywhere(found.ts)
+            waited = True
+            continue  # what can be read now, in all timelines in this turn
         elif found.wait:
             await session.db.store.reach(found.ts, timeline)
         try:
+            found = replace(found, wait=found.wait or waited)
             session.block.start_at(found, historic=as_of is not None, timeline=timeline)
         except ReadBelowSince:
             if as_of is None:

@@ -325,6 +325,9 @@ class Store(Protocol):
     def read_ts(self, timeline: str | None = None) -> Timestamp:
         """Return the timestamp of a timeline's latest commit that is durable and applied; None: of the default one."""
 
+    def read_points(self) -> dict[str, Timestamp]:
+        """Return ``read_ts`` of every timeline."""
+
     def reach(self, ts: Timestamp, timeline: str | None = None) -> Awaitable[None]:
         """Make ``ts`` readable: wait for the clock and for commits at or below it; later ones are above (A16, L6)."""
 

@@ -111,6 +111,10 @@ class ShardStore:
         """See ``txn.api``."""
         return self._timeline(timeline).read_ts()
 
+    def read_points(self) -> dict[str, Timestamp]:
+        """See ``txn.api``."""
+        return {timeline.name: timeline.read_ts() for timeline in self.core.timelines}
+
     def _timeline(self, name: str | None) -> Timeline:
         timelines = self.core.timelines
         return timelines.default if name is None else timelines.by_name[name]

@@ -93,6 +93,63 @@ def test_a_read_that_waits_for_a_timestamp_finds_its_timeline_gone() -> None:
     run(body)
 
 
+def test_a_query_that_is_subscribed_to_ends_with_its_timeline() -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        await one.run("BEGIN")
+        await one.run("DECLARE counts CURSOR FOR SUBSCRIBE (SELECT count(*) FROM there)")
+        await one.run("DECLARE changes CURSOR FOR SUBSCRIBE there")
+        assert [row[1:] for row in await one.run("FETCH 1 counts")] == [("1", "1")]
+        assert [row[1:] for row in await one.run("FETCH 1 changes")] == [("1", "1")]
+        await other.run("INSERT INTO there VALUES (2)")
+        await other.run(REMOVE)
+        assert [row[1:] for row in await one.run("FETCH 1 changes")] == [("1", "2")]
+        assert await sqlstate(one, "FETCH 1 counts") == "42704"
+        await one.run("ROLLBACK")
+        await db.close()
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    "demand",
+    ["consistency = session", "min_read_ts = 1", "consistency = bounded", "consistency = serializable"],
+)
+def test_a_level_is_kept_in_the_timeline_that_is_settled_later(demand: str) -> None:
+    """The first statement reads the catalog alone; what was committed in another timeline before it is seen in that."""
+
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        await one.run(f"SET {demand}")
+        await one.run("INSERT INTO there VALUES (2)")
+        assert db.store.read_ts("side") > db.store.read_ts()
+        await one.run("BEGIN")
+        await one.run("SELECT count(*) FROM pg_class")
+        await other.run("INSERT INTO there VALUES (3)")
+        assert await one.run("SELECT id FROM there ORDER BY id") == [("1",), ("2",)]
+        await one.run("COMMIT")
+        await db.close()
+
+    run(body)
+
+
+def test_a_demanded_timestamp_is_reached_in_every_timeline_that_may_be_settled() -> None:
+    async def body() -> None:
+        db, one, other = await opened(MemoryDisk())
+        ahead = db.store.present("side") + (50 << 16)
+        await one.run(f"SET min_read_ts = {ahead}")
+        await one.run("BEGIN")
+        await one.run("SELECT count(*) FROM pg_class")
+        assert db.store.read_ts() >= ahead
+        assert db.store.read_ts("side") >= ahead
+        await other.run("INSERT INTO there VALUES (3)")
+        assert await one.run("TABLE there") == [("1",)]
+        await one.run("COMMIT")
+        await db.close()
+
+    run(body)
+
+
 @pytest.mark.parametrize("ends_with", ["commit", "failure"])
 def test_a_subscription_that_is_being_created_keeps_its_timeline(ends_with: str) -> None:
     async def body() -> None:
