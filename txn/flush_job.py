@@ -110,6 +110,7 @@ async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
     if manifest is None or manifest.forgotten or waits_for_hold(core, core.shards[shard]):
         return
     seq = core.log.committer.applied_seq
+    domain = core.shards[shard].domain
     await core.log.checkpoint(
         Manifest(
             shard=shard,
@@ -117,7 +118,7 @@ async def _checkpoint_dropped(core: Coordinator, shard: ShardId) -> None:
             generation=manifest.generation,
             flushed_through=seq,
             next_row_id=manifest.next_row_id,
-            since=core.domain_for(manifest.spec).read_ts(),
+            since=domain.kept_from(domain.read_ts()),
             forgotten=True,
             registered=manifest.registered,
         )

@@ -223,3 +223,33 @@ def test_a_log_kept_for_a_change_of_schema_is_bounded() -> None:
         await store.close()
 
     run(body)
+
+
+def test_a_tombstone_takes_nothing_from_a_durable_hold() -> None:
+    """A table that was dropped before the hold is forgotten after it: what the hold keeps is readable all the same."""
+
+    async def body() -> None:
+        disk, clock = MemoryDisk(), StepClock()
+        store = await open_memory_store(disk, HELD, clock)
+        store.started()
+        await make_table(store, [(k, 0, "x") for k in range(5)])
+        await make_table(store, [(1, 1, "x")], spec(int(OTHER)))
+        await store.flush()
+        await store.forget(OTHER)
+        hold = store.hold(durable=True)
+        rng = random.Random(1)
+        await change(store, rng)
+        between = store.read_ts()
+        await change(store, rng)
+        await store.flush()
+        assert store.core.log.manifests[OTHER].forgotten
+        moved = store.hold(between, durable=True)  # an acknowledgement
+        store.release(moved)
+        await end(store, disk)
+        store = await open_memory_store(disk, HELD, clock)
+        assert store.since <= hold.ts
+        store.hold(hold.ts, durable=True)
+        store.started()
+        await store.close()
+
+    run(body)
