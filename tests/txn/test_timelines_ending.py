@@ -20,6 +20,7 @@ from txn.persist.memory import MemoryDisk
 from txn.records import WriteSet
 from txn.timeline import DEFAULT_TIMELINE
 from txn.types import KeyRange, Timestamp
+from txn.wal.subscribe import Changes
 
 HOUR_MS = 3_600_000
 
@@ -246,6 +247,46 @@ def test_what_waits_for_an_oracle_that_goes_brings_no_register_back() -> None:
         await store.core.advance_upper(None)
         await oracle.wait_ready(beyond)
         assert list(await store.core.log._consensus.keys("oracle/")) == ["oracle/epoch_ms"]
+        await store.close()
+
+    run(body)
+
+
+def test_a_subscription_to_what_is_common_ends_though_a_timeline_is_behind() -> None:
+    """An empty commit has to happen everywhere for all of them to have passed ``until``."""
+
+    async def body() -> None:
+        store = await open_(MemoryDisk())
+        await store.create_timeline("a")
+        await make(store, 99)
+        here = await make(store, 1)
+        common = await put(store, {COMMON: {1: 1}}, "a")
+        newest = await put(store, {here: {1: 1}}, None)
+        assert store.read_ts("a") == common < newest
+        changes = store.subscribe([COMMON], common, Timestamp(newest + 1))
+        events = [event async for event in changes]
+        assert any(isinstance(event, Changes) for event in events)
+        assert store.read_ts("a") >= newest
+        await store.close()
+
+    run(body)
+
+
+def test_a_subscription_to_what_is_common_does_not_vouch_for_commits_of_before() -> None:
+    """It joins the feed of the default timeline, which is ahead of what is readable in all."""
+
+    async def body() -> None:
+        store = await open_(MemoryDisk())
+        await store.create_timeline("a")
+        await make(store, 99)
+        here = await make(store, 1)
+        start = await put(store, {COMMON: {1: 1}}, None)
+        newest = await put(store, {here: {1: 1}}, None)
+        common = store.subscribe([COMMON], start, snapshot=False)
+        changes = store.subscribe([here], start, Timestamp(newest + 1), snapshot=False)
+        stamps = [event.ts async for event in changes if isinstance(event, Changes)]
+        assert stamps == [newest]
+        common.close()
         await store.close()
 
     run(body)

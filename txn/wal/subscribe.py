@@ -131,7 +131,8 @@ class Subscription:
         self._woken: asyncio.Future[None] | None = None
         self._events: AsyncIterator[Event] = self._run()
         self._pulling: asyncio.Task[Event | None] | None = None
-        domain.feed.join(self, present)
+        # The feed of what is common is the default timeline's, which may be ahead of what all can read.
+        domain.feed.join(self, domain.oracle.read_ts())
 
     # -- what a consumer calls ---------------------------------------------------------------------
 
