@@ -83,7 +83,7 @@ class Server:
             await lease.wait_valid()
 
     async def confirm(self) -> None:
-        """Without a lease: make sure that no other leader had taken over when this was asked (DESIGN 5).
+        """Without a lease: make sure that no other leader had taken over when this was asked (storage.md).
 
         What was read without a durable write reaches the client only after this.
         """

@@ -289,11 +289,11 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "gap": Mutation("next-key rule (D52, D54)", "an insert does not look at the range it goes to", _gap_ignored, SKEW),
     "beyond": Mutation("next-key rule (D53)", "a range read does not lock the next key", _nothing_beyond, SKEW),
-    "scans": Mutation("scan validation (DESIGN 7)", "scans are not compared with later commits",
+    "scans": Mutation("scan validation (transactions.md)", "scans are not compared with later commits",
                       _replace(txn.coordinator, "notice", lambda *args: None), (*SKEW, *LOST)),
-    "scans in batch": Mutation("scan validation (DESIGN 7)", "scans are not compared within a batch", _replace(
+    "scans in batch": Mutation("scan validation (transactions.md)", "scans are not compared within a batch", _replace(
         Committer, "forming", lambda self: ()), (*SKEW, *LOST)),
-    "promotion": Mutation("promotion check (DESIGN 7)", "what was read is locked, not compared", _replace(
+    "promotion": Mutation("promotion check (transactions.md)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(
         txn.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
@@ -312,7 +312,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "indeterminate": Mutation("unknown outcomes (P2)", "an unknown append is taken for failed", _replace(
         TxnsLog, "_resolve", _assume_failure), ("G1a aborted read", "")),
     "blob": Mutation("blobs before names (P2)", "a part is named before it is durable", _unsynced_blobs, (*LOST, "")),
-    "flush ends": Mutation("flush (DESIGN 5)", "what ends during a flush is forgotten", _lost_ends, (*LOST, "")),
+    "flush ends": Mutation("flush (storage.md)", "what ends during a flush is forgotten", _lost_ends, (*LOST, "")),
     "atomic recovery": Mutation("atomicity (C22)", "recovery applies one table of each transaction", _torn_recovery,
                                 ("split transaction", *LOST, "")),
     "holds": Mutation("read holds (U16)", "old versions go whoever reads them", _replace(
@@ -337,7 +337,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
                       plants.claimed_in_the_past, (*LOST, "")),
     "timeline oracle": Mutation("timelines (A12)", "another timeline's commits take the default oracle's timestamps",
                                 plants.other_oracle, (*LOST, "")),
-    "staged scans": Mutation("scan validation (DESIGN 7)", "what a large commit replaces is not compared",
+    "staged scans": Mutation("scan validation (transactions.md)", "what a large commit replaces is not compared",
                              plants.staged_is_current, (*SKEW, *LOST)),
     "key share": Mutation("row locks (D39)", "FOR KEY SHARE locks nothing", plants.no_key_share, (*SKEW, *LOST)),
     "skip locked": Mutation("row locks (D39)", "SKIP LOCKED and NOWAIT take rows that are locked", plants.skips_nothing,
