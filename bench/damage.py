@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from tests.support.server import ServerProcess
@@ -116,21 +117,19 @@ async def ask(data: Path, expected: Answers | None) -> tuple[str, list[str], Ans
 
     for name, (executor, query) in questions().items():
         await session.run(f"SET executor = '{executor}'")
-        await attempt(name, lambda query=query: session.run(query))  # type: ignore[misc]
+        await attempt(name, partial(session.run, query))
         if expected is not None and name in answers and answers[name] != expected[name]:
             problems.append(f"{name}: {answers[name]} instead of {expected[name]}")
     await session.run("SET executor = 'auto'")
-    await attempt("newest", lambda: session.run("SELECT id FROM newest ORDER BY id"))
+    await attempt("newest", partial(session.run, "SELECT id FROM newest ORDER BY id"))
     if answers.get("newest", expected and expected["newest"]) != [(str(n),) for n in range(NEWEST)]:
         lost = True
         if answers["newest"] != [(str(n),) for n in range(len(answers["newest"]))]:
             problems.append(f"newest: {answers['newest']}")
     for number, table in enumerate((*TABLES, "newest")):
-        await attempt(
-            f"insert {table}",
-            lambda n=number, t=table: session.run(f"INSERT INTO {t} (id) VALUES ({100_000 + n})"),
-        )  # type: ignore[misc]
-    await attempt("checkpoint", lambda: session.run("CHECKPOINT"))
+        insert = f"INSERT INTO {table} (id) VALUES ({100_000 + number})"
+        await attempt(f"insert {table}", partial(session.run, insert))
+    await attempt("checkpoint", partial(session.run, "CHECKPOINT"))
     await database.close()
     return "named" if named else "newest commits lost" if lost else "right", problems, answers
 

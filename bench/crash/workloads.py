@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import random
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -164,7 +165,7 @@ class Transfers(Base):
 
 
 @dataclass
-class Modelled(Base):
+class Modelled(Base, ABC):
     """A workload with a model: ``states`` is the last acknowledged state and, if one was cut off, the next."""
 
     states: list[Any] = field(default_factory=list)
@@ -188,9 +189,9 @@ class Modelled(Base):
         self.states = [self.states[possible.index(found)]]
         return []
 
+    @abstractmethod
     def read(self, client: Client) -> Any:
         """Return what is there."""
-        raise NotImplementedError
 
     def shown(self, state: Any) -> Any:
         """Return what ``read`` finds in a state."""
