@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from engine.arrow import rows_of
-from engine.backend import Connection
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import (
     DATABASE_OID,
@@ -35,22 +33,24 @@ from engine.catalog.state import (
 from engine.catalog.store import SPEC, encode, read_items, read_undo, write_changes
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
+from engine.connection.backend import Connection
+from engine.connection.rows import RowTuple
+from engine.connection.session import Session
+from engine.connection.settings import REPORTED, Settings, definitions
+from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
 from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
 from engine.memory import MemoryPlan
-from engine.named import SHARD as NAMED_SHARD
-from engine.named import NamedSubscriptions
-from engine.oids import OidSource
-from engine.plans import PlanCache
-from engine.rows import RowTuple
-from engine.session import Session
-from engine.settings import REPORTED, Settings, definitions
-from engine.snapshots import SnapshotRegistry
+from engine.reads.arrow import rows_of
+from engine.reads.plans import PlanCache
+from engine.reads.templates import TemplateCache
 from engine.spark.executor import SparkExecutor
-from engine.templates import TemplateCache
+from engine.subscriptions.named import SHARD as NAMED_SHARD
+from engine.subscriptions.named import NamedSubscriptions
+from engine.transaction.snapshots import SnapshotRegistry
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.errors import BackendError, ErrorReport
 from planner.errors import SqlError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.conflicts import (
+from engine.transaction.conflicts import (
     NOTHING_KNOWN,
     RETRY_HINT,
     Surroundings,

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from engine.rows import ReadyRows, RowStream
+from engine.connection.rows import ReadyRows, RowStream
 from planner.builtins.session import EvalSession
 from planner.catalog import Catalog
 from planner.query import QueryExpr

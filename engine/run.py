@@ -8,30 +8,24 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from engine import (
-    block_statements,
-    copy,
-    ddl,
-    drop,
-    explain,
-    named_statements,
-    roles,
-    session_statements,
-    subscribe,
-    time_travel,
-    timelines,
-)
-from engine.block_state import BlockState
-from engine.dml import run_delete, run_insert, run_update
-from engine.lock_table import lock_table
-from engine.planning import IN_FAILED_BLOCK
-from engine.plans import Plan, Replan
-from engine.portal import Command, Outcome, Rows
-from engine.privileges import check as check_privileges
-from engine.privileges import maintainable
-from engine.query import collect, context, run_query
-from engine.races import must_lock
-from engine.rows import ReadyRows
+from engine.connection import session_statements
+from engine.connection.portal import Command, Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.ddl import create as ddl
+from engine.ddl import drop, roles
+from engine.ddl.privileges import check as check_privileges
+from engine.ddl.privileges import maintainable
+from engine.reads import explain
+from engine.reads.planning import IN_FAILED_BLOCK
+from engine.reads.plans import Plan, Replan
+from engine.reads.query import collect, context, run_query
+from engine.subscriptions import named_statements, subscribe
+from engine.transaction import block_statements, time_travel, timelines
+from engine.transaction.block_state import BlockState
+from engine.transaction.lock_table import lock_table
+from engine.transaction.races import must_lock
+from engine.writes import copy
+from engine.writes.dml import run_delete, run_insert, run_update
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -41,8 +35,8 @@ from planner.statements import StatementClass
 from txn.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.backend import Connection
-    from engine.session import Session
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
 
 Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaitable[Outcome]]
 

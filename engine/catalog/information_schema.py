@@ -14,7 +14,7 @@ from planner.typenames import format_type
 from planner.types import SqlType
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 _INTEGER_BITS = {f.INT2: 16, f.INT4: 32, f.INT8: 64}
 _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import INDEX
 from engine.eager import settle
-from engine.plans import Plan
+from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.catalog import RelationDef
@@ -32,7 +32,7 @@ from txn.errors import SchemaChanged
 from txn.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 SHARD: Final = ShardId(CATALOG_SHARD)
 NAME: Final = "name/"
@@ -199,7 +199,7 @@ def _renamed(catalog: CatalogSnapshot, statement: st.Rename) -> Wanted | None:
 
 
 def _dropped(session: Session, statement: st.Drop) -> Wanted | None:
-    from engine.drop import resolve
+    from engine.ddl.drop import resolve
 
     if statement.what not in ("table", "index"):
         return None

@@ -1,7 +1,7 @@
 """pg_catalog's views over sessions, their transactions and locks; Holdfast's own over shards, holds and timelines.
 
-    pg_stat_activity, pg_stat_database                            engine.session
-    pg_stat_progress_create_index, _copy                          engine.index_ahead, engine.progress
+    pg_stat_activity, pg_stat_database                            engine.connection.session
+    pg_stat_progress_create_index, _copy                          engine.ddl.index_ahead, engine.writes.progress
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
 
@@ -15,17 +15,17 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.block_state import BlockState
 from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
-from engine.conflicts import mode_name, tid_of
+from engine.transaction.block_state import BlockState
+from engine.transaction.conflicts import mode_name, tid_of
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
 from txn.time import timestamp_ms
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 XID_MASK: Final = 0xFFFFFFFF
 
@@ -137,7 +137,7 @@ def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_progress_create_index", "session")
 def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_progress_create_index: indexes that are being built ahead (``engine.index_ahead``)."""
+    """Yield pg_stat_progress_create_index: indexes that are being built ahead (``engine.ddl.index_ahead``)."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
         for ahead in other.ahead.builds:
@@ -157,7 +157,7 @@ def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_progress_copy", "session")
 def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_progress_copy: the COPY commands that run (``engine.progress``)."""
+    """Yield pg_stat_progress_copy: the COPY commands that run (``engine.writes.progress``)."""
     for pid, connection in session.db.sessions.items():
         other = connection.session
         copying = other.copying

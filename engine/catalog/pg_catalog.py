@@ -29,7 +29,7 @@ from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 BTREE_AM, HASH_AM, HEAP_AM = 403, 405, 2
 DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from engine.catalog.virtual import RowDict, relation
-from engine.settings import HARMLESS, HONOURED, OURS
+from engine.connection.settings import HARMLESS, HONOURED, OURS
 from planner.builtins.system_definitions import view_text
 from planner.deparse import index_definition
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
     from planner.catalog import RelationDef
 
 

@@ -16,19 +16,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.block_state import BlockState
 from engine.catalog.locks import CatalogLocks
 from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.eager import settle
-from engine.plans import Plan, Replan
+from engine.reads.plans import Plan, Replan
+from engine.transaction.block_state import BlockState
 from planner.errors import SqlError
 from planner.statements import CreateTable
 from txn.errors import SchemaChanged
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 _Changes = Mapping[StoredKey, Stored | None]
 

@@ -22,8 +22,8 @@ from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 
 if TYPE_CHECKING:
+    from engine.connection.session import Session
     from engine.database import Database
-    from engine.session import Session
 
 RowDict: TypeAlias = Mapping[str, Any]
 # static: the same for ever; catalog: per catalog version; recent: the same for at most RECENT_US; session: computed

@@ -13,7 +13,7 @@ from planner.errors import SqlError
 from txn.types import IndexId, ShardId
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
     from planner.statements import SetConstraints
 
 

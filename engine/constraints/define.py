@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.constraints.foreign_key import ForeignKey
 from engine.constraints.setwise import check_table
 from engine.eager import settle
-from engine.timelines import crossing
+from engine.transaction.timelines import crossing
 from planner.bind.foreign_key import resolve
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, RelationDef
@@ -23,7 +23,7 @@ from planner.statements import ForeignKeySpec
 from txn.types import ShardId
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 
 async def add_foreign_keys(
@@ -124,7 +124,7 @@ async def drop_foreign_keys(session: Session, found: Sequence[tuple[RelationDef,
 
 def depends_text(session: Session, pair: tuple[RelationDef, ConstraintDef]) -> str:
     """Return how a dependent foreign key is named: ``constraint x on table y``."""
-    from engine.roles import shown_name
+    from engine.ddl.roles import shown_name
 
     child, constraint = pair
     return f"constraint {constraint.name} on table {shown_name(session, child)}"

@@ -23,8 +23,8 @@ from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
 from engine.constraints.values import same_image
 from engine.eager import settle
-from engine.plans import Replan
-from engine.shape import TableShape
+from engine.reads.plans import Replan
+from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, RelationDef
@@ -33,7 +33,7 @@ from planner.evaluate import Env, Shared, compile_expr
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 
 CHUNK_ROWS: Final = 2000

@@ -33,7 +33,7 @@ from txn.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow
 from txn.writes import ESCALATE_ROWS
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 Canonical: TypeAlias = tuple[Any, ...]
 Keys: TypeAlias = dict[Canonical, Key]

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.constraints.foreign_key import ForeignKey, compiled
-from engine.plans import Plan
-from engine.query import collect, context, run_query
+from engine.reads.plans import Plan
+from engine.reads.query import collect, context, run_query
 from planner.bind import bind_statement
 from planner.catalog import ConstraintDef, RelationDef
 from planner.deparse_expr import quote_identifier
@@ -26,7 +26,7 @@ from txn.api import Transaction
 from txn.types import Row
 
 if TYPE_CHECKING:
-    from engine.session import Session
+    from engine.connection.session import Session
 
 
 async def check_table(

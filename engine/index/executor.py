@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from engine.connection.rows import ReadyRows, RowStream
 from engine.executor import ExecContext, Result
 from engine.index.nodes import Filter, Node, Project
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
 from engine.index.state import ExecState, Rows, abandon, drive, run_ready
-from engine.rows import ReadyRows, RowStream
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
 from planner.query import OutputColumn, QueryExpr

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
+from engine.connection.rows import RowTuple
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
-from engine.rows import RowTuple
 from planner.builtins.compare import hash_key, sort_key
 from planner.errors import SqlError
 from planner.evaluate import (

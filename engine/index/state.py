@@ -19,8 +19,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any, TypeAlias
 
+from engine.connection.rows import RowBatch, RowTuple
 from engine.executor import ExecContext
-from engine.rows import RowBatch, RowTuple
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 

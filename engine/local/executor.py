@@ -20,14 +20,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from engine.connection.rows import RowStream
 from engine.eager import settle
-from engine.engine_query import EngineQuery, finish_function
 from engine.executor import ExecContext
-from engine.filters import TableFilters
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
-from engine.rows import RowStream
+from engine.reads.engine_query import EngineQuery, finish_function
+from engine.reads.filters import TableFilters
 from planner import facts as f
 from planner.catalog import Catalog
 from planner.evaluate import RowFunction

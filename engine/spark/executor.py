@@ -21,11 +21,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from engine.connection.rows import RowStream
 from engine.eager import settle
-from engine.engine_query import EngineQuery, finish_function, forget
 from engine.executor import ExecContext
-from engine.filters import TableFilters
-from engine.rows import RowStream
+from engine.reads.engine_query import EngineQuery, finish_function, forget
+from engine.reads.filters import TableFilters
 from engine.spark.errors import lost, to_sql_error
 from engine.spark.relations import Inputs, plan_relation
 from engine.spark.runtime import OFF, Live, SparkRuntime

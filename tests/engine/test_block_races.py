@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import asyncpg
 import pytest
 
-from engine.races import MAX_LOST_BLOCKS
+from engine.transaction.races import MAX_LOST_BLOCKS
 from tests.support.server import ServerProcess
 
 Connections = tuple[asyncpg.Connection, asyncpg.Connection, asyncpg.Connection]

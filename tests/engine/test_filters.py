@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.executor import ExecContext
-from engine.filters import TableFilters
+from engine.reads.filters import TableFilters
 from tests.support.lowered import World
 from txn.types import Row, ShardId
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.interrupts import CancelFlag, Interrupts
+from engine.connection.interrupts import CancelFlag, Interrupts
 from planner.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store
@@ -24,7 +24,7 @@ def interrupts() -> Interrupts:
 
 
 async def decided(commit: asyncio.Future[int]) -> int:
-    """Wait for what cannot be taken back any more (``engine.block``)."""
+    """Wait for what cannot be taken back any more (``engine.transaction.block``)."""
     while not commit.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(commit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.lock_table import LOCKS
+from engine.transaction.lock_table import LOCKS
 from txn.locks.mode import COMPATIBLE, MODES
 
 NAMES = (

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from engine.database import Database
-from engine.named import SHARD
+from engine.subscriptions.named import SHARD
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.store import now, settle

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.block_state import BlockEvent, BlockState, next_state, status_byte
-from engine.conflicts import Surroundings
+from engine.connection.settings import HARMLESS, HONOURED, Settings, definitions
 from engine.eager import eager
 from engine.errors import _TXN, report_of
-from engine.settings import HARMLESS, HONOURED, Settings, definitions
+from engine.transaction.block_state import BlockEvent, BlockState, next_state, status_byte
+from engine.transaction.conflicts import Surroundings
 from planner.errors import SqlError
 from tests.support.catalog import MemoryCatalog
 from txn import errors as txn_errors

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.backend import Connection
 from engine.catalog.store import SPEC
 from engine.config import load
+from engine.connection.backend import Connection
 from engine.database import Database
 from engine.eager import settle
 from engine.index.executor import IndexExecutor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.rows import ReadyRows, RowStream
+from engine.connection.rows import ReadyRows, RowStream
 from tests.engine.index.harness import Database, MemoryTxn
 from tests.engine.index.tables import make
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.oids import BLOCK, OidSource
+from engine.ddl.oids import BLOCK, OidSource
 from planner.errors import SqlError
 from tests.support.durable import run, write
 from tests.support.postgres import fresh_schema, postgres, url_of  # noqa: F401 - a fixture

@@ -1,0 +1,306 @@
+"""One connection's side of the wire: what pgwire asks a database to do, over one ``Session``.
+
+    Query    text ──> statements ──> each: plan, run, rows out          engine/connection/simple.py
+    Parse    text ──> plan (cached)                                     engine/connection/prepared.py
+    Bind     parameters ──> portal    Execute  portal ──> rows out      engine/connection/extended.py
+    Sync     ends the implicit transaction                              engine/transaction/block.py
+    cancel   interrupts what runs                                       engine/connection/interrupts.py
+
+Hot path: a portal whose statement is served by the row executor without waiting runs synchronously inside the
+message handler; everything else runs as a coroutine that can be interrupted.
+
+What is raised towards pgwire is a ``BackendError`` with the report for the client; any other exception is a bug.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engine import run
+from engine.connection import extended, simple
+from engine.connection.cursors import Cursors
+from engine.connection.interrupts import Interrupts
+from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
+from engine.connection.output import field_descriptions
+from engine.connection.portal import Portal
+from engine.connection.prepared import PreparedStatements
+from engine.connection.session import Session
+from engine.ddl.temporary import drop_temporaries
+from engine.eager import eager
+from engine.errors import report_of
+from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
+from engine.transaction.block_state import BlockState, status_byte
+from pgwire.backend import (
+    FieldDescription,
+    MaybeAwaitable,
+    Responder,
+    StatementDescription,
+    TransactionStatus,
+)
+from pgwire.errors import BackendError, ErrorReport
+from planner.errors import SqlError
+from txn.errors import TxnError
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+T = TypeVar("T")
+
+log = logging.getLogger("holdfast")
+
+_ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
+
+
+class Connection:
+    """Implements ``pgwire.backend.Backend`` over one ``Session``."""
+
+    def __init__(self, database: Database, session: Session) -> None:
+        """Serve ``session``."""
+        self.db = database
+        self.session = session
+        self.planning = Planning(database, session)
+        self.prepared = PreparedStatements(session, self.planning)
+        self.portals: dict[str, Portal] = {}
+        self.cursors = Cursors(session)
+        self.interrupts = Interrupts(session)
+        self._idle_limit = IdleLimit(self._end)
+        session.block.on_end.append(self._block_ended)
+
+    # -- errors and interruption -------------------------------------------------------------------
+
+    def report(self, error: BaseException) -> ErrorReport | None:
+        """Return the report of an expected error, with what others run where it concerns them; None for a bug."""
+        return report_of(error, self.session.catalog, self.session.surroundings)
+
+    def _fail(self, error: BaseException) -> BaseException:
+        """Return the error to raise towards pgwire: a report, or the bug itself."""
+        report = self.report(error)
+        return error if report is None else BackendError(report)
+
+    async def _reporting(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except Exception as error:
+            raise self._fail(error) from error
+
+    def cancel(self) -> None:
+        """CancelRequest: interrupts the running statement, if any."""
+        self.interrupts.cancel()
+
+    def transaction_timed_out(self) -> None:
+        """transaction_timeout has passed: end the connection, and before that what it runs."""
+        if not self.interrupts.end_transaction():
+            self._end(TRANSACTION_TIMEOUT)
+
+    def _end(self, report: ErrorReport) -> None:
+        self.db.terminate(self.session.pid, report)
+
+    # -- extended protocol -------------------------------------------------------------------------
+
+    def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
+        """Create a prepared statement."""
+        self.touch(sql)
+        try:
+            if len(sql) > LONG_TEXT:
+                long = self.interrupts.run(self.prepared.prepare_long(name, sql, tuple(param_oids)))
+                return None if long is None else self._reporting(long)
+            self.prepared.prepare(name, sql, tuple(param_oids))
+            self.session.cancelled.check()
+        except Exception as error:
+            raise self._fail(error) from error
+        return None
+
+    def bind(
+        self,
+        portal: str,
+        statement: str,
+        param_formats: Sequence[int],
+        params: Sequence[bytes | None],
+        result_formats: Sequence[int],
+    ) -> MaybeAwaitable[None]:
+        """Create a portal with its parameter values."""
+        self._idle_limit.stop()
+        try:
+            extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None
+
+    def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
+        """Describe a prepared statement; runs nothing."""
+        try:
+            prepared = self.prepared.get(name)
+            if self.session.block.state is BlockState.FAILED and (
+                prepared.plan is not None and prepared.plan.columns is not None
+            ):
+                raise SqlError("25P02", IN_FAILED_BLOCK)
+            plan = self.prepared.fresh_plan(prepared)
+        except Exception as error:
+            raise self._fail(error) from error
+        columns = None if plan is None else run.result_columns(self, plan)
+        fields = None if columns is None else field_descriptions(columns, (), plan)
+        return StatementDescription(param_oids=prepared.param_oids, fields=fields)
+
+    def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
+        """Describe a portal with its result formats; runs nothing."""
+        portal = self.portals.get(name)
+        if portal is None:
+            cursor = self.cursors.find(name)  # a SQL cursor is a portal too
+            if cursor is not None:
+                return field_descriptions(cursor.columns, (int(cursor.binary),))
+            raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
+        columns = None if portal.plan is None else run.result_columns(self, portal.plan)
+        return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
+
+    def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
+        """Run or continue a portal."""
+        found = self.portals.get(portal)
+        if found is None:
+            raise self._fail(SqlError("34000", f'portal "{portal}" does not exist'))
+        plan = found.plan
+        if plan is None:
+            out.empty_query()
+            return None
+        try:
+            result = extended.execute(self, found, plan, max_rows, out)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None if result is None else self._reporting(result)
+
+    def close_statement(self, name: str) -> MaybeAwaitable[None]:
+        """Close a prepared statement."""
+        self.prepared.close(name)
+        return None
+
+    def close_portal(self, name: str) -> MaybeAwaitable[None]:
+        """Close a portal."""
+        portal = self.portals.pop(name, None)
+        if portal is not None:
+            portal.close()
+        elif self.cursors.find(name) is not None:
+            self.cursors.close(name)
+        return None
+
+    def sync(self) -> MaybeAwaitable[None] | asyncio.Future[Any]:
+        """End the implicit transaction."""
+        block = self.session.block
+        if block.state is not BlockState.IMPLICIT:
+            if block.state is BlockState.IDLE and self.portals:
+                self._drop_portals()
+            self._idle()
+            return None
+        try:
+            work: Awaitable[None] | None = None
+            if not block.commit_read():
+                if block.commits_plainly:
+                    outcome = block.start_commit()
+                    if outcome is not None:
+                        return outcome  # ``synced`` is called when it is decided
+                else:
+                    work = eager(block.commit())
+        except Exception as error:
+            raise self._fail(error) from error
+        if work is not None:
+            return self._end_sync(work)
+        self._idle()
+        return None
+
+    def synced(self, outcome: asyncio.Future[Any]) -> None:
+        """The commit that ``sync`` started is decided."""
+        try:
+            self.session.block.finish_commit(outcome)
+        except Exception as error:
+            raise self._fail(error) from error
+        self._idle()
+
+    async def _end_sync(self, work: Awaitable[None]) -> None:
+        await self._reporting(work)
+        self._idle()
+
+    def failed(self) -> MaybeAwaitable[None]:
+        """An error was sent: what the statement did is undone."""
+        self.session.block.fail()
+        return None
+
+    # -- simple protocol ---------------------------------------------------------------------------
+
+    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
+        """Run all statements of a Query message."""
+        self.prepared.close("")
+        self.close_portal("")
+        self.touch(sql)
+        result = self.interrupts.run(simple.run_text(self, sql, out))
+        if result is not None:
+            return self._end_query(result)
+        self._idle()
+        return None
+
+    async def _end_query(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (SqlError, BackendError) as error:  # a cancel between statements
+            self.session.block.fail()
+            report = self.report(error)
+            assert report is not None
+            self.session.out.error(report)
+        self._idle()
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def status(self) -> TransactionStatus:
+        """Return the transaction status byte."""
+        return status_byte(self.session.block.state)
+
+    @property
+    def wrote(self) -> bool:
+        """See ``pgwire.backend.Backend``."""
+        return self.session.block.wrote
+
+    def close(self) -> MaybeAwaitable[None]:
+        """The connection ended: roll back and release everything."""
+        self._idle_limit.stop()
+        self.interrupts.close()
+        self._drop_portals()
+        self.cursors.close_all()
+        self.session.block.rollback()
+        return self.db.session_closed(self)
+
+    async def drop_temporaries(self) -> None:
+        """Drop the session's temporary tables in a transaction of its own (end of session)."""
+        session = self.session
+        try:
+            await drop_temporaries(session)
+        except TxnError as error:
+            log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
+
+    def touch(self, text: str) -> None:
+        """A statement begins."""
+        session = self.session
+        self._idle_limit.stop()
+        self.interrupts.reset()
+        session.query_text = text
+        session.activity = "active"
+        session.statement_time_us = session.state_change_us = self.db.clock_us()
+
+    def _idle(self) -> None:
+        """A Query or Sync is done: outside a block, settings changed by it are there to stay."""
+        session = self.session
+        state = session.block.state
+        if state is BlockState.IDLE:
+            session.settings.commit()
+        session.activity = _ACTIVITY[state]
+        derived = session.derived
+        if derived.idle_limits:
+            self._idle_limit.start(derived, in_block=session.block.in_block)
+
+    def _drop_portals(self) -> None:
+        for portal in self.portals.values():
+            portal.close()
+        self.portals.clear()
+
+    def _block_ended(self, committed: bool) -> None:
+        self._drop_portals()
+        self.cursors.block_ended(committed)

@@ -1,0 +1,234 @@
+"""SQL cursors: DECLARE, FETCH, MOVE, CLOSE (manual, those commands).
+
+A cursor reads its result forward once. Rows that were read are kept when it may scroll; a cursor WITH HOLD is
+read to its end at commit, because its snapshot ends there. FETCH progress survives a cancelled FETCH: rows
+are kept before they are counted as fetched (L40).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.connection.portal import Cursor, RowReader, Rows
+from engine.connection.rows import RowTuple
+from planner.errors import SqlError
+from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
+from txn.errors import TxnError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from engine.subscriptions.subscribe import Source
+
+MAX_CURSORS = 1000
+MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
+
+
+class Cursors:
+    """The cursors of one session."""
+
+    def __init__(self, session: Session) -> None:
+        """Start with none."""
+        self._session = session
+        self._open: dict[str, Cursor] = {}
+
+    def get(self, name: str) -> Cursor:
+        """Return a cursor; 34000 if there is none."""
+        cursor = self._open.get(name)
+        if cursor is None:
+            raise SqlError("34000", f'cursor "{name}" does not exist')
+        return cursor
+
+    def find(self, name: str) -> Cursor | None:
+        """Return a cursor, or None."""
+        return self._open.get(name)
+
+    def all(self) -> list[Cursor]:
+        """Return all open cursors (pg_cursors)."""
+        return list(self._open.values())
+
+    def declare(self, statement: DeclareCursor, rows: Rows) -> None:
+        """Open a cursor over a started result."""
+        self.check_new(statement.name)
+        # PostgreSQL lets a cursor scroll back without SCROLL where its plan can; ours keeps rows, so
+        # every cursor can unless NO SCROLL was said.
+        self._open[statement.name] = Cursor(
+            name=statement.name,
+            text=statement.text,
+            columns=rows.columns,
+            reader=RowReader(rows.result),
+            scroll=statement.scroll is not False,
+            hold=statement.hold,
+            binary=statement.binary,
+            created_us=self._session.statement_time_us,
+            savepoint_depth=len(self._session.block.savepoints),
+        )
+
+    def check_new(self, name: str) -> None:
+        """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
+        if name in self._open:
+            raise SqlError("42P03", f'cursor "{name}" already exists')
+        if len(self._open) >= MAX_CURSORS:
+            raise SqlError("53400", f"more than {MAX_CURSORS} open cursors")
+
+    def declare_live(self, statement: DeclareSubscribe, source: Source, rows: Rows) -> None:
+        """Open a cursor over a subscription."""
+        self._open[statement.name] = Cursor(
+            name=statement.name,
+            text=statement.text,
+            columns=rows.columns,
+            reader=RowReader(rows.result),
+            scroll=False,
+            hold=False,
+            binary=statement.binary,
+            created_us=self._session.statement_time_us,
+            savepoint_depth=len(self._session.block.savepoints),
+            live=source,
+        )
+
+    async def _fetch_live(self, cursor: Cursor, source: Source, statement: Fetch) -> list[RowTuple]:
+        """Return what is there, up to the count; if nothing is, wait for it up to the statement's timeout.
+
+        Rows are kept before they are counted as fetched, so a cancel loses none (L40, Q10).
+        """
+        count = statement.count
+        if statement.direction != "forward" or (count is not None and count < 0):
+            self._need_scroll(cursor)
+        most = MAX_LIVE_ROWS if count is None else count
+        timeout_s = None if statement.timeout_us is None else statement.timeout_us / 1_000_000
+        while len(cursor.kept) < most and not cursor.exhausted:
+            try:
+                rows = await source.poll(0 if cursor.kept else timeout_s)
+            except StopAsyncIteration:
+                cursor.exhausted = True
+                break
+            except (SqlError, TxnError):
+                if not cursor.kept:
+                    raise
+                break  # what came before it is handed out first; the next FETCH meets it again
+            if rows is None:
+                break
+            cursor.kept.extend(rows)
+        taken = cursor.kept[:most]
+        del cursor.kept[:most]
+        cursor.position += len(taken)
+        return taken
+
+    def close(self, name: str | None) -> None:
+        """Close one cursor, or all."""
+        if name is None:
+            self.close_all()
+            return
+        self.get(name).reader.close()
+        del self._open[name]
+
+    def close_all(self) -> None:
+        """Close every cursor."""
+        for cursor in self._open.values():
+            cursor.reader.close()
+        self._open.clear()
+
+    async def materialise_held(self) -> None:
+        """Before a commit: read cursors WITH HOLD to their end."""
+        for cursor in self._open.values():
+            if cursor.hold and not cursor.exhausted:
+                await self._read(cursor, None)
+
+    def block_ended(self, committed: bool) -> None:
+        """A transaction ended: only held cursors that survived a commit stay."""
+        for name, cursor in list(self._open.items()):
+            if cursor.savepoint_depth < 0:
+                continue
+            if committed and cursor.hold and cursor.exhausted:
+                cursor.savepoint_depth = -1  # from now on it outlives transactions
+            else:
+                cursor.reader.close()
+                del self._open[name]
+
+    def rolled_back_to(self, depth: int) -> None:
+        """ROLLBACK TO: cursors opened after the savepoint are gone."""
+        for name, cursor in list(self._open.items()):
+            if cursor.savepoint_depth > depth:
+                cursor.reader.close()
+                del self._open[name]
+
+    async def _read(self, cursor: Cursor, up_to: int | None) -> None:
+        """Make sure rows 1 .. ``up_to`` (None: all) are kept, as far as they exist."""
+        while not cursor.exhausted and (up_to is None or len(cursor.kept) < up_to):
+            want = 0 if up_to is None else up_to - len(cursor.kept)
+            async for batch in cursor.reader.take(want):
+                if batch.rows is not None:
+                    cursor.kept.extend(batch.rows)
+                else:
+                    cursor.kept.extend(self._session.db.arrow_rows(batch.arrow, cursor.columns))
+            if cursor.reader.ended:
+                cursor.exhausted = True
+
+    async def fetch(self, statement: Fetch) -> list[RowTuple]:
+        """Move the cursor and return the rows it passed (for MOVE the caller only counts them)."""
+        cursor = self.get(statement.cursor)
+        if cursor.live is not None:
+            return await self._fetch_live(cursor, cursor.live, statement)
+        if statement.timeout_us is not None:
+            raise SqlError("0A000", "only a cursor for SUBSCRIBE can be fetched from with a timeout")
+        start = cursor.position
+        direction, count = statement.direction, statement.count
+        if direction == "absolute":
+            assert count is not None
+            if count >= 0:
+                target = count
+                await self._read(cursor, target)
+            else:
+                await self._read(cursor, None)
+                target = max(len(cursor.kept) + 1 + count, 0)
+            return self._single(cursor, start, target)
+        if direction == "relative":
+            assert count is not None
+            target = start + count
+            await self._read(cursor, max(target, 0))
+            return self._single(cursor, start, target, counts_only=statement.move and count == 0)
+        forward = (direction == "forward") == (count is None or count >= 0)
+        size = None if count is None else abs(count)
+        if size == 0:
+            return self._single(cursor, start, start, counts_only=statement.move)
+        if forward:
+            last = None if size is None else start + size
+            await self._read(cursor, last)
+            end = len(cursor.kept) if last is None else min(last, len(cursor.kept))
+            reached_end = last is None or end < last
+            rows = cursor.kept[start:end]
+            cursor.position = len(cursor.kept) + 1 if reached_end else end
+            return rows
+        self._need_scroll(cursor)
+        top = max(min(start - 1, len(cursor.kept)), 0)
+        low = 0 if size is None else max(start - 1 - size, 0)
+        rows = cursor.kept[low:top][::-1]
+        cursor.position = 0 if size is None else max(start - size, 0)
+        return rows
+
+    def _single(
+        self, cursor: Cursor, start: int, target: int, *, counts_only: bool = False
+    ) -> list[RowTuple]:
+        """Move to row ``target`` and return it, or nothing when it lies outside.
+
+        To read the current row once more is to scroll back, except where it is only counted.
+        """
+        again = target == start and 0 < start <= len(cursor.kept) and not counts_only
+        if target < start or again:
+            self._need_scroll(cursor)
+        if target <= 0:
+            cursor.position = 0
+            return []
+        if target > len(cursor.kept):
+            cursor.position = len(cursor.kept) + 1
+            return []
+        cursor.position = target
+        return [cursor.kept[target - 1]]
+
+    @staticmethod
+    def _need_scroll(cursor: Cursor) -> None:
+        if not cursor.scroll:
+            raise SqlError(
+                "55000",
+                "cursor can only scan forward",
+                hint="Declare it with SCROLL option to enable backward scan.",
+            )

@@ -1,0 +1,113 @@
+"""What a session's settings amount to: looked up once per generation of them instead of per statement."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from engine.connection.settings import Settings
+from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
+from planner.errors import SqlError
+from txn.selection import Level
+from txn.types import Timestamp
+
+
+class Derived:
+    """What one generation of settings amounts to, looked up once instead of per statement."""
+
+    __slots__ = (
+        "chooses",
+        "codec",
+        "consistency",
+        "executor",
+        "generation",
+        "idle_in_transaction_ms",
+        "idle_limits",
+        "idle_session_ms",
+        "local_max_bytes",
+        "lock_timeout_ms",
+        "max_staleness_ms",
+        "min_read_ts",
+        "plan_key",
+        "read_only",
+        "reports_commits",
+        "short_ways",
+        "statement_timeout_ms",
+        "transaction_timeout_ms",
+        "user",
+    )
+
+    def __init__(self, settings: Settings, user: str) -> None:
+        """Read ``settings``; ``user`` is the current role."""
+        get = settings.get
+        self.generation = settings.generation
+        self.user = user
+        style, order = get("datestyle").split(", ")
+        interval_style, zone = get("intervalstyle"), get("timezone")
+        self.codec = CodecSettings(
+            date_style=cast(DateStyle, style),
+            date_order=cast(DateOrder, order),
+            interval_style=cast(IntervalStyle, interval_style),
+            time_zone=zone,
+            bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
+            extra_float_digits=int(get("extra_float_digits")),
+        )
+        self.plan_key = (get("search_path"), user, style, order, interval_style, zone)
+        self.executor = get("executor")
+        self.consistency = cast(Level, get("consistency"))
+        self.max_staleness_ms = settings.integer("max_staleness")
+        self.min_read_ts = Timestamp(settings.integer("min_read_ts"))
+        # Does it choose a timestamp, as engine/transaction/time_travel.py does?
+        self.chooses = self.consistency != "strict" or self.min_read_ts > 0
+        self.short_ways = self.executor == "auto" and not self.chooses
+        self.reports_commits = get("holdfast.report_commit_ts") == "on"
+        self.local_max_bytes = settings.integer("local_executor_max_bytes")
+        self.lock_timeout_ms = settings.integer("lock_timeout")
+        self.statement_timeout_ms = settings.integer("statement_timeout")
+        self.transaction_timeout_ms = settings.integer("transaction_timeout")
+        self.idle_in_transaction_ms = settings.integer("idle_in_transaction_session_timeout")
+        self.idle_session_ms = settings.integer("idle_session_timeout")
+        self.idle_limits = self.idle_session_ms > 0 or self.idle_in_transaction_ms > 0
+        self.read_only = get("default_transaction_read_only") == "on"
+
+
+def split_identifiers(text: str) -> list[str]:
+    """Split a comma-separated identifier list as search_path holds it; unquoted names fold to lower case.
+
+    Raises SqlError 22023 for a malformed list.
+    """
+    names: list[str] = []
+    position, end = 0, len(text)
+    while True:
+        while position < end and text[position].isspace():
+            position += 1
+        if position >= end:
+            if names:
+                raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+            return names
+        if text[position] == '"':
+            close = position + 1
+            parts = []
+            while True:
+                quote = text.find('"', close)
+                if quote < 0:
+                    raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+                parts.append(text[close:quote])
+                if text[quote + 1 : quote + 2] == '"':
+                    parts.append('"')
+                    close = quote + 2
+                    continue
+                position = quote + 1
+                break
+            names.append("".join(parts))
+        else:
+            comma = text.find(",", position)
+            stop = end if comma < 0 else comma
+            names.append(text[position:stop].strip().lower())
+            position = stop
+        while position < end and text[position].isspace():
+            position += 1
+        if position >= end:
+            return names
+        if text[position] != ",":
+            raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+        position += 1

@@ -1,0 +1,230 @@
+"""The extended protocol: parameters make a portal of a prepared statement, Execute runs it or goes on with it.
+
+    Bind      parameters ──> portal
+    Execute   portal ──> rows out, until the row limit suspends it
+                │ point read, all of its transaction     ``_point``        no transaction, no coroutine
+                │ read by a key                          ``_quick``        no coroutine, unless it has to wait
+                │ INSERT of one row                      ``_insert_row``   no dispatch
+                └ everything else                        ``_execute``      over ``engine.run``, with retries
+
+The short ways do what the general one does and fall back to it where there is more to do. They are taken only while
+the server knows that it leads: the general one waits for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.output import encoder_of, send_rows
+from engine.connection.portal import Command, Portal, RowReader, Rows
+from engine.connection.rows import ReadyRows
+from engine.ddl.privileges import check as check_privileges
+from engine.eager import settle
+from engine.reads.planning import ENDS_FAILURE, IN_FAILED_BLOCK
+from engine.reads.plans import Plan, Replan
+from engine.reads.query import read_point, start_quick
+from engine.transaction.block_state import BlockState
+from engine.transaction.races import note_loss
+from engine.transaction.retry import run_with_retries
+from engine.writes.dml import run_insert
+from pgwire.backend import MaybeAwaitable, Responder
+from planner.errors import SqlError
+from planner.statements import Transaction
+from txn.errors import Deadlock, WriteConflict
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+MAX_PORTALS = 1000
+
+
+def bind_portal(
+    conn: Connection,
+    name: str,
+    statement: str,
+    param_formats: Sequence[int],
+    raw: Sequence[bytes | None],
+    result_formats: Sequence[int],
+) -> None:
+    """Make a portal of a prepared statement and its parameter values.
+
+    Raises SqlError 26000, 42P03, 08P01 (numbers that do not fit), 53400, 25P02, and what decoding a value raises.
+    """
+    prepared = conn.prepared.get(statement)
+    if conn.session.block.state is BlockState.FAILED and (
+        prepared.plan is None or not _runs_when_failed(prepared.plan)
+    ):
+        raise SqlError("25P02", IN_FAILED_BLOCK)
+    oids = prepared.param_oids
+    if len(raw) != len(oids):
+        raise SqlError(
+            "08P01",
+            f"bind message supplies {len(raw)} parameters, but prepared statement "
+            f'"{statement}" requires {len(oids)}',
+        )
+    if len(param_formats) > 1 and len(param_formats) != len(raw):
+        raise SqlError(
+            "08P01",
+            f"bind message has {len(param_formats)} parameter formats but {len(raw)} parameters",
+        )
+    if name and name in conn.portals:
+        raise SqlError("42P03", f'cursor "{name}" already exists')
+    if len(conn.portals) >= MAX_PORTALS:
+        raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
+    plan = conn.prepared.fresh_plan(prepared)
+    values = conn.prepared.wire_values(prepared, param_formats, raw) if oids else ()
+    old = conn.portals.pop(name, None)
+    if old is not None:
+        old.close()
+    columns = plan.columns if plan is not None else None
+    width = 0 if columns is None else len(columns)
+    if len(result_formats) > 1 and columns is not None and len(result_formats) != width:
+        raise SqlError(
+            "08P01",
+            f"bind message has {len(result_formats)} result formats but query has {width} columns",
+        )
+    conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+
+
+def execute(
+    conn: Connection, portal: Portal, plan: Plan, max_rows: int, out: Responder
+) -> MaybeAwaitable[None]:
+    """Run or continue a portal; ``max_rows`` 0 is no limit. Raises SqlError and txn's errors, at once or when awaited."""
+    session = conn.session
+    if session.block.state is BlockState.FAILED and not _runs_when_failed(plan):
+        raise SqlError("25P02", IN_FAILED_BLOCK)
+    if portal.outcome is None and not portal.done:
+        conn.touch(portal.prepared.text)
+        session.block.reads_alone = plan.only_reads and out.sync_follows
+        leading = conn.db.leading()  # else run() waits, which the short ways do not
+        if (
+            plan.point is not None
+            and session.block.reads_alone
+            and leading
+            and _point(session, portal, plan, max_rows, out)
+        ):
+            return None
+        if plan.quick is not None and leading and _quick(session, portal, plan, max_rows, out):
+            return None
+        if plan.one_row and leading:
+            return conn.interrupts.run(_insert_row(conn, portal, plan, out))
+    return conn.interrupts.run(_execute(conn, portal, max_rows, out))
+
+
+async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> None:
+    """Run an INSERT of one row the short way; where it loses a race, start over the general way."""
+    session = conn.session
+    alone = session.block.txn is None and session.block.state is BlockState.IDLE
+    try:
+        session.block.ensure_txn().next_statement()
+        if not alone:
+            session.block.renew_limits()
+        check_privileges(session, plan)
+        session.block.enter(plan.enters, plan.tables)
+        statement: Any = plan.bound.statement
+        outcome = await run_insert(session, plan, statement, portal.params)
+    except (Replan, WriteConflict, Deadlock) as lost:
+        if not isinstance(lost, Replan) and not (alone and plan.retryable):
+            note_loss(session, lost)
+            raise
+        if alone:
+            session.block.restart()
+        await _execute(conn, portal, 0, out)
+        return
+    assert isinstance(outcome, Command)
+    portal.outcome = outcome
+    portal.done = True
+    out.command_complete(outcome.tag)
+
+
+def _quick(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
+    """Answer a point read on the spot; False leaves the portal to the general path, maybe started."""
+    result = start_quick(session, plan, portal.params)
+    if result is None:
+        return False
+    columns = plan.columns
+    assert columns is not None
+    if not isinstance(result, ReadyRows) or (max_rows and len(result.rows) >= max_rows):
+        portal.started = result
+        return False
+    rows = result.rows
+    if rows:
+        data, count = encoder_of(plan, columns, portal.result_formats, session).rows(rows)
+        out.data_rows(data, count)
+    portal.outcome = Rows(columns, result)
+    portal.done = True
+    out.command_complete(f"SELECT {len(rows)}")
+    return True
+
+
+def _point(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
+    """Answer a point read that is all of its transaction; False leaves the portal as it is."""
+    if session.block.state is not BlockState.IDLE or max_rows:
+        return False
+    rows = read_point(session, plan, portal.params)
+    if rows is None:
+        return False
+    assert plan.columns is not None
+    if rows:
+        data, count = encoder_of(plan, plan.columns, portal.result_formats, session).rows(rows)
+        out.data_rows(data, count)
+    portal.outcome = Rows(plan.columns, ReadyRows(plan.columns, rows))
+    portal.done = True
+    out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
+    return True
+
+
+async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Responder) -> None:
+    plan = portal.plan
+    assert plan is not None
+    if portal.done:
+        if isinstance(portal.outcome, Rows):
+            out.command_complete(portal.outcome.completion(0))
+            return
+        raise SqlError("55000", f'portal "{portal.name}" cannot be run')
+    outcome = portal.outcome
+    if outcome is None:
+        started, portal.started = portal.started, None
+        if started is not None:
+            assert plan.columns is not None
+            outcome = Rows(plan.columns, await settle(started))
+        else:
+            outcome, plan = await run_with_retries(
+                conn, plan, portal.params, out, portal.prepared, whole=out.sync_follows
+            )
+            portal.plan = plan
+        portal.outcome = outcome
+    if isinstance(outcome, Command):
+        portal.done = True
+        out.command_complete(outcome.tag)
+        return
+    encode = encoder_of(plan, outcome.columns, portal.result_formats, conn.session)
+    result = outcome.result
+    if isinstance(result, ReadyRows) and portal.reader is None:
+        rows = result.rows
+        if max_rows == 0 or len(rows) < max_rows:
+            if rows:
+                data, count = encode.rows(rows)
+                out.data_rows(data, count)
+            portal.done = True
+            out.command_complete(outcome.completion(len(rows)))
+            return
+    if portal.reader is None:
+        portal.reader = RowReader(result)
+    if portal.reader.live:
+        conn.interrupts.goes_on()
+    sent = await send_rows(portal.reader, encode, out, max_rows)
+    portal.sent += sent
+    if max_rows and sent == max_rows:
+        out.portal_suspended()
+        return
+    portal.done = True
+    portal.reader.close()
+    out.command_complete(outcome.completion(sent))
+
+
+def _runs_when_failed(plan: Plan) -> bool:
+    statement = plan.bound.statement
+    return isinstance(statement, Transaction) and statement.action in ENDS_FAILURE

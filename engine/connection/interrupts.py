@@ -1,0 +1,174 @@
+"""What a connection runs at the moment, and what may stop it (L39).
+
+    CancelRequest, statement_timeout   57014, the statement fails        pg_cancel_backend() asks for the same
+    transaction_timeout                25P04, the connection ends
+    disconnect                         the task is cancelled
+
+What answers without waiting is never interrupted. What waits runs as a task: interrupting it cancels that, and long
+loops, which do not wait, poll ``CancelFlag``. A commit is taken back while it is queued; once its log entry is being written a
+cancel no longer reaches it (``engine.transaction.block``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from engine.connection.limits import TRANSACTION_TIMEOUT
+from engine.eager import eager
+from pgwire.backend import MaybeAwaitable
+from pgwire.errors import BackendError
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+T = TypeVar("T")
+
+TIMEOUT: Final = "canceling statement due to statement timeout"
+
+
+class CancelFlag:
+    """What long loops poll: has the running statement been cancelled?
+
+    Attributes:
+        reason: the message of the error it ends with; empty while nobody wants it to end.
+        deadline_s: when statement_timeout is over, on the loop's clock; 0 for never.
+    """
+
+    __slots__ = ("deadline_s", "reason")
+
+    def __init__(self) -> None:
+        """Nobody wants it to end."""
+        self.reason = ""
+        self.deadline_s = 0.0
+
+    def check(self) -> None:
+        """Raise SqlError 57014 if it should have ended; between steps that hold the loop up, when no timer can fire."""
+        if not self.reason and self.deadline_s and asyncio.get_running_loop().time() > self.deadline_s:
+            self.reason = TIMEOUT
+        if self.reason:
+            reason, self.reason = self.reason, ""
+            raise SqlError("57014", reason)
+
+    def is_set(self) -> bool:
+        """Return whether a cancel or timeout is pending."""
+        return bool(self.reason)
+
+
+class Interrupts:
+    """The running statement of one connection."""
+
+    __slots__ = ("_session", "_task", "_timer", "_unending")
+
+    def __init__(self, session: Session) -> None:
+        """Nothing runs."""
+        self._session = session
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._unending = False  # what runs is not meant to end: statement_timeout does not count
+
+    def reset(self) -> None:
+        """A new statement comes: what concerned the one before is forgotten."""
+        self._unending = False
+        cancelled = self._session.cancelled
+        cancelled.reason = ""
+        timeout_ms = self._session.derived.statement_timeout_ms
+        cancelled.deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
+
+    def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
+        """Run a statement's coroutine: at once if it can, else interruptibly."""
+        result = eager(coro if self._session.db.lease is None else self._as_leader(coro))
+        if result is not None and isinstance(result, Awaitable):
+            return self._interruptible(result)
+        return result
+
+    async def _as_leader(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a statement where another server may come to lead meanwhile (``Database.reason``)."""
+        try:
+            return await work
+        except Exception as error:
+            reason = await self._session.db.reason(error)
+            if reason is error:
+                raise
+            raise reason from error
+
+    async def _interruptible(self, work: Awaitable[T]) -> T:
+        begun = False
+
+        async def body() -> T:
+            nonlocal begun
+            begun = True
+            return await work
+
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(body())
+        self._task = task
+        deadline_s = self._session.cancelled.deadline_s
+        if deadline_s and not self._unending:
+            self._timer = loop.call_at(deadline_s, self._interrupt, TIMEOUT)
+        try:
+            try:
+                return await task
+            except asyncio.CancelledError:
+                if begun or not task.cancelled():
+                    raise
+                # It came before the task's first step. The statement, which had begun without a task, meets it where it
+                # waits: it has to clean up, and is not cancelled at all where it commits.
+                task = self._task = loop.create_task(body())
+                await asyncio.sleep(0)
+                task.cancel()
+                return await task
+        except asyncio.CancelledError:
+            if self._session.cancelled.reason:
+                raise self._cancelled() from None
+            if not task.done():
+                task.cancel()
+            raise
+        finally:
+            self._task = None
+            self._stop_timer()
+
+    def goes_on(self) -> None:
+        """Say that the running statement is not meant to end (SUBSCRIBE): statement_timeout no longer counts."""
+        self._unending = True
+        self._session.cancelled.deadline_s = 0.0
+        self._stop_timer()
+
+    def cancel(self) -> None:
+        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for."""
+        txn = self._session.block.txn
+        if self._task is not None:
+            self._interrupt("canceling statement due to user request")
+        elif txn is not None and not self._session.out.lost:
+            txn.withdraw()
+
+    def end_transaction(self) -> bool:
+        """transaction_timeout has passed: interrupt what runs; False if nothing does."""
+        if self._task is None:
+            return False
+        self._interrupt(TRANSACTION_TIMEOUT.message)
+        return True
+
+    def close(self) -> None:
+        """The connection has ended: what runs is abandoned."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _interrupt(self, reason: str) -> None:
+        if self._task is not None and not self._task.done():
+            self._session.cancelled.reason = reason
+            self._task.cancel()
+
+    def _cancelled(self) -> SqlError | BackendError:
+        cancelled = self._session.cancelled
+        reason, cancelled.reason = cancelled.reason, ""
+        if reason == TRANSACTION_TIMEOUT.message:
+            return BackendError(TRANSACTION_TIMEOUT)
+        return SqlError("57014", reason)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

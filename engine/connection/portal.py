@@ -1,0 +1,179 @@
+"""Prepared statements, portals, and what a running statement yields.
+
+A statement yields an ``Outcome``: a command tag, or rows. A portal keeps its outcome between Execute messages, so
+that a row limit suspends it and the next Execute (or FETCH) goes on where it stopped (L40).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
+from engine.reads.plans import Plan
+from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
+from planner.query import OutputColumn
+
+if TYPE_CHECKING:
+    from engine.subscriptions.subscribe import Source
+
+
+@dataclass(slots=True)
+class Command:
+    """A statement that returned no rows."""
+
+    tag: str
+
+
+@dataclass(slots=True)
+class Rows:
+    """A statement that returns rows.
+
+    ``tag`` is completed with the row count unless ``final_tag``. ``binary``: the simple protocol sends binary values
+    (FETCH from a BINARY cursor); the extended protocol's formats are the client's.
+    """
+
+    columns: tuple[OutputColumn, ...]
+    result: ReadyRows | RowStream
+    tag: str = "SELECT"
+    final_tag: bool = False
+    binary: bool = False
+
+    def completion(self, count: int) -> str:
+        """Return the command tag after ``count`` rows."""
+        return self.tag if self.final_tag else f"{self.tag} {count}"
+
+
+Outcome = Command | Rows
+
+_CLOCK_TYPES = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ))
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A prepared statement; ``plan`` None for an empty query string."""
+
+    name: str
+    text: str
+    plan: Plan | None
+    param_oids: tuple[int, ...]
+    from_sql: bool = False
+    prepare_time_us: int = 0
+    shown: str = ""  # the PREPARE statement, if it was one
+    # parameter decoders for one combination of formats and settings
+    decoder_key: Any = None
+    decoders: list[Any] = field(default_factory=list)
+
+    @property
+    def reads_clock(self) -> bool:
+        """Whether reading a parameter may look at the current time ('now', 'today')."""
+        return not _CLOCK_TYPES.isdisjoint(self.param_oids)
+
+
+@dataclass(slots=True)
+class Portal:
+    """A bound statement, maybe running."""
+
+    name: str
+    prepared: Prepared
+    plan: Plan | None
+    params: tuple[Any, ...]
+    result_formats: tuple[int, ...]
+    outcome: Outcome | None = None
+    sent: int = 0
+    done: bool = False
+    reader: RowReader | None = None
+    started: Any = None  # a quick read that turned out to need waiting
+
+    def close(self) -> None:
+        """Release what the portal still reads."""
+        if self.reader is not None:
+            self.reader.close()
+        elif isinstance(self.outcome, Rows) and not isinstance(self.outcome.result, ReadyRows):
+            self.outcome.result.close()
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A SQL cursor (DECLARE). Rows already read are kept when it can scroll backwards.
+
+    ``position`` counts rows from 1: 0 is before the first row.
+    """
+
+    name: str
+    text: str
+    columns: tuple[OutputColumn, ...]
+    reader: RowReader
+    scroll: bool
+    hold: bool
+    binary: bool
+    created_us: int
+    savepoint_depth: int = 0
+    position: int = 0
+    kept: list[RowTuple] = field(default_factory=list)
+    exhausted: bool = False
+    live: Source | None = None
+    """Of a subscription; then ``kept`` are rows that were read but not fetched yet."""
+
+
+class RowReader:
+    """Reads a result in pieces of any size.
+
+    ``take(n)`` returns up to n rows as batches; fewer only at the end. Arrow batches are sliced, never copied.
+    """
+
+    __slots__ = ("_iterator", "_pending", "_stream", "ended", "live")
+
+    def __init__(self, result: ReadyRows | RowStream) -> None:
+        """Read ``result`` from its beginning."""
+        self._pending: RowBatch | None = None
+        self._stream: RowStream | None = None
+        self._iterator: AsyncIterator[RowBatch] | None = None
+        self.ended = False
+        self.live = not isinstance(result, ReadyRows) and result.live
+        if isinstance(result, ReadyRows):
+            self._pending = RowBatch(rows=result.rows)
+        else:
+            self._stream = result
+            self._iterator = aiter(result.batches)
+
+    async def take(self, limit: int) -> AsyncIterator[RowBatch]:
+        """Yield batches of at most ``limit`` rows together (0: all that is left)."""
+        left = limit if limit > 0 else None
+        while left is None or left > 0:
+            batch = self._pending
+            self._pending = None
+            if batch is None:
+                if self._iterator is None:
+                    self.ended = True
+                    return
+                try:
+                    batch = await anext(self._iterator)
+                except StopAsyncIteration:
+                    self.ended = True
+                    return
+            if left is not None and len(batch) > left:
+                batch, self._pending = _split(batch, left)
+            if len(batch):
+                if left is not None:
+                    left -= len(batch)
+                yield batch
+            elif self._iterator is None:
+                self.ended = True
+                return
+
+    def close(self) -> None:
+        """Cancel what still runs; idempotent."""
+        self._pending = None
+        self._iterator = None
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+
+def _split(batch: RowBatch, count: int) -> tuple[RowBatch, RowBatch]:
+    if batch.rows is not None:
+        rows: Sequence[RowTuple] = batch.rows
+        return RowBatch(rows=rows[:count]), RowBatch(rows=rows[count:])
+    return RowBatch(arrow=batch.arrow.slice(0, count)), RowBatch(arrow=batch.arrow.slice(count))

@@ -1,0 +1,173 @@
+"""Prepared statements of one session, of the protocol (Parse) and of SQL (PREPARE): one name space.
+
+text ──> plan, parameter types          made anew when the catalog has moved on (``fresh_plan``)
+wire values ──> parameter values        decoders are kept with the statement while formats stay the same
+EXECUTE's arguments ──> parameter values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.output import expand_formats, param_decoder
+from engine.connection.portal import Prepared
+from engine.reads.planning import Planning
+from engine.reads.plans import Plan
+from engine.transaction.block_state import BlockState
+from engine.transaction.time_travel import catalog_at
+from planner.bind import coerce_argument
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared, compile_expr
+from planner.statements import ExecutePrepared
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+MAX_PREPARED = 10_000
+
+
+class PreparedStatements:
+    """The prepared statements of one session; the one without a name is the protocol's and is replaced at will."""
+
+    __slots__ = ("_by_name", "_planning", "_session")
+
+    def __init__(self, session: Session, planning: Planning) -> None:
+        """Start with none."""
+        self._session = session
+        self._planning = planning
+        self._by_name: dict[str, Prepared] = {}
+
+    def find(self, name: str) -> Prepared | None:
+        """Return a statement, or None."""
+        return self._by_name.get(name)
+
+    def get(self, name: str) -> Prepared:
+        """Return a statement; SqlError 26000 if there is none."""
+        prepared = self._by_name.get(name)
+        if prepared is None:
+            shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+            raise SqlError("26000", f"{shown} does not exist")
+        return prepared
+
+    def all(self) -> list[Prepared]:
+        """Return all statements (pg_prepared_statements)."""
+        return list(self._by_name.values())
+
+    def prepare(self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False) -> Prepared:
+        """Plan ``sql`` and remember it as ``name``.
+
+        Raises SqlError 42P05 for a name that is taken, 53400 if there are too many, and what planning raises.
+        """
+        self._check_new(name)
+        return self._keep(name, sql, oids, self._planning.plan_text(sql, oids), from_sql=from_sql)
+
+    async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
+        """As ``prepare``, for a long text: in a thread."""
+        self._check_new(name)
+        self._keep(name, sql, oids, await self._planning.plan_long_text(sql, oids), from_sql=False)
+
+    def _check_new(self, name: str) -> None:
+        if name and name in self._by_name:
+            raise SqlError("42P05", f'prepared statement "{name}" already exists')
+        if len(self._by_name) >= MAX_PREPARED:
+            raise SqlError("53400", f"more than {MAX_PREPARED} prepared statements")
+
+    def _keep(
+        self, name: str, sql: str, oids: tuple[int, ...], plan: Plan | None, *, from_sql: bool
+    ) -> Prepared:
+        params = plan.bound.params if plan is not None else oids
+        prepared = Prepared(name, sql, plan, params, from_sql, self._session.db.clock_us())
+        self._by_name[name] = prepared
+        return prepared
+
+    def close(self, name: str) -> bool:
+        """Forget a statement; False if there is none."""
+        return self._by_name.pop(name, None) is not None
+
+    def clear(self) -> None:
+        """DEALLOCATE ALL."""
+        self._by_name.clear()
+
+    def fresh_plan(self, prepared: Prepared) -> Plan | None:
+        """Return the statement's plan, made anew if the catalog moved on; None for an empty query string.
+
+        Raises SqlError 0A000 when its result would have other columns.
+        """
+        session = self._session
+        plan = prepared.plan
+        if plan is None:
+            return None
+        if plan.as_of is not None and not plan.as_of.params and session.block.txn is None:
+            with session.view.looking_at(catalog_at(session, plan.as_of)):
+                fresh = plan.fresh(session.catalog)
+        else:
+            fresh = plan.fresh(session.view.catalog)
+        if fresh:
+            return plan
+        again = self._planning.plan_text(prepared.text, prepared.param_oids)
+        if again is None or again.shape != plan.shape:
+            raise SqlError("0A000", "cached plan must not change result type")
+        prepared.plan = again
+        return again
+
+    def wire_values(
+        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None]
+    ) -> tuple[Any, ...]:
+        """Return the parameter values that a Bind message carries; ``formats``: none, one for all, or one each."""
+        session = self._session
+        settings = session.codec_settings if prepared.reads_clock else session.output_settings
+        key = (tuple(formats), settings)
+        if prepared.decoder_key != key:
+            each = expand_formats(key[0], len(raw))
+            prepared.decoders = [
+                param_decoder(oid, format_, settings, session)
+                for oid, format_ in zip(prepared.param_oids, each, strict=True)
+            ]
+            prepared.decoder_key = key
+        return tuple(
+            [
+                None if data is None else decode(data)
+                for decode, data in zip(prepared.decoders, raw, strict=True)
+            ]
+        )
+
+    def to_execute(
+        self, plan: Plan, statement: ExecutePrepared, params: tuple[Any, ...]
+    ) -> tuple[Plan, tuple[Any, ...]]:
+        """Return the plan that EXECUTE runs, and its parameter values.
+
+        ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804.
+        """
+        prepared = self.get(statement.name)
+        inner = self.fresh_plan(prepared)
+        if inner is None:
+            raise RuntimeError("PREPARE keeps no empty statement")
+        if len(statement.args) != len(prepared.param_oids):
+            raise SqlError(
+                "42601",
+                f'wrong number of parameters for prepared statement "{statement.name}"',
+                detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
+            )
+        return inner, self._argument_values(plan, statement, prepared.param_oids, params)
+
+    def _argument_values(
+        self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """Return EXECUTE's argument values, converted to the prepared statement's parameter types."""
+        session = self._session
+        if session.block.txn is None and session.block.state is not BlockState.BLOCK:
+            session.transaction_time_us = (
+                session.statement_time_us
+            )  # it has not begun: the statement may say where
+        env = Env(params + plan.stable_values(session, params), session, shared=Shared())
+        values = []
+        for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):
+            try:
+                coerced = coerce_argument(expr, oid, settings=self._session.codec_settings)
+            except SqlError as error:
+                if error.sqlstate == "42804":
+                    error.message = error.message.replace("$n", f"${position}")
+                raise
+            values.append(compile_expr(coerced)((), env))
+        return tuple(values)

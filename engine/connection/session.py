@@ -1,0 +1,283 @@
+"""One connection's state: who it is, its settings, and the parts that do the rest.
+
+    settings   SET, SHOW; ``derived``: what they amount to
+    block      the transaction: BEGIN to COMMIT, savepoints, time limits        engine/transaction/block.py
+    view       the catalog as the transaction sees and changes it               engine/catalog/view.py
+    timing     deferred constraint checks                                       engine/constraints/timing.py
+    ahead      indexes being built before the DDL that adds them                engine/ddl/index_ahead.py
+    system     the server as system functions see it                            engine/connection/system.py
+
+``Session`` is also what functions see of the session (``planner.builtins.session.EvalSession``) and what statements are bound
+under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.view import CatalogView
+from engine.connection.derived import Derived, split_identifiers
+from engine.connection.interrupts import CancelFlag
+from engine.connection.settings import Settings
+from engine.connection.system import SystemView
+from engine.constraints.timing import Timing
+from engine.ddl.index_ahead import BuiltAhead
+from engine.ddl.temporary import CommitActions
+from engine.transaction.block import Block
+from engine.transaction.conflicts import Surroundings
+from engine.writes.progress import CopyProgress
+from pgwire.backend import Responder
+from pgwire.codecs.settings import CodecSettings
+from pgwire.errors import ErrorReport
+from planner.catalog import RoleDef
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+_NOTICE_RANK = {
+    "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
+    "error": 8,
+}  # fmt: skip
+
+
+class Session:
+    """State of one connection; see the module's prologue for its parts.
+
+    Attributes:
+        db: the server this session belongs to.
+        database: the database's name, as current_database() tells it.
+        out: where notices and changed parameters go.
+        cancelled: what long loops poll.
+        transaction_time_us, statement_time_us: now() and statement_timestamp().
+        query_text, activity, state_change_us: what pg_stat_activity shows.
+        commit_actions: of temporary tables, once one has any.
+        has_temporaries: once true, plans depend on whose session it is.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        pid: int,
+        user: RoleDef,
+        database_name: str,
+        settings: Settings,
+        out: Responder,
+        peer: str = "",
+    ) -> None:
+        """Open a session for an authenticated user."""
+        self.db = database
+        self.pid = pid
+        self.peer = peer
+        self.settings = settings
+        self.out = out
+        self.database = database_name
+        self._session_user = user
+        self.block = Block(self)
+        self.view = CatalogView(self)
+        self.timing = Timing()
+        self.ahead = BuiltAhead(self)
+        self.system = SystemView(self)
+        self.cancelled = CancelFlag()
+        self.copying: CopyProgress | None = None  # how far the COPY that runs is
+        self.transaction_time_us = 0
+        self.statement_time_us = 0
+        self.backend_start_us = database.clock_us()
+        self.state_change_us = self.backend_start_us
+        self.query_text = ""
+        self.activity = "idle"
+        self.commit_actions: CommitActions | None = None
+        self.has_temporaries = False
+        self._derived: Derived | None = None
+        self._codec: CodecSettings | None = None
+        self._path: tuple[str, ...] | None = None
+        self._path_key: tuple[int, int] = (-1, -1)
+        self._random: Callable[[], float] = database.random
+
+    # -- what functions see ------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> CatalogSnapshot:
+        """The catalog the current transaction sees, or the latest outside one."""
+        return self.view.catalog
+
+    def setting(self, name: str) -> str:
+        """Return a setting as SHOW prints it."""
+        return self.settings.show(name)
+
+    def set_setting(self, name: str, value: str, *, local: bool) -> str:
+        """set_config(): change a setting and return what SHOW prints."""
+        self.settings.set(name, value, local=local)
+        return self.settings.show(name)
+
+    @property
+    def user(self) -> str:
+        """current_user."""
+        role = self.settings.get("role")
+        return self.session_user if role == "none" else role
+
+    @property
+    def session_user(self) -> str:
+        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them."""
+        return self.settings.get("session_authorization")
+
+    @property
+    def authenticated_user(self) -> str:
+        """Who logged in."""
+        return self._session_user.name
+
+    @property
+    def is_superuser(self) -> bool:
+        """True when the current user is a superuser."""
+        role = self.catalog.role(self.user)
+        return role is not None and role.superuser
+
+    @property
+    def temp_schema(self) -> str:
+        """Name of this session's schema for temporary tables."""
+        return f"pg_temp_{self.pid}"
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        """Existing schemas in resolution order; pg_temp and pg_catalog first unless listed."""
+        catalog = self.catalog
+        key = (self.settings.generation, catalog.namespace_version)
+        if self._path is None or self._path_key != key:
+            self._path = self._resolve_path(catalog)
+            self._path_key = key
+        return self._path
+
+    def _resolve_path(self, catalog: CatalogSnapshot) -> tuple[str, ...]:
+        names = list(self.explicit_search_path)
+        if "pg_catalog" not in names:
+            names.insert(0, "pg_catalog")
+        if self.temp_schema not in names and catalog.schema(self.temp_schema) is not None:
+            names.insert(0, self.temp_schema)
+        return tuple(names)
+
+    @property
+    def bind_path(self) -> tuple[str, ...]:
+        """``search_path`` with ``pg_temp`` where the setting lists it and there is no temporary schema yet."""
+        path = self.search_path
+        if self.has_temporaries or "pg_temp" not in self.settings.get("search_path"):
+            return path
+        entries = split_identifiers(self.settings.get("search_path"))
+        if "pg_temp" not in entries or self.catalog.schema(self.temp_schema) is not None:
+            return path
+        known = sum(1 for entry in entries[: entries.index("pg_temp")] if entry in path)
+        at = known + (0 if "pg_catalog" in entries else 1)
+        return (*path[:at], "pg_temp", *path[at:])
+
+    @property
+    def explicit_search_path(self) -> tuple[str, ...]:
+        """Existing schemas that the setting names: what current_schemas(false) shows."""
+        catalog = self.catalog
+        names: list[str] = []
+        for entry in split_identifiers(self.settings.get("search_path")):
+            name = self.user if entry == "$user" else entry
+            if name == "pg_temp":
+                name = self.temp_schema
+            if name not in names and catalog.schema(name) is not None:
+                names.append(name)
+        return tuple(names)
+
+    def clock_time_us(self) -> int:
+        """clock_timestamp()."""
+        return self.db.clock_us()
+
+    def random(self) -> float:
+        """Return a number uniform in [0, 1): from the server's source, or the sequence setseed() began."""
+        return self._random()
+
+    def set_seed(self, seed: float) -> None:
+        """setseed(): from now on random() yields a sequence that ``seed`` (-1 .. 1) determines."""
+        self._random = self.db.seeded_random(seed)
+
+    def random_bytes(self, count: int) -> bytes:
+        """Random bytes for gen_random_uuid()."""
+        return self.db.random_bytes(count)
+
+    @property
+    def derived(self) -> Derived:
+        """What the settings amount to; made anew only when one changed."""
+        derived = self._derived
+        if derived is None or derived.generation != self.settings.generation:
+            derived = self._derived = Derived(self.settings, self.user)
+            self._codec = None
+        return derived
+
+    @property
+    def output_settings(self) -> CodecSettings:
+        """Settings that decide how values print (they know no current time)."""
+        return self.derived.codec
+
+    @property
+    def codec_settings(self) -> CodecSettings:
+        """Settings that decide how values read and print; ``now_us`` is the transaction's time."""
+        base = self.derived.codec
+        codec = self._codec
+        if codec is None or codec.now_us != self.transaction_time_us:
+            codec = self._codec = replace(base, now_us=self.transaction_time_us)
+        return codec
+
+    @property
+    def plan_key(self) -> tuple[object, ...]:
+        """Everything binding folds in besides the text."""
+        key = self.derived.plan_key
+        return (key, self.pid) if self.has_temporaries else key
+
+    # -- others ------------------------------------------------------------------------------------
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What error reports may tell of others."""
+        return Surroundings(self._query_of, self.db.store.latest_hot)
+
+    def _query_of(self, pid: int) -> str | None:
+        connection = self.db.sessions.get(pid)
+        if connection is None or not self.may_watch(connection.session.session_user):
+            return None
+        return connection.session.query_text or None
+
+    def may_watch(self, user: str) -> bool:
+        """Tell whether the current user may see what sessions of ``user`` do."""
+        return self.is_superuser or user == self.user
+
+    # -- notices -----------------------------------------------------------------------------------
+
+    def notice(
+        self,
+        message: str,
+        *,
+        severity: str = "NOTICE",
+        sqlstate: str = "00000",
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Send a notice unless client_min_messages hides it."""
+        rank = _NOTICE_RANK.get(severity.lower(), 6)
+        if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
+            self.out.notice(
+                ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+            )
+
+    def warning(self, message: str, sqlstate: str = "01000") -> None:
+        """Send a WARNING."""
+        self.notice(message, severity="WARNING", sqlstate=sqlstate)
+
+    @property
+    def bind_settings(self) -> CodecSettings:
+        """Settings literals are read under."""
+        return self.codec_settings
+
+    @property
+    def role_oid(self) -> int:
+        """Oid of the current user."""
+        role = self.catalog.role(self.user)
+        if role is None:
+            raise SqlError("42704", f'role "{self.user}" does not exist')
+        return role.oid

@@ -1,0 +1,108 @@
+"""Statements about the session: SET, RESET, SHOW, PREPARE, DEALLOCATE, DISCARD, and what is accepted without effect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.portal import Command, Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.connection.settings import SettingDef
+from engine.ddl import drop, roles
+from engine.reads.plans import Plan
+from engine.transaction.block_state import BlockState
+from engine.transaction.block_statements import set_mode
+from pgwire.backend import Responder
+from planner import statements as st
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+
+async def set_variable(
+    conn: Connection, plan: Plan, statement: st.SetVariable, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """SET and RESET. Raises SqlError 42704, 22023, 55P02, 42501, 0A000."""
+    session = conn.session
+    name = statement.name.lower()
+    reset = plan.bound.tag == "RESET"
+    if name == "all" and statement.value is None:
+        session.settings.reset_all()
+        return Command("RESET")
+    if statement.local and session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+        session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
+    if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
+        return await set_mode(conn, name, statement.value)
+    if name in ("role", "session_authorization"):
+        roles.set_role(session, name, statement.value, local=statement.local)
+        return Command("RESET" if reset else "SET")
+    session.settings.set(name, statement.value, local=statement.local)
+    return Command("RESET" if reset else "SET")
+
+
+async def show(
+    conn: Connection, plan: Plan, statement: st.ShowVariable, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """SHOW, one setting or all. Raises SqlError 42704."""
+    session = conn.session
+    columns = plan.columns
+    assert columns is not None
+    if statement.name.lower() == "all":
+        rows = [_show_row(definition, value) for definition, value in session.settings.items()]
+    else:
+        rows = [(session.setting(statement.name),)]
+    return Rows(columns, ReadyRows(columns, rows), tag="SHOW", final_tag=True)
+
+
+def _show_row(definition: SettingDef, value: str) -> tuple[str, ...]:
+    return (definition.name, value, definition.description)
+
+
+async def prepare(
+    conn: Connection, plan: Plan, statement: st.Prepare, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """PREPARE: errors point into the statement as the client sent it. Raises SqlError 42P05, and what planning raises."""
+    # blanks in front, so that an error points into what the client sent
+    padded = " " * statement.at + statement.text
+    prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
+    prepared.text, prepared.shown = statement.text, plan.bound.text
+    return Command("PREPARE")
+
+
+async def deallocate(
+    conn: Connection, plan: Plan, statement: st.Deallocate, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """DEALLOCATE, one statement or all. Raises SqlError 26000."""
+    if statement.name is None:
+        conn.prepared.clear()
+        return Command("DEALLOCATE ALL")
+    if not conn.prepared.close(statement.name):
+        raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+    return Command("DEALLOCATE")
+
+
+async def discard(
+    conn: Connection, plan: Plan, statement: st.Discard, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """DISCARD. Raises SqlError 25001 within a block."""
+    session = conn.session
+    if statement.what == "all":
+        if session.block.state is BlockState.BLOCK or session.block.one_of_several:
+            raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
+        conn.cursors.close_all()
+        session.settings.reset_all()
+        roles.set_role(session, "session_authorization", None, local=False)
+        conn.prepared.clear()
+        session.system.advisory.unlock_all()
+    if statement.what in ("all", "temp"):
+        await drop.drop_temporary(session)
+    return Command(f"DISCARD {statement.what.upper()}")
+
+
+async def skip(
+    conn: Connection, plan: Plan, statement: st.Skip, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """Answer what is accepted without effect, with the notice that says so."""
+    if statement.notice:
+        conn.session.notice(statement.notice)
+    return Command(plan.bound.tag)

@@ -1,0 +1,127 @@
+"""The server as system functions see it from one session (``planner.builtins.session.EvalSystem``).
+
+pg_relation_size ──> the transaction's figures      pg_terminate_backend ──> pgwire's server
+pg_blocking_pids ──> the lock table                 pg_show_all_settings ──> a catalog relation
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.advisory import SessionAdvisory
+from engine.transaction import snapshots
+from planner.facts import PG_CATALOG_OID
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class SystemView:
+    """Answers for one session; the only state of its own are ``advisory``, the connection's advisory locks."""
+
+    __slots__ = ("_session", "advisory")
+
+    def __init__(self, session: Session) -> None:
+        """Answer for ``session``."""
+        self._session = session
+        self.advisory = SessionAdvisory(session)
+
+    @property
+    def start_time_us(self) -> int:
+        """When the server started."""
+        return self._session.db.start_time_us
+
+    @property
+    def database_oid(self) -> int:
+        """Oid of the one database."""
+        return self._session.db.database_oid
+
+    def _stats(self, oid: int) -> tuple[int, int]:
+        """Return (rows, bytes) of a relation, zeros where it stores nothing."""
+        relation = self._session.catalog.relation_by_oid(oid)
+        if relation is None or relation.virtual or relation.kind != "r":
+            return 0, 0
+        try:
+            stats = self._session.block.ensure_txn().stats(ShardId(oid))
+        except KeyError:  # dropped meanwhile; the catalog is that of the transaction's start
+            return 0, 0
+        return stats.rows, stats.bytes
+
+    def relation_size(self, oid: int) -> int:
+        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""
+        return self._stats(oid)[1]
+
+    def row_estimate(self, oid: int) -> int:
+        """Return about how many rows a stored table has; 0 for other relations."""
+        return self._stats(oid)[0]
+
+    def database_size(self) -> int:
+        """Return the bytes of all stored tables."""
+        return sum(self._stats(r.oid)[1] for r in self._session.catalog.user_relations())
+
+    @property
+    def query_text(self) -> str:
+        """Text of the statement as the client sent it."""
+        return self._session.query_text
+
+    @property
+    def client_address(self) -> tuple[str, int] | None:
+        """Address and port of the client, None for one that has none."""
+        host, _, port = self._session.peer.rpartition(":")
+        return (host.strip("[]"), int(port)) if host else None
+
+    @property
+    def server_address(self) -> tuple[str, int] | None:
+        """Address and port the server listens on, None where it listens on all or by a name."""
+        try:
+            address = ipaddress.ip_address(self._session.db.config.host)
+        except ValueError:
+            return None
+        return None if address.is_unspecified else (str(address), self._session.db.config.port)
+
+    def warn(self, message: str) -> None:
+        """Send a WARNING to the client."""
+        self._session.warning(message)
+
+    def cancel_backend(self, pid: int) -> bool:
+        """Cancel what a session runs; False if there is no such session."""
+        connection = self._session.db.sessions.get(pid)
+        if connection is not None:
+            connection.cancel()
+        return connection is not None
+
+    def terminate_backend(self, pid: int) -> bool:
+        """End a session; False if there is no such session."""
+        return self._session.db.terminate(pid)
+
+    def backend_user(self, pid: int) -> str | None:
+        """Return the session user of a connection, None if there is no such session."""
+        connection = self._session.db.sessions.get(pid)
+        return None if connection is None else connection.session.session_user
+
+    def backends(self) -> Sequence[int]:
+        """Return the process ids of all sessions, in ascending order."""
+        return sorted(self._session.db.sessions)
+
+    def blocking_pids(self, pid: int) -> Sequence[int]:
+        """Return the sessions whose locks a session waits for."""
+        blocked: list[int] = self._session.db.store.blocked_by(pid)
+        return blocked
+
+    def transaction_id(self) -> int:
+        """Return the id of the running transaction."""
+        return self._session.block.ensure_txn().id
+
+    def export_snapshot(self) -> str:
+        """Export the running transaction's snapshot and return its id."""
+        return snapshots.export(self._session)
+
+    def catalog_rows(self, name: str) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a relation of pg_catalog, in attnum order."""
+        relation = self._session.catalog.relation("pg_catalog", name)
+        if relation is None or relation.schema_oid != PG_CATALOG_OID:
+            raise LookupError(f"pg_catalog has no relation {name}")
+        return self._session.db.virtual.rows(relation.oid, self._session)

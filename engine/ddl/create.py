@@ -1,0 +1,450 @@
+"""CREATE, ALTER and RENAME: bound DDL to catalog changes and shard changes in one transaction (U10).
+
+Each function runs under its locks in the catalog (``CatalogView.start_ddl``) against the latest one, builds new frozen
+``RelationDef`` values, stages them through ``CatalogView.change``, and tells ``txn`` what changes in the
+shard. Everything becomes visible, and durable, in the one log entry of the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.physical import shard_spec
+from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, key_of
+from engine.connection.portal import Command, Outcome
+from engine.connection.rows import ReadyRows
+from engine.connection.session import Session
+from engine.constraints import define
+from engine.ddl.alter import apply_actions
+from engine.ddl.drop import replace_table, table_of
+from engine.ddl.index_ahead import index_of, lock_between_writers
+from engine.ddl.keys import add_checks, add_keys, unused_name
+from engine.ddl.roles import named_role
+from engine.ddl.temporary import CommitActions
+from engine.eager import settle
+from engine.executor import Result
+from engine.reads.plans import Plan
+from engine.reads.query import CompiledQuery, context, execute, run_query
+from engine.transaction.time_travel import read_past
+from engine.transaction.timelines import crossing, unknown
+from engine.writes.dml import BULK_ROWS
+from engine.writes.insert_bulk import BulkSource
+from planner import ast
+from planner import statements as st
+from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
+from planner.catalog import ColumnDef, RelationDef, SchemaDef
+from planner.errors import SqlError
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+OIDS_PER_RELATION = 3
+
+
+def _schema_oid(session: Session, name: str) -> int:
+    schema = session.catalog.schema(name)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{name}" does not exist')
+    if name in ("pg_catalog", "information_schema"):
+        raise SqlError(
+            "42501",
+            f"permission denied to create in schema {name}",
+            detail="System catalog modifications are currently disallowed.",
+        )
+    return schema.oid
+
+
+async def _target_schema(session: Session, name: str, persistence: str) -> tuple[str, int]:
+    """Return the schema to create in; the session's temporary one is made at first use."""
+    if persistence != "t":
+        return name, _schema_oid(session, name)
+    name = session.temp_schema
+    session.has_temporaries = True
+    schema = session.catalog.schema(name)
+    if schema is None:
+        schema = SchemaDef(oid=session.db.allocate_oids(1), name=name)
+        await session.view.change([schema])
+    return name, schema.oid
+
+
+def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
+    """Tell whether to skip a CREATE; 42P07 when the name is taken and nothing was said."""
+    if session.catalog.relation(schema, name) is None:
+        return False
+    if not if_not_exists:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+    session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
+    return True
+
+
+# --- CREATE -------------------------------------------------------------------------------------
+
+
+async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
+    """CREATE TABLE [AS]."""
+    session = conn.session
+    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
+    if _exists(session, schema, statement.name, statement.if_not_exists):
+        return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
+    oid = session.db.allocate_oids(OIDS_PER_RELATION)
+    relation = RelationDef(
+        oid=oid,
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="r",
+        columns=tuple(
+            ColumnDef(
+                attnum=number,
+                name=column.name,
+                type=column.type,
+                not_null=column.not_null,
+                default_sql=column.default_sql,
+                collation=column.collation,
+            )
+            for number, column in enumerate(statement.columns, 1)
+        ),
+        version=session.db.next_catalog_version(),
+        owner=session.role_oid,
+        persistence=statement.persistence,
+        options=dict(statement.options or {}),
+    )
+    if not session.catalog.has_timeline(relation.timeline):
+        raise unknown(relation.timeline)
+    if statement.query is not None:
+        if plan.timeline and plan.timeline != relation.timeline:
+            read = [r for r in map(session.catalog.relation_by_oid, plan.tables) if r is not None]
+            message = "CREATE TABLE AS from a query over tables of another timeline is not supported"
+            raise crossing([relation, *read], message)
+        session.block.enter(relation.timeline, plan.tables)
+    relation = add_keys(session, relation, statement.keys)
+    relation = add_checks(session, relation, statement.checks)
+    session.block.ensure_txn().create_shard(shard_spec(relation))
+    relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
+    await session.view.change([relation])
+    if statement.on_commit == "drop" or statement.on_commit == "delete":
+        if session.commit_actions is None:
+            session.commit_actions = CommitActions()
+        session.commit_actions.add(oid, statement.on_commit)
+    if statement.query is None:
+        return Command("CREATE TABLE")
+    if not statement.with_data:
+        return Command("CREATE TABLE AS")
+    ctx = context(session, plan, params)
+    if plan.as_of is None:
+        result = await run_query(session, plan, "query", statement.query, ctx)
+        return await _fill(session, relation, result)
+    past = await read_past(session, plan.as_of, relation.timeline)
+    try:
+        source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
+        return await _fill(session, relation, await execute(session, source, replace(ctx, txn=past)))
+    finally:
+        past.rollback()
+
+
+async def _fill(session: Session, relation: RelationDef, result: Result) -> Outcome:
+    """Insert what CREATE TABLE AS selects into the new table."""
+    oid = relation.oid
+    txn = session.block.ensure_txn()
+    txn.next_statement()
+    if isinstance(result, ReadyRows):
+        rows: Sequence[Row] = result.rows
+    else:
+        bulk = BulkSource(
+            session, relation, [c.attnum for c in relation.columns], result, lambda given: given
+        )
+        try:
+            few = await bulk.few(BULK_ROWS)
+            if few is None:
+                return Command(f"SELECT {await txn.bulk_insert(ShardId(oid), bulk.batches())}")
+        finally:
+            bulk.close()
+        rows = few
+    await settle(txn.insert(ShardId(oid), rows))
+    return Command(f"SELECT {len(rows)}")
+
+
+async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
+    """CREATE SCHEMA."""
+    session = conn.session
+    if statement.name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'unacceptable schema name "{statement.name}"',
+            detail='The prefix "pg_" is reserved for system schemas.',
+        )
+    if session.catalog.schema(statement.name) is not None:
+        if not statement.if_not_exists:
+            raise SqlError("42P06", f'schema "{statement.name}" already exists')
+        session.notice(f'schema "{statement.name}" already exists, skipping', sqlstate="42P06")
+        return Command("CREATE SCHEMA")
+    owner = session.role_oid
+    if statement.owner is not None:
+        owner = named_role(session, statement.owner).oid
+    await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)])
+    for element in sorted(statement.elements, key=_element_order):
+        await _create_element(conn, plan, statement.name, element)
+    return Command("CREATE SCHEMA")
+
+
+def _element_order(element: ast.Node) -> int:
+    """Tables come first, then indexes, then views, whatever order they are written in (manual, CREATE SCHEMA)."""
+    return (ast.CreateTable, ast.CreateIndex, ast.CreateView).index(type(element))
+
+
+async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
+    """Bind and run one element of CREATE SCHEMA; unqualified names mean the new schema first."""
+    session = conn.session
+    session.block.ensure_txn().next_statement()
+    bound = bind_statement(
+        element,
+        plan.bound.text,
+        session.catalog,
+        (schema, *session.search_path),
+        settings=session.bind_settings,
+    )
+    inner = Plan(bound, session.catalog)
+    match bound.statement:
+        case st.CreateTable():
+            await create_table(conn, inner, bound.statement, ())
+        case st.CreateIndex():
+            await create_index(conn, inner, bound.statement, ())
+        case st.CreateView():
+            await create_view(conn, inner, bound.statement, ())
+
+
+async def alter_schema_owner(
+    conn: Connection, plan: Plan, statement: st.AlterSchemaOwner, params: Params
+) -> Outcome:
+    """ALTER SCHEMA ... OWNER TO."""
+    session = conn.session
+    schema = session.catalog.schema(statement.schema)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{statement.schema}" does not exist')
+    await session.view.change([replace(schema, owner=named_role(session, statement.role).oid)])
+    return Command(plan.bound.tag)
+
+
+async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
+    """CREATE [OR REPLACE] VIEW."""
+    session = conn.session
+    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
+    old = session.catalog.relation(schema, statement.name)
+    if old is not None:
+        if not statement.replace:
+            raise SqlError("42P07", f'relation "{statement.name}" already exists')
+        if old.kind != "v":
+            raise SqlError("42809", f'"{statement.name}" is not a view')
+        _check_replaced_columns(old, statement)
+    relation = RelationDef(
+        oid=old.oid if old is not None else session.db.allocate_oids(OIDS_PER_RELATION),
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="v",
+        columns=tuple(
+            ColumnDef(attnum=number, name=column.name, type=column.type)
+            for number, column in enumerate(statement.columns, 1)
+        ),
+        version=session.db.next_catalog_version(),
+        view_sql=statement.sql,
+        view_path=session.search_path,
+        depends_on=tuple(sorted(statement.depends_on)),
+        owner=old.owner if old is not None else session.role_oid,
+        persistence=statement.persistence,
+    )
+    await session.view.change([relation])
+    return Command("CREATE VIEW")
+
+
+def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
+    """CREATE OR REPLACE VIEW may only add columns at the end (42P16)."""
+    if len(statement.columns) < len(old.columns):
+        raise SqlError("42P16", "cannot drop columns from view")
+    for before, after in zip(old.columns, statement.columns, strict=False):
+        if before.name != after.name:
+            raise SqlError(
+                "42P16",
+                f'cannot change name of view column "{before.name}" to "{after.name}"',
+                hint="Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
+            )
+        if before.type != after.type:
+            raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
+
+
+async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:
+    """CREATE [UNIQUE] INDEX: built ahead (``engine.ddl.index_ahead``), made known under a table lock."""
+    session = conn.session
+    table = table_of(session, statement.table)
+    name = statement.name
+    if name is None:
+        by_attnum = {c.attnum: c.name for c in table.columns}
+        name = unused_name(
+            session, table.schema, table.name, [by_attnum[a] for a in statement.attnums], "idx"
+        )
+    elif _exists(session, table.schema, name, statement.if_not_exists):
+        return Command("CREATE INDEX")
+    index = index_of(statement, name)
+    index = replace(index, oid=session.ahead.oid_of(table, index))
+    if statement.concurrently:
+        await lock_between_writers(session, ShardId(table.oid))
+    await replace_table(
+        session,
+        replace(
+            table,
+            indexes=(*table.indexes, index),
+            version=session.db.next_catalog_version(),
+        ),
+    )
+    return Command("CREATE INDEX")
+
+
+# --- ALTER, RENAME ------------------------------------------------------------------------------
+
+
+async def alter_table(conn: Connection, plan: Plan, statement: st.AlterTable, params: Params) -> Outcome:
+    """ALTER TABLE: all actions, in order."""
+    await apply_actions(conn, plan, statement)
+    return Command(plan.bound.tag)
+
+
+async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Params) -> Outcome:
+    """RENAME of a relation, column, constraint, schema or role."""
+    session = conn.session
+    catalog = session.catalog
+    version = session.db.next_catalog_version()
+    new = statement.new
+    if statement.what == "schema":
+        await _rename_schema(session, statement)
+        return Command(plan.bound.tag)
+    if statement.what == "role":
+        role = catalog.role(statement.old)
+        if role is None:
+            raise SqlError("42704", f'role "{statement.old}" does not exist')
+        if catalog.role(new) is not None:
+            raise SqlError("42710", f'role "{new}" already exists')
+        await session.view.change([replace(role, name=new)])
+        return Command(plan.bound.tag)
+    relation = table_of(session, statement.relation)
+    if statement.what == "relation":
+        if catalog.relation(relation.schema, new) is not None:
+            raise SqlError("42P07", f'relation "{new}" already exists')
+        await lock_stored(session, relation)
+        if relation.kind == "i":
+            owner = table_of(session, relation.table_oid)
+            await _rename_index(session, owner, relation.name, new)
+        else:
+            await session.view.change([replace(relation, name=new, version=version)])
+            await rebase_views(session, relation.oid, catalog)
+        return Command(plan.bound.tag)
+    if statement.what == "column":
+        if not any(c.name == statement.old for c in relation.live):
+            raise SqlError("42703", f'column "{statement.old}" does not exist')
+        if any(c.name == new for c in relation.live):
+            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
+        columns = tuple(
+            replace(c, name=new) if c.name == statement.old and not c.dropped else c for c in relation.columns
+        )
+        await lock_stored(session, relation)
+        changed = replace(relation, columns=columns, version=version)
+        changed = _rename_in_checks(session, relation, changed)
+        await session.view.change([changed])
+        await rebase_views(session, relation.oid, catalog)
+        return Command(plan.bound.tag)
+    if not any(c.name == statement.old for c in relation.constraints):
+        raise SqlError(
+            "42704",
+            f'constraint "{statement.old}" for table "{relation.name}" does not exist',
+        )
+    await lock_stored(session, relation)
+    await _rename_index(session, relation, statement.old, new)
+    return Command(plan.bound.tag)
+
+
+async def lock_stored(session: Session, relation: RelationDef) -> None:
+    """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
+    if relation.kind in "ri":
+        oid = relation.oid if relation.kind == "r" else relation.table_oid
+        await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
+
+
+async def _rename_index(session: Session, table: RelationDef, old: str, new: str) -> None:
+    """Rename an index and the constraint it serves (or a constraint and its index)."""
+    if any(c.name == new for c in table.constraints):
+        raise SqlError("42710", f'constraint "{new}" for relation "{table.name}" already exists')
+    if any(i.name == old for i in table.indexes) and session.catalog.relation(table.schema, new):
+        raise SqlError("42P07", f'relation "{new}" already exists')
+    await session.view.change(
+        [
+            replace(
+                table,
+                indexes=tuple(replace(i, name=new) if i.name == old else i for i in table.indexes),
+                constraints=tuple(replace(c, name=new) if c.name == old else c for c in table.constraints),
+                version=session.db.next_catalog_version(),
+            )
+        ]
+    )
+
+
+def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef) -> RelationDef:
+    """Return ``after`` with its CHECK texts naming the new column names."""
+    constraints = []
+    for constraint in after.constraints:
+        if constraint.kind == "c":
+            expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
+            constraint = replace(constraint, check_sql=deparse_check(expr, after))
+        constraints.append(constraint)
+    return replace(after, constraints=tuple(constraints))
+
+
+async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:
+    """Rewrite the texts of views that read a renamed relation or column.
+
+    A view's text names what it reads, so it is bound against the catalog of before the change and
+    printed against the one after it.
+    """
+    version = session.db.next_catalog_version()
+    changed: list[Stored] = []
+    for view in session.catalog.user_relations():
+        if view.kind == "v" and oid in view.depends_on:
+            text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
+            changed.append(replace(view, view_sql=text, version=version))
+    if changed:
+        await session.view.change(changed)
+
+
+async def _rename_schema(session: Session, statement: st.Rename) -> None:
+    catalog = session.catalog
+    schema = catalog.schema(statement.old)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{statement.old}" does not exist')
+    if catalog.schema(statement.new) is not None:
+        raise SqlError("42P06", f'schema "{statement.new}" already exists')
+    version = session.db.next_catalog_version()
+    moved: list[Stored] = [replace(schema, name=statement.new)]
+    moved += [
+        replace(r, schema=statement.new, version=version)
+        for r in catalog.user_relations()
+        if r.schema == statement.old
+    ]
+    await session.view.change(moved)
+
+
+async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
+    """COMMENT ON; an empty text or NULL removes the comment."""
+    session = conn.session
+    item = CommentDef(
+        class_oid=statement.class_oid,
+        object_oid=statement.object_oid,
+        sub_id=statement.sub_id,
+        text=statement.text or "",
+    )
+    if statement.text:
+        await session.view.change([item])
+    else:
+        await session.view.change([], [key_of(item)])
+    return Command("COMMENT")

@@ -1,0 +1,299 @@
+"""DROP and TRUNCATE: what else depends on an object, and goes with it or keeps it.
+
+    views          depend on the tables and views they read
+    foreign keys   on the tables and unique indexes they refer to (``engine.constraints.define``)
+
+Without CASCADE a dependent object refuses the DROP (2BP01 with a line for each); TRUNCATE refuses tables that
+others refer to (0A000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.physical import shard_spec
+from engine.catalog.state import StoredKey, key_of
+from engine.connection.portal import Command, Outcome
+from engine.connection.session import Session
+from engine.constraints import define
+from engine.ddl.keys import building_indexes
+from engine.ddl.roles import shown_name
+from engine.eager import settle
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+
+_KIND_NAMES = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+
+
+def table_of(session: Session, oid: int) -> RelationDef:
+    """Return a table that the statement was bound against; 42P01 if it is gone."""
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        raise SqlError("42P01", f"relation with oid {oid} does not exist")
+    return relation
+
+
+async def replace_table(session: Session, relation: RelationDef) -> None:
+    """Store a changed table and change its shard to match."""
+    with building_indexes(relation):
+        await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
+    await session.view.change([relation])
+
+
+def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
+    """Return the relation that a name in DROP means (schema "": by the search path), or None."""
+    catalog = session.catalog
+    if schema == "pg_temp":
+        schema = session.temp_schema
+    if schema:
+        if catalog.schema(schema) is None:
+            return None
+        return catalog.relation(schema, name)
+    for entry in session.search_path:
+        found = catalog.relation(entry, name)
+        if found is not None:
+            return found
+    return None
+
+
+async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
+    """DROP TABLE | VIEW | INDEX | SCHEMA."""
+    session = conn.session
+    if statement.what == "schema":
+        await _drop_schemas(session, statement)
+        return Command("DROP SCHEMA")
+    targets: list[RelationDef] = []
+    for schema, name in statement.names:
+        relation = resolve(session, schema, name)
+        shown = f"{schema}.{name}" if schema else name
+        if relation is None:
+            if schema and session.catalog.schema(schema) is None:
+                if not statement.if_exists:
+                    raise SqlError("3F000", f'schema "{schema}" does not exist')
+                session.notice(f'schema "{schema}" does not exist, skipping')
+                continue
+            if not statement.if_exists:
+                raise SqlError("42P01", f'{statement.what} "{shown}" does not exist')
+            session.notice(f'{statement.what} "{shown}" does not exist, skipping')
+            continue
+        kind = _KIND_NAMES[relation.kind]
+        if kind != statement.what:
+            article = "an" if statement.what == "index" else "a"
+            raise SqlError(
+                "42809",
+                f'"{relation.name}" is not {article} {statement.what}',
+                hint=f"Use DROP {kind.upper()} to remove {'an' if kind == 'index' else 'a'} {kind}.",
+            )
+        if relation.virtual:
+            raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+        if relation.oid not in [t.oid for t in targets]:
+            targets.append(relation)
+    if statement.what == "index":
+        await _drop_indexes(session, targets, cascade=statement.cascade)
+    else:
+        await drop_relations(session, targets, cascade=statement.cascade)
+    return Command(plan.bound.tag)
+
+
+async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cascade: bool) -> None:
+    for target in targets:
+        table = table_of(session, target.table_oid)
+        index = next(i for i in table.indexes if i.oid == target.oid)
+        if index.constraint_oid:
+            raise SqlError(
+                "2BP01",
+                f"cannot drop index {index.name} because constraint {index.name} "
+                f"on table {table.name} requires it",
+                hint=f"You can drop constraint {index.name} on table {table.name} instead.",
+            )
+        session.timing.refuse_change(table, "DROP INDEX")
+        keys = define.dependents(session, [table.oid], [index.oid])
+        if keys and not cascade:
+            raise _depended_on(
+                f"index {index.name}",
+                [f"{define.depends_text(session, k)} depends on index {index.name}" for k in keys],
+            )
+        notice_cascade(session, [define.depends_text(session, k) for k in keys])
+        await define.drop_foreign_keys(session, keys)
+        table = table_of(session, target.table_oid)
+        await replace_table(
+            session,
+            replace(
+                table,
+                indexes=tuple(i for i in table.indexes if i.oid != index.oid),
+                version=session.db.next_catalog_version(),
+            ),
+        )
+
+
+def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
+    """Return views that read any of ``oids``, directly or through other views, in creation order."""
+    found: dict[int, RelationDef] = {}
+    grew = True
+    while grew:
+        grew = False
+        for relation in session.catalog.user_relations():
+            if (
+                relation.kind == "v"
+                and relation.oid not in found
+                and relation.oid not in oids
+                and any(d in oids or d in found for d in relation.depends_on)
+            ):
+                found[relation.oid] = relation
+                grew = True
+    return sorted(found.values(), key=lambda r: r.oid)
+
+
+def _depended_on(what: str, lines: Sequence[str]) -> SqlError:
+    return SqlError(
+        "2BP01",
+        f"cannot drop {what} because other objects depend on it",
+        detail="\n".join(lines),
+        hint="Use DROP ... CASCADE to drop the dependent objects too.",
+    )
+
+
+def _key_lines(session: Session, oids: set[int]) -> list[str]:
+    """Return how foreign keys of other tables depend on these."""
+    lines = []
+    for key in define.dependents(session, oids):
+        assert key[1].foreign is not None
+        on = table_of(session, key[1].foreign.table)
+        lines.append(f"{define.depends_text(session, key)} depends on table {shown_name(session, on)}")
+    return lines
+
+
+def notice_cascade(session: Session, gone: Sequence[str]) -> None:
+    """Tell what CASCADE drops besides what was named."""
+    if len(gone) == 1:
+        session.notice(f"drop cascades to {gone[0]}")
+    elif gone:
+        session.notice(
+            f"drop cascades to {len(gone)} other objects",
+            detail="\n".join(f"drop cascades to {what}" for what in gone),
+        )
+
+
+async def drop_relations(
+    session: Session, targets: Sequence[RelationDef], *, cascade: bool, quiet: bool = False
+) -> None:
+    """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them."""
+    oids = {t.oid for t in targets}
+    for target in targets:
+        session.timing.refuse_change(target, "DROP TABLE")
+    dependents = _dependents(session, oids)
+    keys = define.dependents(session, oids)
+    if (dependents or keys) and not cascade:
+        first = targets[0]
+        lines: list[tuple[int, str]] = []
+        for view in dependents:
+            on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
+            text = f"view {shown_name(session, view)} depends on {_KIND_NAMES[on.kind]} {shown_name(session, on)}"
+            lines.append((view.oid, text))
+        lines += zip((key[1].oid for key in keys), _key_lines(session, oids), strict=True)
+        what = (
+            f"cannot drop {_KIND_NAMES[first.kind]} {shown_name(session, first)} because other "
+            "objects depend on it"
+            if len(targets) == 1
+            else "cannot drop desired object(s) because other objects depend on them"
+        )
+        raise SqlError(
+            "2BP01",
+            what,
+            detail="\n".join(text for _oid, text in sorted(lines)),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if not quiet:
+        gone = [(v.oid, f"view {shown_name(session, v)}") for v in dependents]
+        gone += [(key[1].oid, define.depends_text(session, key)) for key in keys]
+        notice_cascade(session, [text for _oid, text in sorted(gone)])
+    await define.drop_foreign_keys(session, keys)
+    every = [c for relation in targets for c in relation.constraints]
+    await define.touch(session, define.referenced_oids(every, oids))
+    txn = session.block.ensure_txn()
+    deletes: list[StoredKey] = []
+    for relation in (*targets, *dependents):
+        if relation.kind == "r":
+            await settle(txn.drop_shard(ShardId(relation.oid)))
+        deletes.append(key_of(relation))
+        inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
+        deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
+    await session.view.change([], deletes)
+
+
+async def _drop_schemas(session: Session, statement: st.Drop) -> None:
+    for _, name in statement.names:
+        schema = session.catalog.schema(name)
+        if schema is None:
+            if not statement.if_exists:
+                raise SqlError("3F000", f'schema "{name}" does not exist')
+            session.notice(f'schema "{name}" does not exist, skipping')
+            continue
+        if name in ("pg_catalog", "information_schema"):
+            raise SqlError(
+                "2BP01",
+                f"cannot drop schema {name} because it is required by the database system",
+            )
+        inside = sorted(
+            (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
+        )
+        if inside and not statement.cascade:
+            lines = [
+                f"{_KIND_NAMES[r.kind]} {shown_name(session, r)} depends on schema {name}" for r in inside
+            ]
+            raise _depended_on(f"schema {name}", lines + _key_lines(session, {r.oid for r in inside}))
+        if inside:
+            oids = {r.oid for r in inside}
+            every = [*inside, *_dependents(session, oids)]
+            names = [f"{_KIND_NAMES[r.kind]} {shown_name(session, r)}" for r in every]
+            names += [define.depends_text(session, key) for key in define.dependents(session, oids)]
+            notice_cascade(session, names)
+            await drop_relations(session, inside, cascade=True, quiet=True)
+        await session.view.change([], [key_of(schema)])
+
+
+async def drop_temporary(session: Session) -> None:
+    """Drop the session's temporary relations (DISCARD TEMP, end of session)."""
+    mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
+    if mine:
+        await drop_relations(session, mine, cascade=True, quiet=True)
+
+
+async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:
+    """TRUNCATE: each table starts a new, empty generation.
+
+    Raises SqlError 0A000 for a table that a foreign key of a table left out refers to; CASCADE takes that one too.
+    """
+    session = conn.session
+    oids = list(statement.tables)
+    for oid in oids:  # grows
+        for child, _constraint in session.catalog.foreign_keys_to(oid):
+            if child.oid in oids:
+                continue
+            if not statement.cascade:
+                table = table_of(session, oid)
+                raise SqlError(
+                    "0A000",
+                    "cannot truncate a table referenced in a foreign key constraint",
+                    detail=f'Table "{child.name}" references "{table.name}".',
+                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
+                )
+            if not session.is_superuser and child.owner != session.role_oid:
+                raise SqlError("42501", f"permission denied for table {child.name}")
+            session.notice(f'truncate cascades to table "{child.name}"')
+            oids.append(child.oid)
+    for oid in oids:
+        session.timing.refuse_change(table_of(session, oid), "TRUNCATE")
+    for oid in oids:
+        await settle(session.block.ensure_txn().truncate(ShardId(oid)))
+    return Command("TRUNCATE TABLE")

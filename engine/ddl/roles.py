@@ -1,0 +1,198 @@
+"""CREATE, ALTER and DROP ROLE; SET ROLE. Passwords are stored as SCRAM-SHA-256 verifiers only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import SUPERUSER_OID, key_of
+from engine.connection.portal import Command, Outcome
+from engine.reads.plans import Plan
+from pgwire.auth.scram import make_verifier, parse_verifier
+from planner.catalog import RelationDef, RoleDef
+from planner.deparse_expr import quote_identifier
+from planner.errors import SqlError, not_supported
+from planner.statements import RoleStatement
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+_PLAIN = frozenset(
+    [
+        "superuser",
+        "inherit",
+        "create_role",
+        "create_db",
+        "can_login",
+        "replication",
+        "bypass_rls",
+        "connection_limit",
+        "valid_until",
+    ]
+)
+
+
+async def run_role(
+    conn: Connection, plan: Plan, statement: RoleStatement, params: tuple[Any, ...]
+) -> Outcome:
+    """Run a role statement."""
+    session = conn.session
+    if not session.is_superuser and not _may_create_roles(session) and not _own_password(session, statement):
+        what = "" if statement.action == "alter" else f" to {statement.action} role"
+        raise SqlError("42501", f"permission denied{what}")
+    if statement.action == "create":
+        await _create(session, statement)
+    elif statement.action == "alter":
+        await _alter(session, statement)
+    else:
+        await _drop(session, statement)
+    return Command(plan.bound.tag)
+
+
+def _may_create_roles(session: Session) -> bool:
+    role = session.catalog.role(session.user)
+    return role is not None and role.create_role
+
+
+def _own_password(session: Session, statement: RoleStatement) -> bool:
+    """Tell whether a role only changes its own password, which everybody may."""
+    return (
+        statement.action == "alter"
+        and statement.names == (session.user,)
+        and statement.options.keys() == {"password"}
+    )
+
+
+def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:
+    changes: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in _PLAIN:
+            changes[name] = value
+        elif name == "password":
+            changes["verifier"] = _verifier(session, value)
+        else:
+            raise not_supported(f"role option {name}")
+    if (changes.get("superuser") or role.superuser) and not session.is_superuser:
+        raise SqlError("42501", "must be superuser to create or alter superuser roles")
+    return replace(role, **changes)
+
+
+def _verifier(session: Session, password: str | None) -> str | None:
+    if password is None:
+        return None
+    if parse_verifier(password) is not None:
+        return password
+    if password == "":
+        session.notice("empty string is not a valid password, clearing password")
+        return None
+    return str(make_verifier(password, session.random_bytes(16)))
+
+
+async def _create(session: Session, statement: RoleStatement) -> None:
+    [name] = statement.names
+    if name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'role name "{name}" is reserved',
+            detail='Role names starting with "pg_" are reserved.',
+        )
+    if session.catalog.role(name) is not None:
+        raise SqlError("42710", f'role "{name}" already exists')
+    role = RoleDef(oid=session.db.allocate_oids(1), name=name, can_login=statement.is_user)
+    await session.view.change([_apply(session, role, statement.options)])
+
+
+async def _alter(session: Session, statement: RoleStatement) -> None:
+    changed = []
+    for name in statement.names:
+        role = session.catalog.role(name)
+        if role is None:
+            raise SqlError("42704", f'role "{name}" does not exist')
+        changed.append(_apply(session, role, statement.options))
+    await session.view.change(changed)
+
+
+async def _drop(session: Session, statement: RoleStatement) -> None:
+    for name in statement.names:
+        role = session.catalog.role(name)
+        if role is None:
+            if not statement.if_exists:
+                raise SqlError("42704", f'role "{name}" does not exist')
+            session.notice(f'role "{name}" does not exist, skipping')
+            continue
+        if name in (session.user, session.session_user):
+            which = "current" if name == session.user else "session"
+            raise SqlError("55006", f"{which} user cannot be dropped")
+        if role.oid == SUPERUSER_OID:
+            raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
+        owned = [f"owner of schema {s.name}" for s in session.catalog.schemas() if s.owner == role.oid]
+        owned += [
+            f"owner of {'table' if r.kind == 'r' else 'view'} {shown_name(session, r)}"
+            for r in session.catalog.user_relations()
+            if r.owner == role.oid
+        ]
+        owned += [
+            f"owner of subscription {n.record.name}" for n in session.db.named if n.record.owner == role.oid
+        ]
+        if owned:
+            raise SqlError(
+                "2BP01",
+                f'role "{name}" cannot be dropped because some objects depend on it',
+                detail="\n".join(owned),
+            )
+        await session.view.change([], [key_of(role)])
+
+
+def shown_name(session: Session, relation: RelationDef) -> str:
+    """Return a relation's name as messages show it: qualified unless the search path finds it, quoted if need be."""
+    catalog = session.catalog
+    name = quote_identifier(relation.name)
+    qualified = f"{quote_identifier(relation.schema)}.{name}"
+    for schema in session.search_path:
+        found = catalog.relation(schema, relation.name)
+        if found is not None:
+            return name if found.oid == relation.oid else qualified
+    return qualified
+
+
+def named_role(session: Session, name: str) -> RoleDef:
+    """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
+    special = {
+        "current_user": session.user,
+        "current_role": session.user,
+        "session_user": session.session_user,
+    }
+    role = session.catalog.role(special.get(name, name))
+    if role is None:
+        raise SqlError("42704", f'role "{name}" does not exist')
+    return role
+
+
+def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:
+    """SET ROLE and SET SESSION AUTHORIZATION: a superuser may become anyone, others only themselves.
+
+    SET ROLE goes by the session user, SET SESSION AUTHORIZATION by who logged in; the latter also ends a
+    SET ROLE. ``is_superuser`` follows the current user. All of it is undone with the transaction.
+
+    Raises SqlError 22023 for an unknown role, 42501 where it is not allowed.
+    """
+    settings = session.settings
+    if setting == "role":
+        if value is not None and value != "none":
+            _allow_role(session, value, session.session_user, "role")
+        settings.set("role", value, local=local)
+    else:
+        if value is not None:
+            _allow_role(session, value, session.authenticated_user, "session authorization")
+        settings.set("session_authorization", value, local=local)
+        settings.follow("role", None, local=local)
+    settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)
+
+
+def _allow_role(session: Session, name: str, by: str, what: str) -> None:
+    if session.catalog.role(name) is None:
+        raise SqlError("22023", f'role "{name}" does not exist')
+    acting = session.catalog.role(by)
+    if acting is None or not (acting.superuser or acting.name == name):
+        raise SqlError("42501", f'permission denied to set {what} "{name}"')

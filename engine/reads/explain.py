@@ -1,0 +1,107 @@
+"""EXPLAIN: statement class, timestamp, route and reason, and what the route executes (N3)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from engine import run as runner
+from engine.connection.portal import Command, Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.ddl.privileges import check as check_privileges
+from engine.reads.plans import Plan
+from engine.reads.query import choose_route, collect, compiled_query
+from engine.subscriptions.subscribe import goes_by_row
+from engine.transaction import time_travel
+from pgwire.backend import Responder
+from planner import query as q
+from planner import statements as st
+from planner.errors import SqlError, not_supported
+from planner.query import OutputColumn, QueryExpr
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+_ON = ("on", "true", "1", "")
+_TEXT, _JSON = 25, 114
+_IGNORED = frozenset(("verbose", "costs", "buffers", "wal", "timing", "summary", "settings", "timestamp"))
+
+
+def _source(statement: Any) -> tuple[str, QueryExpr] | None:
+    """Return (plan slot, query) of what a statement reads."""
+    match statement:
+        case st.QueryStatement() | st.DeclareCursor() | st.Subscribe():
+            return "query", statement.query
+        case q.Update() | q.Delete():
+            return "source", statement.source
+        case q.Insert() if statement.source is not None:
+            return "source", statement.source
+        case st.CreateTable() if statement.query is not None:
+            return "query", statement.query
+    return None
+
+
+def _shown(value: Any) -> str:
+    """Return a fact as the text format prints it; fractions are milliseconds."""
+    return f"{value:.3f} ms" if isinstance(value, float) else str(value)
+
+
+async def run_explain(
+    conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """Run EXPLAIN [ANALYZE]; options that tune PostgreSQL's own output are accepted (docs/sql.md)."""
+    session = conn.session
+    options = statement.options
+    for name in options:
+        if name not in _IGNORED and name not in ("analyze", "format"):
+            raise SqlError("42601", f'unrecognized EXPLAIN option "{name}"')
+    format_ = options.get("format", "text").lower()
+    if format_ not in ("text", "json"):
+        raise not_supported(f"EXPLAIN (FORMAT {format_.upper()})")
+    txn = session.block.ensure_txn()
+    txn.next_statement()
+    body = statement.body
+    inner = Plan(body, session.catalog)
+    if isinstance(body.statement, st.ExecutePrepared):
+        inner, params = conn.prepared.to_execute(inner, body.statement, params)
+        if inner.as_of is not None:
+            raise not_supported("EXPLAIN EXECUTE of a statement AS OF SYSTEM TIME")
+        check_privileges(session, inner)
+        body = inner.bound
+        if inner.enters:
+            session.block.enter(inner.enters, inner.tables)
+    facts: dict[str, Any] = {"Statement Class": body.class_.value, "Read Timestamp": int(txn.read_ts)}
+    lines: list[str] = []
+    text_before: list[str] = []
+    if options.get("timestamp", "off") in _ON:
+        bounds = time_travel.describe(session, plan, session.block.selection)
+        if format_ == "json":
+            facts["Timestamp"] = bounds
+        else:
+            text_before = bounds
+    if isinstance(body.statement, st.Subscribe):
+        facts["Changes"] = "row by row" if goes_by_row(body.statement.query) else "asked again at each commit"
+    source = _source(body.statement)
+    if source is not None:
+        slot, query = source
+        route, executable = choose_route(session, compiled_query(inner, slot, query), params)
+        facts["Route"] = route.executor
+        facts["Reason"] = route.reason
+        lines = session.db.executors[route.executor].explain(executable)
+    if options.get("analyze", "off") in _ON:
+        started = session.clock_time_us()
+        result = await runner.run(conn, inner, params, out)
+        if isinstance(result, Rows):
+            facts["Actual Rows"] = len(await collect(session, result.result))
+        elif isinstance(result, Command):
+            facts["Result"] = result.tag
+        facts["Execution Time"] = (session.clock_time_us() - started) / 1000  # milliseconds
+    if format_ == "json":
+        document = json.dumps([{**facts, "Plan": lines}], indent=2)
+        columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON)),)
+        return Rows(columns, ReadyRows(columns, [(document,)]), tag="EXPLAIN", final_tag=True)
+    columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
+    text = [*text_before, *(f"{name}: {_shown(value)}" for name, value in facts.items())]
+    text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
+    return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

@@ -1,0 +1,280 @@
+"""From a statement's text to its plan, through the caches.
+
+text ──(plan cache)──> Plan                            the very text was met before
+text ──(template)──> Plan + values of its literals     only literals differ (engine/reads/templates.py)
+text ──parse, bind──> Plan                             otherwise; remembered when it may be shared
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import CatalogSnapshot
+from engine.connection.portal import Prepared
+from engine.connection.session import Session
+from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.reads.templates import decode_values, extract, same_statement
+from engine.subscriptions import named
+from engine.transaction import time_travel
+from engine.transaction.block_state import BlockState
+from engine.transaction.timelines import check_alone
+from pgwire.codecs.errors import DataError
+from planner import ast
+from planner.as_of import AsOf
+from planner.bind import bind_statement
+from planner.errors import SqlError
+from planner.parse import Parsed, parse
+from planner.statements import SetTransaction, StatementClass, Transaction
+from txn.types import Timestamp
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+_READS_PAST = frozenset((StatementClass.READ_ONLY, StatementClass.UTILITY))
+LONG_TEXT = 16 * 1024
+"""Characters; longer texts are parsed and bound in a thread, for it would hold up everybody."""
+ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
+IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedText:
+    """The text of a statement whose plan came from a cache without parsing."""
+
+    text: str
+
+
+class Planning:
+    """Plans one session's statements; see the module."""
+
+    __slots__ = ("db", "session")
+
+    def __init__(self, database: Database, session: Session) -> None:
+        """Plan for ``session`` with the caches of ``database``."""
+        self.db = database
+        self.session = session
+
+    def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """Plan a single statement given as text (extended protocol); None for an empty text."""
+        session = self.session
+        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
+        key = (text, param_oids, session.plan_key)
+        if cacheable and not session.view.is_private:
+            plan = self.db.plans.get(key, session.catalog)
+            if plan is not None:
+                return plan
+        statements = parse(text)
+        if not statements:
+            return None
+        if len(statements) > 1:
+            raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
+        plan = self.bind(statements[0], param_oids)
+        if cacheable and not session.view.is_private and plan.cacheable:
+            self.db.plans.put(key, plan)
+        return plan
+
+    async def plan_long_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """As ``plan_text`` for a text too long to be cached: in a thread."""
+        statements = await asyncio.to_thread(parse, text)
+        if len(statements) != 1:
+            return self.plan_text(text, param_oids)  # says what is wrong
+        return await self.bind_long(statements[0], param_oids)
+
+    async def bind_long(
+        self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True
+    ) -> Plan:
+        """As ``bind``, in a thread where that is all it takes: others go on, and a cancel ends the waiting."""
+        session = self.session
+        node = statement.statement
+        simple = statement.as_of is None and named.name_in(node) is None
+        if not simple or session.block.state is BlockState.FAILED:
+            return self.bind(statement, param_oids, variable_params=variable_params)
+        session.view.renew()
+        catalog, path = session.catalog, session.search_path
+        bound = await asyncio.to_thread(
+            bind_statement,
+            node,
+            statement.text,
+            catalog,
+            path,
+            param_types=param_oids,
+            settings=session.bind_settings,
+            database=session.database,
+            variable_params=variable_params,
+        )
+        plan = Plan(bound, catalog, path)
+        if plan.fresh(session.catalog):
+            return plan
+        return self.bind(statement, param_oids, variable_params=variable_params)
+
+    def bind(
+        self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True
+    ) -> Plan:
+        """Bind a statement against the session's catalog; 25P02 in a failed block, binder's errors.
+
+        ``variable_params`` False: the statement has no parameters but the declared ones (42P02).
+        """
+        session = self.session
+        if session.block.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
+            raise SqlError("25P02", IN_FAILED_BLOCK)
+        if (name := named.name_in(statement.statement)) is not None:
+            return self._bind_named(name, statement, param_oids, variable_params=variable_params)
+        if statement.as_of is not None and not isinstance(statement.statement, ast.Prepare):
+            return self._bind_in_past(statement, param_oids, variable_params=variable_params)
+        return self._bind(statement, param_oids, variable_params=variable_params)
+
+    def _bind_named(
+        self, name: str, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool
+    ) -> Plan:
+        """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
+        record = self.db.named.of(self.session, name).record
+        whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
+        with self.session.view.looking_at(self.db.catalog_at(Timestamp(record.position)), within=True):
+            return self._bind(whole, param_oids, variable_params=variable_params)
+
+    def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
+        """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
+        session, clause, node = self.session, statement.as_of, statement.statement
+        assert clause is not None
+        if not isinstance(node, time_travel.CARRIERS):
+            raise _not_here(clause, node)
+        value = time_travel.AsOfValue(session, clause, param_oids, variable_params=variable_params)
+        if value.params and isinstance(node, ast.Transaction | ast.SetVariable | ast.CreateTableAs):
+            raise SqlError(
+                "0A000",
+                "parameters in AS OF SYSTEM TIME are not supported in this statement",
+                span=clause.span,
+            )
+        if isinstance(node, ast.Transaction | ast.SetVariable):
+            plan = self._bind(statement, param_oids, variable_params=variable_params)
+            if not _takes_modes(plan):
+                raise _not_here(clause)
+        elif value.params:
+            # When it runs, it is planned again where the catalog of then differs (``run``, ``Replan``).
+            plan = self._bind(statement, value.with_types(param_oids), variable_params=variable_params)
+        else:
+            made = isinstance(node, ast.CreateTableAs)
+            then = time_travel.catalog_at(session, value)
+            if made:
+                then = self._with_schemas_of_now(then)
+            with session.view.looking_at(then, within=made):
+                plan = self._bind(statement, param_oids, variable_params=variable_params)
+        made = isinstance(node, ast.CreateTableAs)
+        if made and plan.bound.uses_virtual:
+            raise SqlError(
+                "0A000", "CREATE TABLE AS of a catalog relation AS OF SYSTEM TIME is not supported"
+            )
+        if plan.locking or not (made or plan.bound.class_ in _READS_PAST or _takes_modes(plan)):
+            raise _not_here(clause)
+        plan.as_of = value
+        return plan
+
+    def _with_schemas_of_now(self, then: CatalogSnapshot) -> CatalogSnapshot:
+        """Return a past catalog with the schemas made since: the table that is made is one of now."""
+        new = [s for s in self.session.catalog.schemas() if then.schema(s.name) is None]
+        return then.with_changes(new, (), self.db.next_catalog_version()) if new else then
+
+    def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
+        session = self.session
+        session.view.renew()
+        bound = bind_statement(
+            statement.statement,
+            statement.text,
+            session.catalog,
+            session.bind_path,
+            param_types=param_oids,
+            settings=session.bind_settings,
+            database=session.database,
+            variable_params=variable_params,
+        )
+        plan = Plan(bound, session.catalog, session.search_path)
+        if plan.crosses:
+            check_alone(plan, session.catalog)
+        return plan
+
+    def plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
+        """Bind a statement anew; the second value is its parameters where they are no longer the same."""
+        if isinstance(source, CachedText):
+            return self.bind(parse(source.text)[0]), ()
+        if isinstance(source, Prepared):
+            plan = self.plan_text(source.text, source.param_oids)
+            assert plan is not None
+            if source.plan is not None and plan.shape != source.plan.shape:
+                raise SqlError("0A000", "cached plan must not change result type")
+            source.plan = plan
+            return plan, None
+        return self.bind(source), None
+
+    def remember(self, text: str, plan: Plan) -> None:
+        """Cache a plan by its text; prove its template once the same one was met before."""
+        session, templates = self.session, self.db.templates
+        self.db.plans.put((text, (), session.plan_key), plan)
+        if plan.as_of is not None:
+            return
+        template = extract(text)
+        if template is None:
+            return
+        key = (template.text, template.oids, session.plan_key)
+        if not templates.wanted(key):
+            return
+        proved: Plan | None = None
+        try:
+            candidate = self.bind(parse(template.text)[0], template.oids)
+            params = candidate.bound.params
+            if len(params) == len(template.values):
+                values = decode_values(session, params, template.values)
+                if same_statement(plan, candidate, values):
+                    proved = candidate
+        except DataError:
+            pass  # a template that does not bind is no template
+        templates.judge(key, proved)
+
+    def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
+        """Return a plan for a whole Query text without parsing it, and its parameter values."""
+        session = self.session
+        if session.view.is_private or session.block.state is BlockState.FAILED:
+            return None
+        plan_key = session.plan_key
+        sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
+        plan = self.db.plans.get((sql, (), plan_key), session.catalog)
+        if plan is not None:
+            # the text of a prepared statement may have parameters, which a simple query has not
+            return None if plan.bound.params else (plan, ())
+        template = extract(sql)
+        if template is None:
+            return None
+        key = (template.text, template.oids, plan_key)
+        plan = self.db.templates.find(key)
+        if plan is None:
+            return None
+        if not plan.fresh(session.catalog):
+            self.db.templates.drop(key)
+            return None
+        try:
+            return plan, decode_values(session, plan.bound.params, template.values)
+        except DataError:
+            return None  # the error is raised, with its position, when the text itself is bound
+
+
+def _not_here(clause: AsOf, node: ast.Node | None = None) -> SqlError:
+    hint = "CREATE TABLE AS with the clause makes a table of what was there."
+    return SqlError(
+        "0A000",
+        "AS OF SYSTEM TIME is not supported in this statement",
+        hint=hint if isinstance(node, ast.Insert) else None,
+        span=clause.span,
+    )
+
+
+def _takes_modes(plan: Plan) -> bool:
+    """Tell whether it is BEGIN or SET TRANSACTION."""
+    statement = plan.bound.statement
+    if isinstance(statement, SetTransaction):
+        return not statement.session and statement.snapshot is None
+    return isinstance(statement, Transaction) and statement.action == "begin"
+
+
+def _allowed_when_failed(node: ast.Node) -> bool:
+    return isinstance(node, ast.Transaction) and node.action in ENDS_FAILURE

@@ -1,0 +1,229 @@
+"""Plans: a bound statement with its compiled forms, cached by text and by what its meaning depends on.
+
+The cache key is (text, parameter oids, session key); the session key holds every setting and name that binding
+folds in: search path, role, DateStyle, IntervalStyle, TimeZone ... A plan is thrown away when a relation it
+was bound against has another version, or when names may resolve differently (``namespace_version``); queries of the
+catalog outlive DDL, since their names cannot.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from engine.catalog.state import CatalogSnapshot
+from planner.bind.locking import statement_name
+from planner.evaluate import Env, Shared, compile_expr
+from planner.query import OutputColumn
+from planner.statements import (
+    BoundStatement,
+    Copy,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    DeclareCursor,
+    DeclareSubscribe,
+    Maintenance,
+    Prepare,
+    QueryStatement,
+    StatementClass,
+    Subscribe,
+)
+from planner.types import SqlType
+from txn.types import ShardId
+
+PLAN_CACHE_ENTRIES = 2000
+PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
+
+
+_CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
+
+
+def _locking(bound: BoundStatement) -> str:
+    """Return ``SELECT FOR UPDATE`` or its like for a query with a locking clause, at any depth."""
+    cursor = isinstance(bound.statement, DeclareCursor)
+    if bound.class_ is not StatementClass.READ_THEN_WRITE and not cursor:
+        return ""
+    return statement_name(bound.statement) or ""
+
+
+class Replan(Exception):
+    """The statement's plan no longer fits the catalog: bind it again and run that."""
+
+
+def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
+    """Return the timelines of the tables that a statement reads, writes, or says how to read."""
+    statement = bound.statement
+    if bound.class_ is StatementClass.DDL and not isinstance(statement, CreateView | CreateTable):
+        return frozenset()
+    if isinstance(statement, Maintenance):
+        return frozenset()
+    return frozenset([r.timeline for r in map(catalog.relation_by_oid, tables) if r is not None])
+
+
+def _defines_only(bound: BoundStatement) -> bool:
+    """Tell whether its transaction reads and writes no rows of its tables: SUBSCRIBE does so outside of it."""
+    statement = bound.statement
+    if isinstance(statement, CreateTable):
+        return statement.query is None
+    if isinstance(statement, Copy):
+        return statement.subscribe is not None
+    return isinstance(statement, CreateView | CreateSubscription | Subscribe | DeclareSubscribe | Prepare)
+
+
+class Plan:
+    """One statement, ready to run. ``compiled`` holds executors' plans by route, made on demand."""
+
+    __slots__ = (
+        "_stable",
+        "as_of",
+        "bound",
+        "catalog_version",
+        "columns",
+        "compiled",
+        "crosses",
+        "dml",
+        "encoders",
+        "enters",
+        "fields",
+        "fixed_names",
+        "locking",
+        "namespace_version",
+        "one_row",
+        "only_reads",
+        "permitted",
+        "point",
+        "quick",
+        "tables",
+        "timeline",
+    )
+
+    def __init__(
+        self, bound: BoundStatement, catalog: CatalogSnapshot, search_path: tuple[str, ...] = ()
+    ) -> None:
+        """Make a plan bound against ``catalog``; ``search_path`` as the session resolved it."""
+        self.bound = bound
+        # of the result, None when the statement returns no rows
+        self.columns: tuple[OutputColumn, ...] | None = bound.columns
+        # whether it reads tables and has no effect: it then needs neither locks nor a read set
+        self.only_reads = bound.class_ is StatementClass.READ_ONLY and not bound.volatile
+        # Catalog relations alone, and pg_catalog searched first: nothing a user makes can come before them.
+        self.fixed_names = (
+            bool(bound.versions)
+            and search_path[:1] == ("pg_catalog",)
+            and all(
+                relation is not None and relation.virtual
+                for relation in (catalog.relation_by_oid(oid) for oid, _ in bound.versions)
+            )
+        )
+        # the stored tables it reads or writes, by oid; its views are in what it was bound against, too
+        self.tables = tuple(
+            ShardId(oid)
+            for oid, _version in bound.versions
+            if (relation := catalog.relation_by_oid(oid)) is not None
+            and relation.kind == "r"
+            and not relation.virtual
+        )
+        timelines = _timelines(bound, self.tables, catalog)
+        # the one that it is about, "" where none: its tables', but for most DDL, which is about all
+        self.timeline = min(timelines, default="")
+        self.crosses = len(timelines) > 1
+        # the timeline that its transaction has to be in
+        self.enters = "" if _defines_only(bound) else self.timeline
+        self.catalog_version = catalog.version
+        self.namespace_version = catalog.namespace_version
+        self.permitted: tuple[int, str] | None = None  # see engine.ddl.privileges
+        # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
+        self.locking = _locking(bound)
+        self.as_of: Any = None  # its AS OF SYSTEM TIME (engine.transaction.time_travel.AsOfValue)
+        self.compiled: dict[str, Any] = {}
+        self._stable: list[Any] | None = None
+        self.dml: Any = None
+        self.one_row = False  # an INSERT of one row of VALUES without RETURNING, compiled already
+        self.encoders: dict[Any, Any] = {}
+        self.fields: dict[tuple[int, ...], Any] = {}
+        # the row executor's plan when every table is reached by key: then nothing is left to decide
+        self.quick: Any = None
+        # its point lookup, when the statement as a transaction by itself needs nothing else of one
+        self.point: Any = None
+
+    @property
+    def cacheable(self) -> bool:
+        """Whether the plan may be shared.
+
+        Utility statements are cheap to bind and often depend on state; a literal that was read under the
+        current time (``timestamp 'now'``) means something else in the next transaction.
+        """
+        return self.bound.class_ in _CACHED and "now" not in self.bound.settings
+
+    @property
+    def quick_serves(self) -> bool:
+        """Whether ``quick`` may be set: a query that changes and locks nothing."""
+        return not self.locking and self.as_of is None and isinstance(self.bound.statement, QueryStatement)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
+        copies = isinstance(self.bound.statement, Copy)
+        return not self.bound.volatile and self.bound.class_ in _CACHED and not copies
+
+    def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values of the statement's stable expressions, in the order of their parameters."""
+        functions = self._stable
+        if functions is None:
+            functions = self._stable = [compile_expr(expr) for expr in self.bound.stable]
+        values = params
+        for function in functions:
+            values = (*values, function((), Env(values, session, shared=Shared())))
+        return values[len(params) :]
+
+    @property
+    def shape(self) -> list[tuple[str, SqlType]] | None:
+        """Names and types of its columns: what a prepared statement must keep."""
+        columns = self.columns
+        return None if columns is None else [(c.name, c.type) for c in columns]
+
+    def fresh(self, catalog: CatalogSnapshot) -> bool:
+        """Tell whether the plan still means the same under ``catalog``."""
+        if catalog.version == self.catalog_version:
+            return True
+        if catalog.namespace_version != self.namespace_version and not self.fixed_names:
+            return False
+        for oid, version in self.bound.versions:
+            relation = catalog.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                return False
+        self.catalog_version = catalog.version
+        return True
+
+
+class PlanCache:
+    """A bounded cache, least recently used first out."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: OrderedDict[Any, Plan] = OrderedDict()
+
+    def get(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
+        """Return a plan that is still fresh under ``catalog``."""
+        plan = self._entries.get(key)
+        if plan is None:
+            return None
+        if not plan.fresh(catalog):
+            del self._entries[key]
+            return None
+        self._entries.move_to_end(key)
+        return plan
+
+    def put(self, key: Any, plan: Plan) -> None:
+        """Remember a plan."""
+        self._entries[key] = plan
+        if len(self._entries) > PLAN_CACHE_ENTRIES:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all plans (DISCARD PLANS)."""
+        self._entries.clear()

@@ -1,0 +1,283 @@
+"""Running a query: choose the route, compile once per route, start it on the transaction's snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.rows import ReadyRows, RowStream
+from engine.ddl.privileges import permitted
+from engine.eager import settle
+from engine.executor import READS, ExecContext, Result
+from engine.index.sources import PLAIN
+from engine.reads.filters import TableFilters
+from engine.reads.plans import Plan
+from engine.slices import SLICE_ROWS
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared
+from planner.facts import INT4, INT8, facts
+from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange
+from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.walk import ranges_of
+from txn.api import Transaction
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.session import Session
+    from engine.index.executor import IndexPlan, PointPlan
+
+MAX_ROUTE_ATTEMPTS = 4
+
+
+class CompiledQuery:
+    """A query with what each executor made of it; lives in its Plan."""
+
+    __slots__ = ("_filters", "catalog", "compiled", "query", "refused", "series", "tables", "virtual")
+
+    def __init__(self, query: QueryExpr, catalog: CatalogSnapshot | None = None) -> None:
+        """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the session sees: it reads in the past."""
+        self.catalog = catalog
+        self.query = query
+        self._filters: TableFilters | None = None
+        self.compiled: dict[str, Any] = {}
+        self.refused: dict[str, SqlError] = {}
+        all_ranges = ranges_of(query)
+        ranges = [r for r in all_ranges if isinstance(r, RelationRange)]
+        self.virtual = any(r.virtual for r in ranges)
+        self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
+        self.series = [s for r in all_ranges if (s := _series_of(r)) is not None]
+
+    def filters(self, session: Session) -> TableFilters:
+        """Return what it asks of each table alone."""
+        if self._filters is None:
+            self._filters = TableFilters(self.query, self.catalog or session.catalog)
+        return self._filters
+
+    def series_rows(self, params: tuple[Any, ...]) -> int:
+        """Return how many rows its integer series in FROM have, as far as that is known before it runs."""
+        total = 0
+        for args in self.series:
+            known = [_known(arg, params) for arg in args]
+            if all(isinstance(v, int) for v in known) and (len(known) < 3 or known[2]):
+                total += max((known[1] - known[0]) // (known[2] if len(known) == 3 else 1) + 1, 0)
+        return total
+
+
+def _series_of(item: Any) -> tuple[Any, ...] | None:
+    """Return the arguments of a range that is generate_series of integers, else None."""
+    if not isinstance(item, FunctionRange) or len(item.functions) != 1:
+        return None
+    call = item.functions[0]
+    if not isinstance(call, FuncExpr) or not call.returns_set or call.type.oid not in (INT4, INT8):
+        return None
+    return call.args if facts().procs[call.proc].name == "generate_series" else None
+
+
+def _known(arg: Any, params: tuple[Any, ...]) -> Any:
+    """Return the value of a constant or parameter, else None."""
+    if isinstance(arg, Const):
+        return arg.value
+    return params[arg.number - 1] if isinstance(arg, Param) and arg.number <= len(params) else None
+
+
+def compiled_query(plan: Plan, slot: str, query: QueryExpr) -> CompiledQuery:
+    """Return the compiled form of ``query``, kept in ``plan`` under ``slot``."""
+    found: CompiledQuery | None = plan.compiled.get(slot)
+    if found is None:
+        found = plan.compiled[slot] = CompiledQuery(query)
+    return found
+
+
+def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
+    """Return the executor's plan, or raise its refusal (0A000), both remembered."""
+    plan = query.compiled.get(name)
+    if plan is not None:
+        return plan
+    refusal = query.refused.get(name)
+    if refusal is not None:
+        raise refusal
+    try:
+        plan = session.db.executors[name].prepare(query.query, query.catalog or session.catalog)
+    except SqlError as error:
+        if error.sqlstate == "0A000":
+            query.refused[name] = error
+        raise
+    query.compiled[name] = plan
+    session.cancelled.check()  # it may have taken long
+    return plan
+
+
+def prepare_source(session: Session, query: CompiledQuery) -> None:
+    """Compile for the row executor ahead of locking, so that it is known whether keys serve the query."""
+    try:
+        _compile(session, query, "index")
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+
+
+def choose_route(
+    session: Session, query: CompiledQuery, params: tuple[Any, ...] = (), txn: Transaction | None = None
+) -> tuple[Route, Any]:
+    """Choose a route and return it with the executor's plan. Raises 0A000 when none can run the query.
+
+    ``txn``: the transaction that tells how large tables are; default: the session's.
+    """
+    series_rows = query.series_rows(params) if query.series else 0
+    pinned = session.derived.executor
+    if txn is None:
+        txn = session.block.ensure_txn()
+    for _ in range(MAX_ROUTE_ATTEMPTS):
+        by_key = False
+        if pinned == "auto" and "index" not in query.refused:
+            try:
+                index_plan = _compile(session, query, "index")
+                by_key = index_plan.is_small
+            except SqlError as error:
+                if error.sqlstate != "0A000":
+                    raise
+        rows = size = 0
+        if pinned == "auto" and not by_key and not query.virtual:
+            for shard in query.tables:
+                stats = txn.stats(shard)
+                rows += stats.rows
+                size += stats.bytes
+        route = choose(
+            RouteFacts(
+                pinned=pinned,
+                uses_virtual=query.virtual,
+                tables=len(query.tables),
+                by_key=by_key,
+                rows=rows,
+                series_rows=series_rows,
+                bytes=size,
+                local_max_bytes=session.derived.local_max_bytes,
+                spark_available=session.db.spark_available,
+                refusals={name: error.message for name, error in query.refused.items()},
+            )
+        )
+        already_refused = route.executor in query.refused
+        try:
+            return route, _compile(session, query, route.executor)
+        except SqlError as error:
+            if error.sqlstate != "0A000" or already_refused:
+                raise
+            if pinned not in ("auto",) and (query.tables or route.executor == "spark"):
+                raise
+    raise RuntimeError("routing did not settle")
+
+
+def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update: int = READS) -> ExecContext:
+    """Return what an execution needs: the transaction, parameters and the statement's stable values."""
+    stable = plan.bound.stable
+    if stable:
+        params = params + plan.stable_values(session, params)
+    return ExecContext(
+        txn=session.block.ensure_txn(),
+        session=session,
+        virtual=session.db.virtual,
+        params=params,
+        for_update=for_update,
+        cancelled=session.cancelled,
+    )
+
+
+def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
+    """Start a query whose plan says that keys serve it; None where the general path must decide."""
+    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
+        return None
+    if not session.view.is_current(plan):
+        return None
+    if plan.enters:
+        session.block.enter(plan.enters, plan.tables)
+    session.block.ensure_txn().next_statement()
+    result = session.db.executors["index"].run(plan.quick, context(session, plan, params))
+    session.view.use(plan)
+    return result
+
+
+def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:
+    """Run a point read that is a transaction by itself without making one; None: the general path must.
+
+    The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
+    begins now would read at; so there is nothing that a hold, a read set or an end could protect.
+    """
+    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
+        return None
+    point: PointPlan = plan.point
+    source = point.source
+    env = Env(params, session, shared=Shared())
+    session.transaction_time_us = session.statement_time_us
+    session.block.wrote = False
+    key = source.key((), env)
+    if None in key:
+        return ()
+    row = session.db.store.read_now(source.shard, source.index, key)
+    if row is None:
+        return None
+    rows = source.extract((row,))
+    for test in point.filters:
+        rows = test(rows, env)
+    found: Sequence[Any] = point.project(rows, env)
+    return found
+
+
+def _point_of(plan: Plan, executable: IndexPlan) -> PointPlan | None:
+    """Return what ``read_point`` needs if ``plan`` qualifies: one key, no effect, nothing kept per transaction."""
+    point = executable.point
+    if point is None or not plan.only_reads or plan.bound.stable:
+        return None
+    source = point.source
+    return point if source.simple and source.reading is PLAIN and not plan.locking else None
+
+
+async def run_query(
+    session: Session,
+    plan: Plan,
+    slot: str,
+    query: QueryExpr,
+    ctx: ExecContext,
+) -> Result:
+    """Start a query on the route of choice."""
+    compiled = compiled_query(plan, slot, query)
+    route, executable = choose_route(session, compiled, ctx.params)
+    if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
+        plan.quick = executable
+        plan.point = _point_of(plan, executable)
+    try:
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
+    except SqlError as error:
+        # an engine may learn only at run time that it cannot (a stored array of several dimensions)
+        if error.sqlstate != "0A000" or route.executor == "index" or session.derived.executor != "auto":
+            raise
+        compiled.refused[route.executor] = error
+        route, executable = choose_route(session, compiled, ctx.params)
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
+
+
+async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> Result:
+    """Start a query in the transaction of ``ctx``, which need not be the session's."""
+    route, executable = choose_route(session, query, ctx.params, ctx.txn)
+    return await settle(session.db.executors[route.executor].run(executable, ctx))
+
+
+async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple[Any, ...]]:
+    """Return all rows of a result as tuples (DML sources, CREATE TABLE AS, cursors WITH HOLD)."""
+    if isinstance(result, ReadyRows):
+        return list(result.rows)
+    rows: list[tuple[Any, ...]] = []
+    try:
+        async for batch in result.batches:
+            if batch.rows is not None:
+                rows.extend(batch.rows)
+                continue
+            for start in range(0, len(batch), SLICE_ROWS):
+                piece = batch.arrow.slice(start, SLICE_ROWS)
+                rows.extend(session.db.arrow_rows(piece, result.columns))
+                if len(rows) > SLICE_ROWS:
+                    await asyncio.sleep(0)
+    finally:
+        result.close()
+    return rows

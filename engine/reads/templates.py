@@ -1,0 +1,207 @@
+"""Plan templates: simple-protocol statements that differ only in their literals share one plan.
+
+    UPDATE t SET n = n + -5 WHERE id = 17     template  UPDATE t SET n = n + $1 WHERE id = $2
+    UPDATE t SET n = n + 12 WHERE id = 4      types     (int4, int4), values per statement
+
+A template is believed only after proof: the statement is bound as it stands and as a template, and with the
+parameters replaced by the literals both trees must be equal. So ordinals (ORDER BY 1), typmods, interval fields,
+LIMIT, patterns and whatever else binding looks into never become slots, because there the trees differ; which
+type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fingerprint alone would not do
+(docs/decisions/0002-templates-by-proof.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from engine.reads.plans import Plan
+from pgwire.codecs.registry import text_decoder
+from planner.facts import INT4, INT8, NUMERIC
+from planner.query import Const, Param
+from planner.rewrite import replace_children
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+MAX_TEMPLATES = 2000
+MAX_TEXT = 4096
+MAX_SLOTS = 64
+INT4_MAX, INT8_MAX = 2**31 - 1, 2**63 - 1
+
+# One token at a time: what is no literal is kept as it is. A sign belongs to a number where an operand must
+# follow; behind a name, a literal or a closing bracket it is an operator.
+_TOKEN = re.compile(
+    r"""(?P<other>"(?:[^"]|"")*"|[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*)
+      | (?P<text>'(?:[^']|'')*')
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
+      | (?P<stop>--|/\*|\$|\\|::)
+      | (?P<sign>-)
+      | (?P<close>[\)\]])""",
+    re.VERBOSE,
+)
+_FIRST = re.compile(r"\s*(select|insert|update|delete)\b", re.IGNORECASE)
+# words that may stand before an operand; after any other word a minus is an operator
+_OPERAND_FOLLOWS = frozenset(
+    [
+        "select",
+        "where",
+        "and",
+        "or",
+        "not",
+        "in",
+        "between",
+        "values",
+        "set",
+        "then",
+        "else",
+        "when",
+        "case",
+        "on",
+        "having",
+        "by",
+        "like",
+        "ilike",
+        "is",
+        "as",
+    ]
+)
+
+
+class Template:
+    """A text with slots: ``text``, the literals' type oids (0: a string) and their texts."""
+
+    __slots__ = ("oids", "text", "values")
+
+    def __init__(self, text: str, oids: tuple[int, ...], values: tuple[str, ...]) -> None:
+        """Keep the three."""
+        self.text, self.oids, self.values = text, oids, values
+
+
+def extract(sql: str) -> Template | None:
+    """Return the template of a statement, None for texts that are not looked into."""
+    if len(sql) > MAX_TEXT or _FIRST.match(sql) is None:
+        return None
+    pieces: list[str] = []
+    oids: list[int] = []
+    values: list[str] = []
+    position = 0
+    operand_before = False  # does an operand end just before this token?
+    sign_at = -1
+    last_end = 0
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup
+        start = match.start()
+        between = sql[last_end:start]
+        if between and not between.isspace():
+            operand_before = False
+        if sign_at >= 0 and (kind != "number" or between):
+            sign_at = -1
+        last_end = match.end()
+        if kind == "other":
+            word = match.group().lower()
+            if sql[last_end : last_end + 1] == "'":
+                return None  # E'...', B'...', U&'...'
+            operand_before = word not in _OPERAND_FOLLOWS
+        elif kind == "close":
+            operand_before = True
+        elif kind == "sign":
+            sign_at = -1 if operand_before else start
+            operand_before = False
+        elif kind == "stop":
+            return None
+        else:
+            text = match.group()
+            if kind == "text":
+                oid, value = 0, text[1:-1].replace("''", "'")
+            else:
+                oid, value = _number_type(text), text
+                if sign_at >= 0:
+                    value = "-" + text
+                    start = sign_at
+            sign_at = -1
+            pieces.append(sql[position:start])
+            oids.append(oid)
+            values.append(value)
+            pieces.append(f"${len(oids)}")
+            position = last_end
+            operand_before = True
+    if not oids or len(oids) > MAX_SLOTS:
+        return None
+    pieces.append(sql[position:])
+    return Template("".join(pieces), tuple(oids), tuple(values))
+
+
+def _number_type(text: str) -> int:
+    if not text.isdigit():
+        return NUMERIC
+    number = int(text)
+    return INT4 if number <= INT4_MAX else INT8 if number <= INT8_MAX else NUMERIC
+
+
+def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bool:
+    """Tell whether ``template`` with ``values`` for its parameters is the statement ``literal`` is."""
+
+    def fill(node: Any) -> Any:
+        if isinstance(node, Param) and node.number <= len(values):
+            return Const(type=node.type, value=values[node.number - 1])
+        if isinstance(node, Param):
+            return Param(type=node.type, number=node.number - len(values))
+        return replace_children(node, fill)
+
+    return (
+        literal.bound.class_ is template.bound.class_
+        and literal.bound.columns == template.bound.columns
+        and len(literal.bound.stable) == len(template.bound.stable)
+        and bool(fill(template.bound.statement) == literal.bound.statement)
+        and all(fill(t) == s for t, s in zip(template.bound.stable, literal.bound.stable, strict=True))
+    )
+
+
+def decode_values(session: Session, oids: tuple[int, ...], values: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return literals as values of the parameters' types."""
+    settings = session.codec_settings
+    return tuple(text_decoder(oid, settings)(value) for oid, value in zip(oids, values, strict=True))
+
+
+class TemplateCache:
+    """Templates proved (a Plan) or refuted (None), by (text, types, session key); bounded."""
+
+    __slots__ = ("_entries", "_seen")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: OrderedDict[Any, Plan | None] = OrderedDict()
+        self._seen: OrderedDict[Any, None] = OrderedDict()
+
+    def find(self, key: Any) -> Plan | None:
+        """Return the plan of a proved template."""
+        return self._entries.get(key)
+
+    def wanted(self, key: Any) -> bool:
+        """Tell whether a proof should be tried: the template was met before and not judged yet."""
+        if key in self._entries:
+            return False
+        if key in self._seen:
+            del self._seen[key]
+            return True
+        self._seen[key] = None
+        if len(self._seen) > MAX_TEMPLATES:
+            self._seen.popitem(last=False)
+        return False
+
+    def judge(self, key: Any, plan: Plan | None) -> None:
+        """Remember a proof, or that there is none."""
+        self._entries[key] = plan
+        if len(self._entries) > MAX_TEMPLATES:
+            self._entries.popitem(last=False)
+
+    def drop(self, key: Any) -> None:
+        """Forget a template whose plan went stale."""
+        self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._entries.clear()
+        self._seen.clear()

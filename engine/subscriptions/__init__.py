@@ -1,0 +1,1 @@
+"""SUBSCRIBE, and subscriptions the server remembers by name."""

@@ -1,0 +1,537 @@
+"""The transaction block of one connection: its transaction, from BEGIN or the first statement to its end.
+
+    ensure_txn ──> transaction runs ──> commit ──> durable, applied        (or it was rolled back, and the error goes on)
+                        │    ^                └──> rollback
+              savepoint │    │ rollback_to
+                        v    │
+                   later statements
+
+``engine.transaction.block_state`` has the states; here is what happens on the way from one to the next. Whatever lives as long as
+a transaction is told of its end in ``_leave``: settings, the catalog as seen, deferred checks, exported snapshots,
+portals and cursors (``on_end``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.catalog.state import Stored, StoredKey
+from engine.connection.limits import TransactionLimit
+from engine.constraints.timing import Mark
+from engine.reads.plans import Plan
+from engine.transaction import snapshots
+from engine.transaction.block_state import BlockEvent, BlockState, next_state
+from engine.transaction.races import note_loss
+from engine.transaction.timelines import gone, outside
+from planner.catalog import DEFAULT_TIMELINE
+from planner.errors import SqlError
+from planner.statements import Transaction as TransactionStatement
+from txn.api import Transaction
+from txn.errors import CommitWithdrawn
+from txn.selection import Selection
+from txn.types import ShardId, Timestamp
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+_MODES = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """One SAVEPOINT: the marks of txn, settings and deferred checks, and the catalog changes until then."""
+
+    name: str
+    handle: int
+    settings: int
+    changes: Mapping[StoredKey, Stored | None]
+    timing: Mark
+
+
+class Block:
+    """The transaction block of one session; see the module's prologue.
+
+    Attributes:
+        txn: the running transaction, or None; a block has none before its first statement.
+        state: where the block stands.
+        savepoints: those that can be gone back to, the oldest first.
+        selection: how the running transaction's timestamp was chosen, None where nothing was to choose.
+        observed_ts: the newest timestamp the session has committed, or chosen to read at.
+        exported: ids of the running transaction's exported snapshots.
+        lost_blocks: blocks lost to races since one has committed (``engine.transaction.races``).
+        on_end: called with whether it was committed when a transaction has ended.
+        one_of_several: the Query message that runs holds more statements.
+        reads_alone: the statement to run is a read and a transaction by itself.
+        optimistic: it may be run again, so that its scans need not lock their tables (U4).
+        wrote: the running transaction writes, or the last one did if none runs.
+    """
+
+    __slots__ = (
+        "_limit", "_limits", "_modes_set", "_read_only", "_session", "exported", "lost_blocks", "observed_ts", "on_end",
+        "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
+        "wrote",
+    )  # fmt: skip
+
+    def __init__(self, session: Session) -> None:
+        """There is no transaction yet."""
+        self._session = session
+        self.txn: Transaction | None = None
+        self.state = BlockState.IDLE
+        self.savepoints: list[Savepoint] = []
+        self.selection: Selection | None = None
+        self.observed_ts = Timestamp(0)
+        self.exported: list[str] = []
+        self.lost_blocks = 0
+        self.on_end: list[Callable[[bool], None]] = []
+        self.one_of_several = False
+        self.reads_alone = False
+        self.optimistic = False
+        self.wrote = False
+        self._modes_set = False
+        self._read_only = False  # of the block whose transaction begins with its first statement
+        self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
+        self._limit = TransactionLimit(self._timed_out)
+
+    @property
+    def in_block(self) -> bool:
+        """Whether BEGIN was said, be it that the block has failed since."""
+        return self.state is BlockState.BLOCK or self.state is BlockState.FAILED
+
+    @property
+    def is_untouched(self) -> bool:
+        """True in a block whose first statement is still to come: there is no transaction yet."""
+        return self.state is BlockState.BLOCK and self.txn is None
+
+    @property
+    def watching(self) -> bool:
+        """Whether the transaction has scanned without locks, so that its commit may fail."""
+        return self.txn is not None and self.txn.watching
+
+    def lags(self, plan: Plan) -> bool:
+        """Tell whether a statement may be answered though another server may have taken over (N14)."""
+        return self.selection is not None and not self.selection.lead and plan.only_reads
+
+    # -- begin -------------------------------------------------------------------------------------
+
+    def ensure_txn(self) -> Transaction:
+        """Return the running transaction; without one, start an implicit one, or the block's.
+
+        A block's transaction begins with its first statement, not with BEGIN: what was committed in between is
+        seen, as in PostgreSQL.
+        """
+        txn = self.txn
+        if txn is not None:
+            return txn
+        if self.state is BlockState.BLOCK:
+            return self._start_in_block()
+        txn = self._start(read_only=self.reads_alone or self._session.derived.read_only)
+        self.state = next_state(self.state, BlockEvent.STATEMENT)
+        return txn
+
+    def enter(self, timeline: str, tables: Sequence[ShardId]) -> None:
+        """Have the running transaction, or one that begins now, read and write in a timeline.
+
+        ``tables``: those of the statement, for errors. Raises SqlError 25000 when it is in another one for good, 42704
+        when there is no such timeline any more.
+        """
+        txn = self.ensure_txn()
+        try:
+            other = txn.enter(timeline)
+        except KeyError:
+            raise gone(timeline) from None
+        if other is not None:
+            used = [*txn.shards_used(), *tables]
+            catalog = self._session.catalog
+            relations = [r for r in map(catalog.relation_by_oid, used) if r is not None]
+            raise outside(timeline, other, relations)
+
+    def begin_writing(self) -> Transaction:
+        """Return the running transaction; without one, start one that may write, whatever the default says."""
+        if self.txn is None:
+            self._start(read_only=False)
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
+        return self.ensure_txn()
+
+    def start_at(self, chosen: Selection, *, historic: bool, timeline: str | None = None) -> None:
+        """Start the transaction of the statement to run, or of the block, at a timestamp that was chosen.
+
+        ``timeline``: which it is of; None: of whichever comes to be entered, and unless it is ``historic``, by AS OF SYSTEM
+        TIME, so that it only reads, that is then read as it is now: the newest of one timeline may be old in another.
+        Raises ReadBelowSince.
+        """
+        points = None if historic or timeline is not None else self._session.db.store.read_points()
+        if self.state is BlockState.BLOCK:
+            self._start_in_block(at=chosen.ts, timeline=timeline, points=points)
+        else:
+            read_only = historic or self.reads_alone or self._session.derived.read_only
+            self._start(read_only=read_only, at=chosen.ts, timeline=timeline, points=points)
+            self.state = next_state(self.state, BlockEvent.STATEMENT)
+        self.selection = chosen
+        if not historic:
+            self.observed_ts = max(self.observed_ts, chosen.ts)
+
+    def renew_snapshot(self) -> None:
+        """Let a transaction that has waited before it read anything see what it has waited for.
+
+        As long as the definitions are those that it began with, and nobody was told its timestamp.
+        """
+        session, txn = self._session, self.txn
+        told = self.selection is not None or self.exported
+        if txn is not None and not told and session.catalog is session.db.catalog:
+            txn.renew()
+
+    def import_snapshot(self, points: Mapping[str, Timestamp]) -> None:
+        """Start the block's transaction at the timestamps of another one, which holds them: one for each timeline.
+
+        Raises SqlError 42704 where it was dropped.
+        """
+        timeline = DEFAULT_TIMELINE if DEFAULT_TIMELINE in points else min(points)
+        alone = None if len(points) > 1 else timeline
+        try:
+            self._start_in_block(
+                at=points[timeline], timeline=alone, points=points if alone is None else None
+            )
+        except KeyError:
+            raise gone(timeline) from None
+
+    def _start(
+        self,
+        *,
+        read_only: bool,
+        at: Timestamp | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
+    ) -> Transaction:
+        """Start a transaction whose time and limit count from its first statement."""
+        session = self._session
+        timeout_ms = session.derived.transaction_timeout_ms
+        txn = self._begin(
+            read_only=read_only, at=at, timeline=timeline, points=points, deadline_ms=timeout_ms
+        )
+        if timeout_ms:
+            self._limit.start(timeout_ms)
+        session.transaction_time_us = session.statement_time_us or session.db.clock_us()
+        return txn
+
+    def _start_in_block(
+        self,
+        at: Timestamp | None = None,
+        timeline: str | None = None,
+        points: Mapping[str, Timestamp] | None = None,
+    ) -> Transaction:
+        """Start a block's transaction; its time and its limit count from BEGIN."""
+        timeout_ms = self._session.derived.transaction_timeout_ms
+        counted = timeout_ms != 0 and timeout_ms == self._limit.timeout_ms
+        deadline_ms = self._limit.left_ms() if counted else timeout_ms
+        txn = self._begin(
+            read_only=self._read_only, at=at, timeline=timeline, points=points, deadline_ms=deadline_ms
+        )
+        if timeout_ms and not counted:
+            self._limit.start(timeout_ms)
+        return txn
+
+    def _begin(
+        self,
+        *,
+        read_only: bool,
+        at: Timestamp | None,
+        timeline: str | None,
+        points: Mapping[str, Timestamp] | None = None,
+        deadline_ms: int,
+    ) -> Transaction:
+        session = self._session
+        db, derived = session.db, session.derived
+        catalog = db.catalog if at is None else db.catalog_at(at)
+        txn: Transaction = db.store.begin(
+            read_only=read_only,
+            session=session.pid,
+            deadline_ms=deadline_ms or None,
+            lock_timeout_ms=derived.lock_timeout_ms,
+            at=at,
+            timeline=timeline,
+            points=points,
+        )
+        self.txn = txn
+        self.wrote = False
+        session.view.begin(catalog)
+        self._limits = (derived.lock_timeout_ms, derived.transaction_timeout_ms)
+        return txn
+
+    def renew_limits(self) -> None:
+        """Give the running transaction the time limits that are set now (SET LOCAL lock_timeout)."""
+        derived = self._session.derived
+        lock_timeout_ms, deadline_ms = derived.lock_timeout_ms, derived.transaction_timeout_ms
+        if self.txn is None or (lock_timeout_ms, deadline_ms) == self._limits:
+            return
+        self.txn.set_lock_timeout(lock_timeout_ms)
+        if deadline_ms != self._limits[1]:
+            self.txn.set_deadline(deadline_ms or None)
+            self._limit.start(deadline_ms)
+        self._limits = (lock_timeout_ms, deadline_ms)
+
+    def _timed_out(self) -> None:
+        session = self._session
+        connection = session.db.sessions.get(session.pid)
+        if connection is not None:
+            connection.transaction_timed_out()
+
+    def begin(self, statement: TransactionStatement) -> None:
+        """BEGIN / START TRANSACTION."""
+        session = self._session
+        if self.in_block:
+            session.warning("there is already a transaction in progress", "25001")
+            return
+        defaults = session.settings
+        read_only = statement.read_only
+        if self.txn is not None:
+            if self.txn.read_only and read_only is False:
+                raise SqlError("25001", "transaction read-write mode must be set before any query")
+            read_only = self.txn.read_only or bool(read_only)
+        elif read_only is None:
+            read_only = defaults.get("default_transaction_read_only") == "on"
+        if self.txn is None:
+            session.transaction_time_us = session.statement_time_us or session.db.clock_us()
+            if session.derived.transaction_timeout_ms:
+                self._limit.start(session.derived.transaction_timeout_ms)
+        self._read_only = read_only
+        self.state = next_state(self.state, BlockEvent.BEGIN)
+        isolation = statement.isolation or defaults.get("default_transaction_isolation")
+        self.set_modes(isolation=isolation, read_only=read_only, deferrable=statement.deferrable, check=False)
+
+    def set_modes(
+        self,
+        *,
+        isolation: str | None,
+        read_only: bool | None,
+        deferrable: bool | None,
+        check: bool = True,
+    ) -> None:
+        """SET TRANSACTION: all four isolation names are taken and echoed; all run strict serializable."""
+        settings = self._session.settings
+        self._modes_set = True
+        if isolation is not None:
+            if check and self.txn is not None and isolation != settings.get("transaction_isolation"):
+                raise SqlError("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
+            settings.override("transaction_isolation", isolation)
+        if read_only is not None:
+            txn = self.txn
+            if txn is not None:
+                if check and not read_only and txn.read_only:
+                    raise SqlError("25001", "transaction read-write mode must be set before any query")
+                txn.read_only = read_only
+            self._read_only = read_only
+            settings.override("transaction_read_only", "on" if read_only else "off")
+        if deferrable is not None:
+            settings.override("transaction_deferrable", "on" if deferrable else "off")
+
+    # -- end ---------------------------------------------------------------------------------------
+
+    async def commit(self) -> None:
+        """Commit the running transaction, durable and applied on return; on failure it is rolled back.
+
+        The block is left in either case (manual, COMMIT).
+        """
+        txn = self.txn
+        if txn is None:
+            self._leave(committed=True)
+            return
+        session = self._session
+        try:
+            if session.timing.waiting is not None:
+                from engine.constraints.checks import make_waiting_checks
+
+                await make_waiting_checks(session)
+            if session.commit_actions is not None:
+                await session.commit_actions.run(session)
+            result = txn.commit()
+            if isinstance(result, Awaitable):
+                self._committed(await _decided(session, txn, result))
+        except BaseException as error:
+            note_loss(session, error)
+            self.rollback()
+            raise
+        if self.lost_blocks and txn.writing and self.state is BlockState.BLOCK:
+            self.lost_blocks = 0
+        self.txn = None
+        self._leave(committed=True)
+
+    @property
+    def commits_plainly(self) -> bool:
+        """Whether committing needs nothing but the log entry: no ON COMMIT action, no deferred check."""
+        return self._session.commit_actions is None and self._session.timing.waiting is None
+
+    def start_commit(self) -> asyncio.Future[Timestamp] | None:
+        """Commit a transaction that needs nothing but its log entry: None if it is done already.
+
+        Else the caller hands the future, once it is done, to ``finish_commit``. Raises as ``commit``.
+        """
+        txn = self.txn
+        assert txn is not None
+        try:
+            result = txn.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        if isinstance(result, asyncio.Future):
+            return result
+        if isinstance(result, Awaitable):  # a large commit, which is prepared in slices before it is queued
+            return asyncio.ensure_future(_decided(self._session, txn, result))
+        self.txn = None
+        self._leave(committed=True)
+        return None
+
+    def finish_commit(self, outcome: asyncio.Future[Timestamp]) -> None:
+        """Leave the transaction whose commit is decided; raises what refused it."""
+        error = outcome.exception()
+        if error is not None:
+            self.rollback()
+            raise error
+        self.txn = None
+        self._committed(outcome.result())
+        self._leave(committed=True)
+
+    def commit_read(self) -> bool:
+        """Commit at once if the transaction wrote nothing; else return False."""
+        txn = self.txn
+        if txn is None or txn.writing:
+            return False
+        if isinstance(txn.commit(), Awaitable):
+            raise RuntimeError("a transaction that wrote nothing had to wait to commit")
+        self.txn = None
+        self._leave(committed=True)
+        return True
+
+    def _committed(self, ts: Timestamp) -> None:
+        """A commit that wrote something is durable: remember its timestamp and tell the client (N4)."""
+        session = self._session
+        if ts > self.observed_ts:
+            self.observed_ts = ts
+        text = str(ts)
+        session.settings.note("holdfast.commit_ts", text)
+        if session.derived.reports_commits:
+            session.out.parameter_status("holdfast.commit_ts", text)
+
+    def rollback(self) -> None:
+        """Roll the running transaction back and leave the block."""
+        if self.txn is not None:
+            self.txn.rollback()
+            self.txn = None
+        self._leave(committed=False)
+
+    def _leave(self, *, committed: bool) -> None:
+        session = self._session
+        if session.ahead.builds:
+            session.ahead.close()
+        if committed:
+            session.db.counters.commits += 1
+            session.settings.commit()
+        else:
+            session.db.counters.rollbacks += 1
+            session.settings.rollback()
+        if self._limit.timeout_ms:
+            self._limit.stop()
+        if self._modes_set:
+            self._modes_set = False
+            for name in _MODES:
+                session.settings.override(name, None)
+        self.state = next_state(self.state, BlockEvent.END)
+        self.selection = None
+        if self.exported:
+            snapshots.withdraw(session)
+        if self.savepoints:
+            self.savepoints.clear()
+        session.view.end()
+        session.timing.reset()
+        for callback in tuple(self.on_end):
+            callback(committed)
+
+    def fail(self) -> None:
+        """An error happened in the running statement: end the implicit transaction or fail the block."""
+        if not self.in_block:
+            self.rollback()
+            return
+        session = self._session
+        if session.ahead.builds:
+            session.ahead.close()
+        if not self.savepoints and self.txn is not None:
+            self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
+        if self.exported and not self.savepoints:
+            snapshots.withdraw(session)
+        self.state = next_state(self.state, BlockEvent.ERROR)
+
+    def restart(self) -> None:
+        """Drop the implicit transaction so that its only statement can run again on a fresh snapshot."""
+        self.restart_block()
+        self._limit.stop()
+        self._session.timing.reset()
+        self.state = BlockState.IDLE
+
+    def restart_block(self) -> None:
+        """Drop a block's transaction, so that its first statement can run again on a fresh snapshot."""
+        if self.txn is not None:
+            self.txn.rollback()
+            self.txn = None
+        self._session.view.end()
+
+    # -- savepoints --------------------------------------------------------------------------------
+
+    def savepoint(self, name: str) -> None:
+        """SAVEPOINT name."""
+        session, handle = self._session, self.ensure_txn().savepoint()
+        self.savepoints.append(
+            Savepoint(name, handle, session.settings.mark(), session.view.own_changes, session.timing.mark())
+        )
+
+    def _find_savepoint(self, name: str) -> int:
+        for position in range(len(self.savepoints) - 1, -1, -1):
+            if self.savepoints[position].name == name:
+                return position
+        raise SqlError("3B001", f'savepoint "{name}" does not exist')
+
+    def release(self, name: str) -> None:
+        """RELEASE: forget the savepoint and all after it; their changes stay."""
+        del self.savepoints[self._find_savepoint(name) :]
+
+    def rollback_to(self, name: str) -> int:
+        """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""
+        position = self._find_savepoint(name)
+        point = self.savepoints[position]
+        del self.savepoints[position + 1 :]
+        assert self.txn is not None
+        session = self._session
+        self.txn.rollback_to(point.handle)
+        session.settings.undo_to(point.settings)
+        session.view.go_back(point.changes)
+        session.timing.go_back(point.timing)
+        self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
+        return position
+
+
+async def _decided(session: Session, txn: Transaction, work: Awaitable[Timestamp]) -> Timestamp:
+    """Await the outcome of a commit. A cancel takes it back while it is queued; later it is forgotten (L39).
+
+    Once the log entry is being written nobody can tell whether it is, so its outcome is the answer. That the client has
+    gone is no reason to take it back.
+    """
+    future = asyncio.ensure_future(work)
+    cancelled = False
+    while not future.done():
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if future.cancelled():
+                raise
+            if not session.out.lost:
+                cancelled = True
+                txn.withdraw()
+        except Exception:
+            break  # raised again, once, below
+    try:
+        return future.result()
+    except CommitWithdrawn:
+        if cancelled:
+            raise asyncio.CancelledError from None
+        raise

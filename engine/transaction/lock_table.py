@@ -1,0 +1,63 @@
+"""LOCK TABLE: PostgreSQL's eight levels as the five table locks there are.
+
+    ACCESS SHARE, ROW SHARE            IS     what readers for update and writers of other rows tolerate
+    ROW EXCLUSIVE                      IX
+    SHARE                              S
+    SHARE UPDATE, SHARE ROW EXCLUSIVE  SIX    (the first is a little stronger than PostgreSQL's)
+    EXCLUSIVE, ACCESS EXCLUSIVE        X
+
+A lock makes the transaction a writing one: it moves to the latest state, so what it reads next is what the lock
+protects. Transactions that only read never wait for a lock (P5), so none keeps them out. A READ ONLY transaction sees one
+moment anyway: the levels it may ask for (up to ROW EXCLUSIVE) need nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.connection.portal import Command
+from engine.eager import settle
+from engine.reads.plans import Plan
+from engine.transaction.block_state import BlockState
+from planner import statements as st
+from planner.errors import SqlError
+from txn.api import TableLock
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+ROW_EXCLUSIVE = 3
+NEVER_WAIT_MS = -1
+LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
+
+
+async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
+    """Lock tables until the transaction ends.
+
+    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
+    owns the table.
+    """
+    if session.block.state is not BlockState.BLOCK and not session.block.one_of_several:
+        raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
+    role = session.catalog.role(session.user)
+    for oid in statement.tables:
+        relation = session.catalog.relation_by_oid(oid)
+        may = role is not None and relation is not None and (role.superuser or relation.owner == role.oid)
+        if relation is not None and not may:
+            raise SqlError("42501", f"permission denied for table {relation.name}")
+    txn = session.block.ensure_txn()
+    if txn.read_only:
+        if statement.mode > ROW_EXCLUSIVE:
+            raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
+        return Command("LOCK TABLE")
+    if statement.nowait:
+        txn.set_lock_timeout(NEVER_WAIT_MS)
+    try:
+        for oid in statement.tables:
+            await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
+    finally:
+        if statement.nowait:
+            txn.set_lock_timeout(session.derived.lock_timeout_ms)
+    await session.view.start_write(plan, ())
+    return Command("LOCK TABLE")

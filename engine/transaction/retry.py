@@ -1,0 +1,117 @@
+"""One statement, run until it has an outcome: bound again when the catalog moved, run again when it lost a race.
+
+    Replan                                      its plan no longer fits the catalog           bind again
+    RowsChanged                                 rows to be locked have changed since read     run again, locks kept
+    WriteConflict, Deadlock, SchemaChanged      its transaction lost                          run again, as far as possible
+
+How much can be run again depends on what the transaction holds besides (``engine.transaction.races``); a client sees 40001 or
+40P01 only where the answer to an earlier statement may have become wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from engine import run
+from engine.connection.portal import Command, Outcome, Prepared
+from engine.connection.rows import ReadyRows
+from engine.ddl.index_ahead import refuse_in_block
+from engine.executor import RowsChanged
+from engine.reads.planning import CachedText
+from engine.reads.plans import Plan, Replan
+from engine.transaction.block_state import BlockState
+from engine.transaction.races import may_race, note_loss, statement_point, undo_statement
+from pgwire.backend import Responder
+from planner.errors import SqlError
+from planner.parse import Parsed
+from planner.statements import StatementClass
+from txn.errors import Deadlock, SchemaChanged, WriteConflict
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+MAX_REPLANS = 10
+MAX_RERUNS = (
+    1000  # of a statement whose rows to be locked had changed; each run holds the locks of those before
+)
+AUTOCOMMIT_RETRIES = 5
+OPTIMISTIC_TRIES = 3  # then a statement's scans lock their tables (U4)
+RETRY_PAUSE_S = 0.02
+_WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, so it need not wait before
+
+
+async def run_with_retries(
+    conn: Connection,
+    plan: Plan,
+    params: tuple[Any, ...],
+    out: Responder,
+    source: Prepared | Parsed | CachedText,
+    *,
+    whole: bool,
+) -> tuple[Outcome, Plan]:
+    """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
+
+    A retry is possible only while not a byte was sent for the statement (docs/transactions.md; N8, Q13): with its
+    transaction, where that holds nothing else (a statement by itself, the first one of a block), else within
+    it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
+    comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one
+    whose scans were not locked may commit here, where a lost race can still be run again.
+    """
+    session = conn.session
+    alone = session.block.txn is None and session.block.state is BlockState.IDLE
+    refuse_in_block(session, plan)
+    again_from_start = alone or session.block.is_untouched
+    by_itself = alone and whole
+    hopeful = plan.retryable and (by_itself or may_race(session))
+    undo = None if again_from_start or not plan.retryable else statement_point(session)
+    retries = replans = reruns = 0
+    while True:
+        session.block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
+        try:
+            outcome = await run.run(conn, plan, params, out)
+            if by_itself and session.block.optimistic and session.block.watching and _is_complete(outcome):
+                await session.block.commit()
+            return outcome, plan
+        except Replan:
+            replans += 1
+            if replans > MAX_REPLANS:
+                raise SqlError(
+                    "40001", "the tables of this statement keep changing their definition"
+                ) from None
+            plan, again = conn.planning.plan_again(source)
+            params = params if again is None else again
+        except RowsChanged:
+            reruns += 1
+            made_something = plan.bound.class_ is StatementClass.DDL  # CREATE TABLE AS
+            if reruns > MAX_RERUNS or made_something:
+                raise SqlError(
+                    "40001",
+                    "could not serialize access: the rows to be locked keep changing",
+                    hint="The transaction might succeed if retried.",
+                ) from None
+        except (WriteConflict, Deadlock, SchemaChanged) as error:
+            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+                note_loss(session, error)
+                raise
+            if not again_from_start:
+                if not isinstance(error, WriteConflict) or undo is None or not undo_statement(session, undo):
+                    note_loss(session, error)
+                    raise
+                retries += 1
+                continue
+            if conn.db.config.deadlock_policy not in _WAITING_POLICIES:
+                await asyncio.sleep(RETRY_PAUSE_S * 2**retries * (0.5 + conn.db.random()))
+            retries += 1
+            if alone:
+                session.block.restart()
+            else:
+                session.block.restart_block()
+            if not plan.fresh(session.catalog):
+                plan, again = conn.planning.plan_again(source)
+                params = params if again is None else again
+
+
+def _is_complete(outcome: Outcome) -> bool:
+    """Tell whether all that a statement answers is there, so that its transaction may end."""
+    return isinstance(outcome, Command) or isinstance(outcome.result, ReadyRows)

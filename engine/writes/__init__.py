@@ -1,0 +1,1 @@
+"""INSERT, UPDATE, DELETE and COPY: rows checked, staged and returned."""

@@ -1,0 +1,270 @@
+"""COPY: rows between a client's stream (or a server file) and a table, in text, CSV and binary.
+
+    FROM   chunks ──copy_rows──> rows ──> intents
+                  ──copy_bulk──> Arrow batches ──> parts, past a size
+    TO     query ──batches──> encoder ──> one CopyData per row, with back-pressure
+
+A load that stays small is staged like an INSERT. One that passes BULK_ROWS continues as a bulk load: what was
+gathered and all that follows is read by column and written as parts by reference, in bounded memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.output import encoded
+from engine.connection.portal import Command, Outcome, RowReader
+from engine.connection.rows import ReadyRows, RowBatch, RowStream
+from engine.constraints import effects
+from engine.constraints.setwise import check_bulk
+from engine.eager import settle
+from engine.reads.plans import Plan
+from engine.reads.query import collect, context, run_query
+from engine.subscriptions.subscribe import only_outside_transaction, open_source, stream
+from engine.writes.copy_bulk import BulkLoad
+from engine.writes.copy_rows import RowLoader
+from engine.writes.progress import CopyProgress
+from engine.writes.returning import make_env
+from pgwire.backend import Responder
+from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.copy_in import copy_decoder
+from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.query import OutputColumn, RangeColumn, RangeRef, RelationRange, Select, Target, Var
+from planner.statements import Copy
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+BULK_ROWS = 20_000
+MOST_ROWS = 1 << 62  # where a deferred key forbids loading in bulk, all rows are staged
+FILE_CHUNK_BYTES = 1 << 20
+
+
+async def run_copy(
+    conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """Run COPY FROM or COPY TO."""
+    if statement.filename is not None and not conn.session.is_superuser:
+        raise SqlError(
+            "42501",
+            "permission denied to COPY " + ("from" if statement.is_from else "to") + " a file",
+            hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
+        )
+    table = 0 if statement.table is None or statement.query is not None else statement.table
+    conn.session.copying = CopyProgress(
+        "COPY FROM" if statement.is_from else "COPY TO",
+        table,
+        "PIPE" if statement.filename is None else "FILE",
+    )
+    try:
+        return await _run(conn, plan, statement, params, out)
+    finally:
+        conn.session.copying = None
+
+
+async def _run(
+    conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    if statement.subscribe is not None:
+        only_outside_transaction(conn.session)
+        conn.interrupts.goes_on()
+        source = await open_source(conn.session, plan, statement.subscribe, params)
+        return await _send(conn.session, statement, stream(source, statement.subscribe), out)
+    conn.session.block.ensure_txn().next_statement()
+    if statement.is_from:
+        return await _copy_from(conn.session, plan, statement, params, out)
+    return await _copy_to(conn.session, plan, statement, params, out)
+
+
+# --- FROM ---------------------------------------------------------------------------------------
+
+
+async def _chunks(
+    statement: Copy, options: CopyOptions, out: Responder, progress: CopyProgress
+) -> AsyncIterator[bytes]:
+    if statement.filename is None:
+        binary = int(options.format == "binary")
+        async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
+            progress.bytes += len(chunk)
+            yield chunk
+        return
+    try:
+        handle = await asyncio.to_thread(open, statement.filename, "rb")
+    except OSError as error:
+        raise _file_error(error, statement.filename, "reading") from None
+    with handle:
+        progress.bytes_total = os.fstat(handle.fileno()).st_size
+        while chunk := await asyncio.to_thread(handle.read, FILE_CHUNK_BYTES):
+            progress.bytes += len(chunk)
+            yield chunk
+
+
+def _file_error(error: OSError, name: str, what: str) -> SqlError:
+    sqlstate = {"FileNotFoundError": "58P01", "PermissionError": "42501"}.get(type(error).__name__, "58030")
+    return SqlError(
+        sqlstate,
+        f'could not open file "{name}" for {what}: {error.strerror}',
+        hint="COPY "
+        + ("FROM" if what == "reading" else "TO")
+        + " instructs the PostgreSQL server process to "
+        + ("read" if what == "reading" else "write")
+        + " a file. You may want a client-side facility such as psql's \\copy.",
+    )
+
+
+async def _copy_from(
+    session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    shard = ShardId(statement.table)
+    await session.view.start_write(plan, [shard])
+    session.view.use(plan)
+    relation = session.catalog.relation_by_oid(statement.table)
+    if relation is None:
+        raise RuntimeError("the COPY target is gone")
+    reach = effects.Reach(session, relation, "insert", frozenset())
+    await effects.prepare(session, relation, reach)
+    ctx = context(session, plan, params)
+    progress = session.copying
+    assert progress is not None
+    loader = RowLoader(session, statement, relation, make_env(ctx), progress)
+    decoder = copy_decoder(loader.options, relation.name, [c.name for c in loader.targets])
+    load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out, progress))
+    bulk = effects.may_bulk_load(session, relation)
+    first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
+    txn = session.block.ensure_txn()
+    if len(first) <= BULK_ROWS or not bulk:
+        if first:
+            await settle(txn.insert(shard, first))
+            await effects.inserted(session, relation, first)
+        return Command(f"COPY {len(first)}")
+    total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
+    await check_bulk(session, relation)
+    return Command(f"COPY {total}")
+
+
+# --- TO -----------------------------------------------------------------------------------------
+
+
+def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
+    """Return ``SELECT columns FROM relation``."""
+    by_attnum = {c.attnum: c for c in relation.columns}
+    chosen = [by_attnum[attnum] for attnum in attnums]
+    return Select(
+        columns=tuple(OutputColumn(name=c.name, type=c.type) for c in chosen),
+        targets=tuple(
+            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name) for c in chosen
+        ),
+        ranges=(
+            RelationRange(
+                alias=relation.name,
+                columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live),
+                oid=relation.oid,
+                schema=relation.schema,
+                name=relation.name,
+                virtual=relation.virtual,
+                used=frozenset(attnums),
+            ),
+        ),
+        from_=(RangeRef(range=0),),
+    )
+
+
+async def _copy_to(
+    session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    query = statement.query
+    if query is None:
+        relation = session.catalog.relation_by_oid(statement.table)
+        if relation is None:
+            raise RuntimeError("the COPY source is gone")
+        query = table_query(relation, statement.attnums)
+    ctx = context(session, plan, params)
+    result = await run_query(session, plan, "copy", query, ctx)
+    if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
+        result = ReadyRows(query.columns, await collect(session, result))
+    session.view.use(plan)
+    return await _send(session, statement, result, out)
+
+
+async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
+    """Send a result to the client or to a file."""
+    options = statement.options["codec"]
+    assert isinstance(options, CopyOptions)
+    columns = result.columns
+    oids = tuple(c.type.oid for c in columns)
+    to_client = statement.filename is None
+    settings = session.codec_settings
+    rows_encoder = copy_row_encoder(oids, options, settings, framed=to_client)
+    batch_encoder = copy_batch_encoder(oids, options, settings, framed=to_client)
+    progress = session.copying
+    assert progress is not None
+    reader = RowReader(result)
+    header, trailer = copy_header(options, [c.name for c in columns]), copy_trailer(options)
+    count = 0
+
+    def encode(batch: RowBatch) -> tuple[Any, int]:
+        return rows_encoder(batch.rows) if batch.rows is not None else batch_encoder(batch.arrow)
+
+    async def pieces() -> AsyncIterator[tuple[Any, int]]:
+        async for batch in reader.take(0):
+            data, rows = await encoded(encode, batch)
+            progress.bytes += len(data)
+            progress.tuples += rows
+            yield data, rows
+
+    try:
+        if not to_client:
+            assert statement.filename is not None
+            count = await _write_file(statement.filename, header, pieces(), trailer)
+            return Command(f"COPY {count}")
+        binary = int(options.format == "binary")
+        out.copy_out(binary, [binary] * len(columns))
+        if header and not binary:
+            out.copy_data(header)
+            header = b""
+        if reader.live:
+            await out.drain()  # it may be long before the first row comes
+        async for data, rows in pieces():
+            out.copy_rows(_with_header(header, data) if header else data)
+            header = b""
+            count += rows
+            await out.drain()
+        if trailer:
+            out.copy_data(header + trailer)
+        out.copy_done()
+    finally:
+        reader.close()
+    return Command(f"COPY {count}")
+
+
+def _with_header(header: bytes, framed: Any) -> bytes:
+    """Put the binary header into the first row's message, where PostgreSQL sends it and drivers look for it."""
+    data = bytes(framed)
+    length = int.from_bytes(data[1:5], "big") + len(header)
+    return data[:1] + length.to_bytes(4, "big") + header + data[5:]
+
+
+async def _write_file(
+    name: str, header: bytes, pieces: AsyncIterator[tuple[Any, int]], trailer: bytes
+) -> int:
+    if not os.path.isabs(name):
+        raise SqlError("42602", "relative path not allowed for COPY to file")
+    try:
+        handle = await asyncio.to_thread(open, name, "wb")
+    except OSError as error:
+        raise _file_error(error, name, "writing") from None
+    count = 0
+    with handle:
+        handle.write(header)
+        async for data, rows in pieces:
+            await asyncio.to_thread(handle.write, data)
+            count += rows
+        handle.write(trailer)
+    return count

@@ -1,0 +1,287 @@
+r"""COPY FROM, a large load: the client's bytes -> Arrow batches, by column in threads, in bounded memory.
+
+    chunks ──> blocks of whole rows ──thread──> plain pieces: Arrow columns (``pgwire.codecs.copy_columns``)
+                                          └───> other pieces, back to the loop: row by row (``engine.writes.copy_rows``)
+
+Blocks are read ahead of their turn, but believed in turn: a plain piece counts only if the row decoder, which has
+seen everything before it, stands between two rows. So quotes over block ends, ``\\.`` and errors are always the
+decoder's business, and line numbers go on as if it had read every line itself.
+
+The event loop is held for about a millisecond at a time (a slice of SLICE_BYTES, row by row), whatever the data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from engine.catalog.physical import shard_column
+from engine.writes.copy_rows import RowLoader
+from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
+from pgwire.codecs.copy_in import CopyDecoder, LineDecoder
+from pgwire.codecs.errors import DataError
+from txn.columns import column_arrays, column_fields
+from txn.types import Row, ShardColumn
+
+SLICE_BYTES: Final = (
+    4 << 10
+)  # read row by row between two turns of the loop: about a millisecond of short rows
+BLOCK_BYTES: Final = 128 << 10  # read by column at once: reading holds the GIL for parts of a millisecond
+PIECE_BYTES: Final = (
+    64 << 10,
+    8 << 10,
+)  # what a block that is not plain is cut into, and what such a piece is
+BATCH_ROWS: Final = 1_000  # of rows that went through Python, per Arrow batch
+DEFAULT_ROWS: Final = 1_000  # of default expressions between two turns of the loop
+AHEAD: Final = 2  # blocks being read
+PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not cut any more
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Whole rows: as read by column, or (``columns`` None) as bytes."""
+
+    data: bytes
+    lines: int = 0
+    rows: int = 0
+    columns: dict[str, Any] | None = None
+
+
+class BulkLoad:
+    """One COPY FROM: its first rows, then the rest as Arrow batches. Used once, from the event loop."""
+
+    def __init__(self, loader: RowLoader, decoder: CopyDecoder, chunks: AsyncIterator[bytes]) -> None:
+        """Read ``chunks``."""
+        self._loader = loader
+        self._decoder = decoder
+        self._chunks = chunks
+        self._left = b""  # of a chunk that ``first_rows`` did not use up
+        self._columns = [shard_column(c) for c in loader.relation.live]
+        self._schema = pa.schema([field for column in self._columns for field in column_fields(column)])
+        self._by_column = _ColumnLoader(loader, self._columns, decoder) if _serves(loader, decoder) else None
+
+    async def first_rows(self, limit: int) -> list[Row]:
+        """Return table rows: all of them if there are at most ``limit``, else a few more than that."""
+        rows: list[Row] = []
+        async for chunk in self._chunks:
+            at = 0
+            while at < len(chunk):
+                end = at + self._slice_bytes()
+                rows += self._loader.rows(self._decoder.feed(chunk[at:end]))
+                at = end
+                if len(rows) > limit:
+                    self._left = chunk[at:]
+                    return rows
+                if at < len(chunk):
+                    await asyncio.sleep(0)
+        rows += self._loader.rows(self._decoder.finish())
+        if len(rows) > limit:
+            self._chunks = _nothing()
+        return rows
+
+    async def batches(self, first: Sequence[Row]) -> AsyncIterator[Any]:
+        """Yield Arrow batches (columns ``c<attnum>``) of ``first`` and of all that follows.
+
+        Raises what the careful path raises, with the same CONTEXT; the load is dead then.
+        """
+        for batch in self._of_rows(first):
+            yield batch
+            await asyncio.sleep(0)
+        rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
+        async for batch in rest:
+            yield batch
+        for batch in self._of_rows(self._loader.rows(self._decoder.finish())):
+            yield batch
+
+    # -- row by row --------------------------------------------------------------------------------
+
+    def _slice_bytes(self) -> int:
+        # A line of many megabytes is put together in ever larger steps: each step copies what there is.
+        held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder) else 0
+        return max(SLICE_BYTES, held)
+
+    def _of_rows(self, rows: Sequence[Row]) -> Iterator[Any]:
+        for start in range(0, len(rows), BATCH_ROWS):
+            some = rows[start : start + BATCH_ROWS]
+            arrays: list[Any] = []
+            for column in self._columns:
+                arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    async def _careful_stream(self) -> AsyncIterator[Any]:
+        pending: list[Row] = []
+        async for chunk in self._all_chunks():
+            at = 0
+            while at < len(chunk):
+                end = at + self._slice_bytes()
+                pending += self._loader.rows(self._decoder.feed(chunk[at:end]))
+                at = end
+                if len(pending) >= BATCH_ROWS:
+                    for batch in self._of_rows(pending):
+                        yield batch
+                    pending = []
+                await asyncio.sleep(0)
+        for batch in self._of_rows(pending):
+            yield batch
+
+    async def _careful(self, data: bytes) -> AsyncIterator[Any]:
+        for at in range(0, len(data), SLICE_BYTES):
+            for batch in self._of_rows(self._loader.rows(self._decoder.feed(data[at : at + SLICE_BYTES]))):
+                yield batch
+            await asyncio.sleep(0)
+
+    async def _all_chunks(self) -> AsyncIterator[bytes]:
+        left, self._left = self._left, b""
+        if left:
+            yield left
+        async for chunk in self._chunks:
+            yield chunk
+
+    # -- by column ---------------------------------------------------------------------------------
+
+    async def _column_stream(self, columns: _ColumnLoader) -> AsyncIterator[Any]:
+        loop = asyncio.get_running_loop()
+        reading: deque[asyncio.Future[list[_Piece]]] = deque()
+        async for block in self._blocks(columns):
+            reading.append(loop.run_in_executor(None, columns.read, block))
+            if len(reading) >= AHEAD:
+                async for batch in self._believe(await reading.popleft(), columns):
+                    yield batch
+        while reading:
+            async for batch in self._believe(await reading.popleft(), columns):
+                yield batch
+        if self._left:
+            async for batch in self._careful(self._left):
+                yield batch
+
+    async def _blocks(self, columns: _ColumnLoader) -> AsyncIterator[bytes]:
+        """Yield about BLOCK_BYTES at a time, up to a row's end; the rest without one stays in ``_left``."""
+        decoder = columns.decoder
+        held = [decoder.take_rest()]
+        size = len(held[0])
+        async for chunk in self._all_chunks():
+            held.append(chunk)
+            size += len(chunk)
+            if size < BLOCK_BYTES or b"\n" not in chunk:
+                continue
+            data = b"".join(held)
+            cut = columns.splitter.cut(data)
+            yield data[:cut]
+            held = [data[cut:]]
+            size = len(held[0])
+        data = b"".join(held)
+        cut = columns.splitter.cut(data)
+        if cut:
+            yield data[:cut]
+        self._left = data[cut:]
+
+    async def _believe(self, pieces: Sequence[_Piece], columns: _ColumnLoader) -> AsyncIterator[Any]:
+        """Yield the batches of pieces whose turn has come."""
+        for piece in pieces:
+            batch = None
+            if piece.columns is not None and columns.decoder.between_rows:
+                batch = await self._complete(piece.rows, piece.columns)
+            if batch is None:
+                async for one in self._careful(piece.data):
+                    yield one
+                continue
+            columns.decoder.pass_lines(piece.lines)
+            yield batch
+
+    async def _complete(self, rows: int, read: dict[str, Any]) -> Any:
+        """Add defaults to columns that were read; None if the careful path has an error to report."""
+        by_attnum = {column.attnum: column for column in self._columns}
+        for position, make in self._loader.defaults:
+            values: list[Any] = []
+            for start in range(0, rows, DEFAULT_ROWS):
+                values += [make((), self._loader.env) for _ in range(min(DEFAULT_ROWS, rows - start))]
+                await asyncio.sleep(0)
+            column = by_attnum[position + 1]
+            for field, array in zip(column_fields(column), column_arrays(values, column), strict=True):
+                read[field.name] = array
+        for position, _name in self._loader.shape.not_null:
+            array = read.get(f"c{position + 1}")
+            if array is None or array.null_count:
+                return None
+        arrays = [read[f.name] if f.name in read else pa.nulls(rows, f.type) for f in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """Yield no chunk."""
+    none: tuple[bytes, ...] = ()
+    for chunk in none:
+        yield chunk
+
+
+def _serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
+    """Return whether rows may be loaded by column: no expression looks at whole rows."""
+    plain = PlainSplitter.serves(loader.options, len(loader.targets))
+    return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.checks
+
+
+class _ColumnLoader:
+    """Reads blocks by column; ``read`` runs in threads, several at a time."""
+
+    def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn], decoder: CopyDecoder) -> None:
+        assert isinstance(decoder, LineDecoder)
+        self.decoder = decoder
+        self.splitter = PlainSplitter(loader.options, len(loader.targets))
+        self._loader = loader
+        by_attnum = {column.attnum: column for column in columns}
+        settings = loader.settings
+        self._targets: list[tuple[ShardColumn, ColumnReader | None]] = [
+            (by_attnum[c.attnum], column_reader(c.type.oid, c.type.typmod, settings)) for c in loader.targets
+        ]
+        self._hopeless = 0  # blocks in a row without a plain piece
+
+    def read(self, block: bytes) -> list[_Piece]:
+        """Return a block's pieces in order. Pure but for a guess about what is worth trying."""
+        pieces = list(self._pieces(block, PIECE_BYTES if self._hopeless < PATIENCE else ()))
+        self._hopeless = self._hopeless + 1 if all(p.columns is None for p in pieces) else 0
+        return pieces
+
+    def _pieces(self, block: bytes, sizes: Sequence[int]) -> Iterator[_Piece]:
+        piece = self._plain(block)
+        if piece is not None:
+            yield piece
+            return
+        if not sizes or len(block) <= sizes[0]:
+            yield _Piece(block)
+            return
+        at = 0
+        while at < len(block):
+            cut = self.splitter.cut(block[at : at + sizes[0]]) or len(block) - at
+            yield from self._pieces(block[at : at + cut], sizes[1:])
+            at += cut
+
+    def _plain(self, block: bytes) -> _Piece | None:
+        texts = self.splitter.split(block, crlf=self.decoder.eol == "\r\n")
+        if texts is None:
+            return None
+        read: dict[str, Any] = {}
+        for at, (text, (column, reader)) in enumerate(zip(texts, self._targets, strict=True)):
+            values = None if reader is None else reader(text)
+            if values is not None:
+                read[f"c{column.attnum}"] = values
+                continue
+            try:
+                arrays = self._by_value(at, text.to_pylist(), column)
+            except (DataError, OverflowError, pa.ArrowInvalid):
+                return None
+            for field, array in zip(column_fields(column), arrays, strict=True):
+                read[field.name] = array
+        return _Piece(block, block.count(b"\n"), len(texts[0]), read)
+
+    def _by_value(self, at: int, texts: Sequence[Any], column: ShardColumn) -> list[Any]:
+        """Read a column with its codec, as the careful path does; errors are left to that."""
+        decode, coerce = self._loader.decoders[at], self._loader.coercions[at]
+        values = [None if text is None else decode(text) for text in texts]
+        if coerce is not None:
+            values = [None if value is None else coerce(value) for value in values]
+        return column_arrays(values, column)

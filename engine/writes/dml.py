@@ -1,0 +1,435 @@
+"""INSERT, UPDATE and DELETE: from bound statement to staged row changes.
+
+    source query ──rows──> defaults, NOT NULL, CHECK ──> txn.insert/update/delete ──> RETURNING
+
+A statement reads all its input before its first write, so it never sees its own changes. The
+compiled parts (defaults, checks, RETURNING) live in the Plan; per row there are only calls of compiled code.
+Row tuples are indexed by ``attnum - 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.portal import Command, Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.constraints import effects
+from engine.constraints.setwise import check_bulk
+from engine.eager import settle
+from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext
+from engine.index.plan import Planning
+from engine.index.state import value_of
+from engine.reads.plans import Plan
+from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.slices import in_slices
+from engine.transaction.block_state import BlockState
+from engine.transaction.conflicts import tid_of
+from engine.writes.insert_bulk import BulkSource
+from engine.writes.returning import Returning, make_env, returning_of
+from engine.writes.shape import TableShape, row_record, table_layout
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
+from planner.query import (
+    Delete,
+    Insert,
+    OnConflict,
+    QueryExpr,
+    SubLink,
+    Update,
+    Values,
+)
+from planner.walk import walk
+from txn.types import IndexId, Row, RowId, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
+
+
+def _relation(session: Session, oid: int) -> RelationDef:
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        raise RuntimeError(f"plan refers to relation {oid}, which the catalog does not hold")
+    return relation
+
+
+def _to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
+    """Return the tables that the statement has to lock because its source scans them.
+
+    None of a statement that may run again with its transaction. In a block those of which any change would
+    matter: to wait for one another costs less there than to fail (docs/decisions/0006).
+    """
+    scans = _scanned(plan, source_key)
+    if not scans or not session.block.optimistic:
+        return scans
+    if session.block.state is not BlockState.BLOCK:
+        return []
+    filters = plan.compiled[source_key].filters(session)
+    return [shard for shard in scans if not filters.narrows(shard)]
+
+
+def _scanned(plan: Plan, source_key: str) -> list[ShardId]:
+    """Return the tables that the source reads by scan rather than by key."""
+    compiled = plan.compiled.get(source_key)
+    if compiled is None:
+        return []
+    index_plan = compiled.compiled.get("index")
+    if index_plan is not None and index_plan.is_small:
+        return []
+    if (
+        index_plan is not None and plan.locking
+    ):  # no other executor locks rows, so this is how tables are reached
+        return [ShardId(a.table) for a in index_plan.access if not a.bounded and not a.peeked]
+    return list(compiled.tables)
+
+
+def outcome(command: str, count: int, returning: Returning | None, rows: list[Row] | None) -> Outcome:
+    """Return the statement's outcome: a tag, or RETURNING's rows with that tag."""
+    tag = f"INSERT 0 {count}" if command == "INSERT" else f"{command} {count}"
+    if returning is None or rows is None:
+        return Command(tag)
+    return Rows(returning.columns, ReadyRows(returning.columns, rows), tag=tag, final_tag=True)
+
+
+# --- INSERT -------------------------------------------------------------------------------------
+
+
+class InsertPlan:
+    """The compiled parts of an INSERT."""
+
+    __slots__ = (
+        "arbiters", "arrange", "conflict", "defaults", "effects", "reach", "returning", "row", "shape", "statement",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, statement: Insert) -> None:
+        """Compile against the session's catalog."""
+        relation = _relation(session, statement.table)
+        self.statement = statement
+        self.row = _only_row(statement.source)
+        self.shape = TableShape(relation, session)
+        self.returning = returning_of(session, relation, statement.returning, statement.columns)
+        positions: list[int | None] = [None] * self.shape.width
+        for source_position, attnum in enumerate(statement.attnums):
+            positions[attnum - 1] = source_position
+        self.arrange = _arranger(positions, len(statement.attnums))
+        self.defaults: list[tuple[int, Callable[[Row, Env], Any]]] = [
+            (attnum - 1, compile_expr(expr)) for attnum, expr in statement.defaults
+        ]
+        self.conflict: ConflictPlan | None = None
+        self.arbiters: tuple[IndexId, ...] = ()
+        if statement.on_conflict is not None:
+            self.conflict = ConflictPlan(session, relation, statement.on_conflict)
+            chosen = statement.on_conflict.arbiters or tuple(
+                index.oid for index in relation.indexes if index.unique
+            )
+            self.arbiters = tuple(IndexId(oid) for oid in chosen)
+        assigned = statement.on_conflict.assignments if statement.on_conflict is not None else ()
+        self.reach = effects.Reach(session, relation, "insert", frozenset())
+        if assigned:
+            self.reach.add(session, relation, "update", frozenset(attnum for attnum, _ in assigned))
+        self.effects = bool(self.reach) or relation.has_deferrable_key
+
+    def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
+        """Return full table rows for source rows: columns in place, defaults filled in."""
+        full = [self.arrange(row) for row in rows]
+        if not self.defaults:
+            return full
+        result = []
+        for row in full:
+            cells = list(row)
+            for position, make in self.defaults:
+                cells[position] = make((), env)
+            result.append(tuple(cells))
+        return result
+
+
+def _only_row(source: QueryExpr | None) -> RowFunction | None:
+    """Return what computes the row of a plain one-row VALUES, or None for every other source."""
+    if not isinstance(source, Values) or len(source.rows) != 1 or source.ctes or source.order:
+        return None
+    if source.limit is not None or source.offset is not None:
+        return None
+    if any(isinstance(node, SubLink) for cell in source.rows[0] for node in walk(cell)):
+        return None
+    function = compile_row(source.rows[0])
+    return None if function.may_suspend else function
+
+
+def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
+    """Return a function that puts source columns where the table wants them, NULL elsewhere."""
+    if positions == list(range(width)):
+        return lambda row: row if len(row) == width else row[:width]
+    if len(positions) == 1:
+        only = positions[0]
+        return (lambda row: (None,)) if only is None else (lambda row: (row[only],))
+    slots = [width if position is None else position for position in positions]
+    pick = itemgetter(*slots)
+    return lambda row: pick((*row[:width], None))
+
+
+class ConflictPlan:
+    """The compiled DO UPDATE of an ON CONFLICT: range 0 the existing row, range 1 the proposed one."""
+
+    __slots__ = ("action", "assigned", "values", "where", "whole")
+
+    def __init__(self, session: Session, relation: RelationDef, clause: OnConflict) -> None:
+        """Compile assignments and WHERE over the two rows side by side."""
+        self.action = clause.action
+        width = len(relation.columns)
+        layout = table_layout(relation)
+        layout.subplan = Planning(session.catalog).sublink
+        for column in relation.live:
+            layout.columns[1, column.attnum] = width + 3 + column.attnum - 1
+        self.whole = row_record(relation)
+        self.assigned = [attnum - 1 for attnum, _ in clause.assignments]
+        self.values = compile_row([expr for _, expr in clause.assignments], layout)
+        self.where: RowFunction | None = (
+            None if clause.where is None else compile_predicate([clause.where], layout)
+        )
+
+
+async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
+    """Run an INSERT."""
+    if plan.dml is None:
+        made = plan.dml = InsertPlan(session, statement)
+        plan.one_row = made.row is not None and made.returning is None
+    insert: InsertPlan = plan.dml
+    shape = insert.shape
+    txn = session.block.ensure_txn()
+    ctx = context(session, plan, params)
+    env = make_env(ctx)
+    reads = []
+    if statement.source is not None and plan.bound.reads:
+        prepare_source(session, compiled_query(plan, "source", statement.source))
+        reads = _to_lock(session, plan, "source")
+    await session.view.start_write(plan, [shape.shard], reads)
+    if insert.effects:
+        await effects.prepare(session, shape.relation, insert.reach)
+    session.view.use(plan)
+    if statement.source is None:
+        source: Sequence[Row] = [()]
+    elif insert.row is not None and session.derived.executor == "auto":
+        source = [insert.row((), env)]
+    else:
+        result = await run_query(session, plan, "source", statement.source, ctx)
+        if isinstance(result, ReadyRows):
+            source = result.rows
+        elif (
+            BulkSource.serves(insert) and not plan.locking and effects.may_bulk_load(session, shape.relation)
+        ):
+
+            def complete(rows: Sequence[Row]) -> Sequence[Row]:
+                full = insert.complete(rows, env)
+                shape.check(full, env)
+                return full
+
+            bulk = BulkSource(session, shape.relation, statement.attnums, result, complete)
+            try:
+                few = await bulk.few(BULK_ROWS)
+                if few is None:
+                    count = await txn.bulk_insert(shape.shard, bulk.batches())
+                    await check_bulk(session, shape.relation)
+                    return outcome("INSERT", count, None, None)
+            finally:
+                bulk.close()
+            source = few
+        else:
+            source = await collect(session, result)
+    if insert.conflict is not None:
+        rows = await in_slices(source, lambda some: insert.complete(some, env))
+        return await _insert_on_conflict(session, insert, rows, env)
+
+    def checked(some: Sequence[Row]) -> list[Row]:
+        full = insert.complete(some, env)
+        shape.check(full, env)
+        return full
+
+    rows = await in_slices(source, checked)
+    inserting = txn.insert(shape.shard, rows)
+    row_ids = inserting if isinstance(inserting, list) else await inserting
+    if insert.effects:
+        await effects.inserted(session, shape.relation, rows)
+    returned = None
+    if insert.returning is not None:
+        stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
+        returned = await insert.returning.rows(stored, env)
+    return outcome("INSERT", len(rows), insert.returning, returned)
+
+
+async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env) -> Outcome:
+    """Insert row by row: each looks for a live row that holds one of its arbiter keys."""
+    assert insert.conflict is not None
+    shape, conflict = insert.shape, insert.conflict
+    txn = session.block.ensure_txn()
+    touched: set[int] = set()
+    stored: list[tuple[RowId, Row, Row]] = []
+    added: list[Row] = []
+    replaced: list[tuple[Row, Row]] = []
+    count = 0
+    for row in rows:
+        shape.check([row], env)
+        existing = txn.find_conflicts(shape.shard, row, insert.arbiters)
+        if existing is not None and isinstance(existing, Awaitable):
+            existing = await existing
+        if existing is None:
+            made = txn.insert(shape.shard, [row])
+            [row_id] = made if isinstance(made, list) else await made
+            touched.add(row_id)
+            stored.append((row_id, row, ()))
+            added.append(row)
+            count += 1
+            continue
+        if conflict.action == "nothing":
+            continue
+        if existing.row_id in touched:
+            raise SqlError(
+                "21000",
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                hint="Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values.",
+            )
+        whole = conflict.whole(existing.values)
+        both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
+        if conflict.where is not None and not await value_of(conflict.where, both, env):
+            continue
+        cells = list(existing.values)
+        for position, value in zip(
+            conflict.assigned, await value_of(conflict.values, both, env), strict=True
+        ):
+            cells[position] = value
+        new = tuple(cells)
+        shape.check([new], env)
+        await settle(txn.update(shape.shard, [(existing.row_id, new)]))
+        touched.add(existing.row_id)
+        stored.append((existing.row_id, new, ()))
+        replaced.append((existing.values, new))
+        count += 1
+    if insert.effects:
+        relation = shape.relation
+        await effects.inserted(session, relation, added)
+        await effects.updated(session, relation, [o for o, _ in replaced], [n for _, n in replaced])
+    returned = None
+    if insert.returning is not None:
+        returned = await insert.returning.rows(stored, env)
+    return outcome("INSERT", count, insert.returning, returned)
+
+
+# --- UPDATE and DELETE --------------------------------------------------------------------------
+
+
+class ChangePlan:
+    """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
+
+    __slots__ = (
+        "assigned", "effects", "extra_from", "for_update", "new", "old", "reach", "returning", "shape", "statement",
+        "values_from",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, statement: Update | Delete) -> None:
+        """Compile against the session's catalog."""
+        relation = _relation(session, statement.table)
+        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
+        keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
+        self.for_update = CHANGES_NO_KEY if keeps else CHANGES
+        self.statement = statement
+        self.shape = TableShape(relation, session)
+        self.returning = returning_of(session, relation, statement.returning, statement.columns)
+        live = relation.live
+        slots: list[int | None] = [None] * self.shape.width
+        for position, column in enumerate(live):
+            slots[column.attnum - 1] = 1 + position
+        self.values_from = 1 + len(live)
+        assigned = statement.assigned if isinstance(statement, Update) else ()
+        self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
+        self.extra_from = self.values_from + len(assigned)
+        new = list(slots)
+        for position, source_position in self.assigned:
+            new[position] = source_position
+        self.old = _picker(slots)
+        self.new = _picker(new)
+        what = "update" if isinstance(statement, Update) else "delete"
+        self.reach = effects.Reach(session, relation, what, frozenset(assigned))
+        self.effects = bool(self.reach) or relation.has_deferrable_key
+
+
+def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
+    """Return a function that builds a table row from source positions (None: a dropped column)."""
+    if any(slot is None for slot in slots):
+        return lambda row: tuple(None if slot is None else row[slot] for slot in slots)
+    if len(slots) == 1:
+        only = slots[0]
+        assert only is not None
+        return lambda row: (row[only],)
+    pick = itemgetter(*slots)
+    return lambda row: pick(row)
+
+
+async def _changed_rows(
+    session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
+) -> tuple[Sequence[Row], ExecContext]:
+    """Lock, then read all source rows; a target row that joins several source rows counts once."""
+    statement = change.statement
+    prepare_source(session, compiled_query(plan, "source", statement.source))
+    ctx = context(session, plan, params, for_update=change.for_update)
+    await session.view.start_write(plan, [change.shape.shard], _to_lock(session, plan, "source"))
+    if change.effects:
+        await effects.prepare(session, change.shape.relation, change.reach)
+    session.view.use(plan)
+    result = await run_query(session, plan, "source", statement.source, ctx)
+    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    if len(rows) > 1 and len(statement.source.ranges) > 1:
+        first: dict[int, Row] = {}
+        for row in rows:
+            first.setdefault(row[0], row)
+        rows = list(first.values())
+    return rows, ctx
+
+
+async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
+    """Run an UPDATE."""
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    rows, ctx = await _changed_rows(session, plan, change, params)
+    env = make_env(ctx)
+    build = change.new
+
+    def changed(some: Sequence[Row]) -> list[tuple[RowId, Row]]:
+        made = [(RowId(row[0]), build(row)) for row in some]
+        change.shape.check([row for _, row in made], env)
+        return made
+
+    changes = await in_slices(rows, changed)
+    if changes:
+        await settle(session.block.ensure_txn().update(change.shape.shard, changes))
+        if change.effects:
+            old = [change.old(row) for row in rows]
+            await effects.updated(session, change.shape.relation, old, [new for _, new in changes])
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
+        returned = await change.returning.rows(stored, env)
+    return outcome("UPDATE", len(changes), change.returning, returned)
+
+
+async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
+    """Run a DELETE."""
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    rows, ctx = await _changed_rows(session, plan, change, params)
+    if rows:
+        await settle(session.block.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
+        if change.effects:
+            await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows])
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+        returned = await change.returning.rows(stored, make_env(ctx))
+    return outcome("DELETE", len(rows), change.returning, returned)

@@ -1,0 +1,120 @@
+"""INSERT ... SELECT and CREATE TABLE AS of many rows: an executor's Arrow batches become parts without passing through tuples.
+
+    source stream ──> gathered up to a bound ──> few rows: tuples, intents (``engine.writes.dml``)
+                                             └─> more: batches renamed to the table's columns ──> txn.bulk_insert
+
+Only statements with nothing to do per row come here: no default, CHECK, ON CONFLICT or RETURNING. A batch whose
+columns are not in the table's physical form (numerics of another scale, arrays) goes through values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from engine.catalog.physical import shard_column
+from engine.connection.rows import RowBatch, RowStream
+from txn.columns import column_arrays, column_fields
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from engine.writes.dml import InsertPlan
+    from planner.catalog import RelationDef
+
+SLICE_ROWS: Final = 4_000  # of rows that go through values, between two turns of the loop
+
+
+class BulkSource:
+    """A source of rows for one INSERT. Used once; ``close`` it."""
+
+    def __init__(
+        self,
+        session: Session,
+        relation: RelationDef,
+        attnums: Sequence[int],
+        stream: RowStream,
+        complete: Callable[[Sequence[Row]], Sequence[Row]],
+    ) -> None:
+        """Read ``stream``, whose columns go to ``attnums`` of ``relation``.
+
+        ``complete`` makes checked table rows of source rows; it raises 23502 for those with a NULL too many.
+        """
+        self._session = session
+        self._complete = complete
+        self._stream = stream
+        self._batches = aiter(stream.batches)
+        self._first: list[RowBatch] = []
+        self._columns = [shard_column(c) for c in relation.live]
+        self._schema = pa.schema([field for column in self._columns for field in column_fields(column)])
+        self._at = {f"c{attnum}": i for i, attnum in enumerate(attnums)}
+        self._not_null = [f"c{c.attnum}" for c in relation.live if c.not_null]
+
+    @staticmethod
+    def serves(insert: InsertPlan) -> bool:
+        """Return whether the INSERT has nothing to do per row but to look for NULLs."""
+        return not (insert.conflict or insert.returning or insert.defaults or insert.shape.checks)
+
+    async def few(self, limit: int) -> list[Row] | None:
+        """Return the source's rows if there are at most ``limit``; else None, and ``batches`` has them."""
+        count = 0
+        async for batch in self._batches:
+            self._first.append(batch)
+            count += len(batch)
+            if count > limit:
+                return None
+        return [row for batch in self._first for row in self._values(batch)]
+
+    async def batches(self) -> AsyncIterator[Any]:
+        """Yield all rows as Arrow batches of the table's columns; 23502 for a NULL that may not be."""
+        first, self._first = self._first, []
+        for batch in first:
+            for one in self._table_batches(batch):
+                yield one
+        async for batch in self._batches:
+            for one in self._table_batches(batch):
+                yield one
+
+    def close(self) -> None:
+        """End the source query. Idempotent."""
+        self._stream.close()
+
+    def _values(self, batch: RowBatch) -> list[Row]:
+        if batch.rows is not None:
+            return list(batch.rows)
+        return list(self._session.db.arrow_rows(batch.arrow, self._stream.columns))
+
+    def _table_batches(self, batch: RowBatch) -> list[Any]:
+        if batch.arrow is not None:
+            same = self._same_form(batch.arrow)
+            if same is not None:
+                return [same]
+        made = []
+        for start in range(0, len(batch), SLICE_ROWS):
+            if batch.rows is not None:
+                piece = RowBatch(rows=batch.rows[start : start + SLICE_ROWS])
+            else:
+                piece = RowBatch(arrow=batch.arrow.slice(start, SLICE_ROWS))
+            rows = self._complete(self._values(piece))
+            arrays: list[Any] = []
+            for column in self._columns:
+                arrays += column_arrays([row[column.attnum - 1] for row in rows], column)
+            made.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        return made
+
+    def _same_form(self, batch: Any) -> Any:
+        """Return the batch as the table's, or None where a column has another form or a NULL too many."""
+        arrays = []
+        for field in self._schema:
+            at = self._at.get(field.name)
+            if at is None:
+                arrays.append(pa.nulls(batch.num_rows, field.type))
+            elif batch.column(at).type == field.type and not pa.types.is_list(field.type):
+                arrays.append(batch.column(at))
+            else:
+                return None
+            if arrays[-1].null_count and field.name in self._not_null:
+                return None
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

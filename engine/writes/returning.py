@@ -1,0 +1,81 @@
+"""RETURNING: the rows a statement has stored or deleted, as its result.
+
+    INSERT INTO t ... RETURNING id, (SELECT count(*) FROM t)
+      row      as stored | tableoid, ctid, whole row | extras that the source has computed (planner.bind.returning)
+      result   one tuple per row, once all of them are staged
+
+Sub-selects that the source could not compute are run by the row executor, row by row. They read after the statement's
+writes and yet do not see them: a statement never sees its own changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.executor import ExecContext
+from engine.index.plan import Planning
+from engine.index.state import ExecState, value_of
+from engine.transaction.conflicts import tid_of
+from engine.writes.shape import row_record, table_layout
+from pgwire.codecs.system import RecordValue
+from planner.catalog import RelationDef
+from planner.evaluate import Env, RowFunction, compile_row
+from planner.query import WHOLE_ROW, OutputColumn, Target, Var
+from planner.walk import walk
+from txn.types import Row, RowId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+def make_env(ctx: ExecContext) -> Env:
+    """Return the evaluator's environment for a statement."""
+    return Env(ctx.params, ctx.session, shared=ExecState(ctx))
+
+
+class Returning:
+    """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
+
+    __slots__ = ("columns", "project", "relation", "whole", "width")
+
+    def __init__(
+        self,
+        session: Session,
+        relation: RelationDef,
+        targets: Sequence[Target],
+        columns: tuple[OutputColumn, ...],
+    ) -> None:
+        """Compile ``targets``; extras are range 1, behind the row."""
+        self.relation = relation
+        self.columns = columns
+        self.width = len(relation.columns)
+        layout = table_layout(relation)
+        layout.subplan = Planning(session.catalog).sublink
+        self.whole: Callable[[Row], RecordValue] | None = None
+        for target in targets:
+            for node in walk(target.expr):
+                if not isinstance(node, Var):
+                    continue
+                if node.range == 0 and node.attnum == WHOLE_ROW:
+                    self.whole = row_record(relation)
+                elif node.range == 1:
+                    layout.columns[1, node.attnum] = self.width + 3 + node.attnum - 1
+        exprs = [target.expr for target in targets if not target.junk]
+        self.project: RowFunction = compile_row(exprs, layout)
+
+    async def rows(self, stored: Sequence[tuple[RowId, Row, Row]], env: Env) -> list[Row]:
+        """Project (row id, row, extras) triples."""
+        project, oid, whole = self.project, self.relation.oid, self.whole
+        result = []
+        for row_id, row, extra in stored:
+            full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)
+            result.append(await value_of(project, full, env) if project.may_suspend else project(full, env))
+        return result
+
+
+def returning_of(
+    session: Session, relation: RelationDef, targets: Sequence[Target], columns: tuple[OutputColumn, ...]
+) -> Returning | None:
+    """Return the compiled RETURNING list, None for an empty one. Raises 0A000 for what has no Python form."""
+    return Returning(session, relation, targets, columns) if targets else None

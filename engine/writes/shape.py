@@ -1,0 +1,110 @@
+"""What storing a row of one table needs, compiled once: width, NOT NULL, CHECK; and how its rows are laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from engine.writes.storable import refusal
+from pgwire.codecs.registry import text_output
+from pgwire.codecs.system import RecordValue
+from planner.bind import bind_check
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, RowFunction, compile_expr
+from planner.evaluate_runtime import record_maker
+from planner.query import CTID, TABLEOID, WHOLE_ROW
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+DETAIL_VALUE_CHARS: Final = 64
+
+
+class TableShape:
+    """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
+
+    __slots__ = ("checks", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width")
+
+    def __init__(self, relation: RelationDef, session: Session) -> None:
+        """Compile the table's checks."""
+        self.relation = relation
+        self.settings = session.codec_settings
+        self.oid = relation.oid
+        self.shard = ShardId(relation.oid)
+        self.width = len(relation.columns)
+        self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
+        layout = table_layout(relation)
+        self.checks: list[tuple[str, RowFunction]] = []
+        for constraint in sorted(
+            relation.constraints, key=lambda c: c.name
+        ):  # as PostgreSQL goes through them
+            if constraint.kind == "c":
+                expr = bind_check(
+                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                )
+                self.checks.append((constraint.name, compile_expr(expr, layout)))
+        self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
+        found = [(c.attnum - 1, refusal(c)) for c in relation.live]
+        self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
+
+    def check(self, rows: Sequence[Row], env: Env) -> None:
+        """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
+        for position, refuse in self.refusals:
+            for row in rows:
+                refuse(row[position])
+        for position, name in self.not_null:
+            for row in rows:
+                if row[position] is None:
+                    raise SqlError(
+                        "23502",
+                        f'null value in column "{name}" of relation "{self.relation.name}" '
+                        "violates not-null constraint",
+                        detail=self.failing_row(row),
+                        schema=self.relation.schema,
+                        table=self.relation.name,
+                        column=name,
+                    )
+        for name, predicate in self.checks:
+            for row in rows:
+                if predicate((*row, self.oid), env) is False:
+                    raise SqlError(
+                        "23514",
+                        f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
+                        detail=self.failing_row(row),
+                        schema=self.relation.schema,
+                        table=self.relation.name,
+                        constraint=name,
+                    )
+
+    def failing_row(self, row: Row) -> str:
+        """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""
+        shown = []
+        for position, oid in self.stored:
+            value = row[position]
+            if value is None:
+                shown.append("null")
+                continue
+            text = text_output(oid, value, self.settings)
+            cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
+            shown.append(text if len(cut) == len(text) else cut + "...")
+        return f"Failing row contains ({', '.join(shown)})."
+
+
+def row_record(relation: RelationDef) -> Callable[[Row], RecordValue]:
+    """Return the function from a stored row to the row as one value: its live columns, with types and names."""
+    live = relation.live
+    make = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
+    positions = [c.attnum - 1 for c in live]
+    return lambda row: make(tuple([row[i] for i in positions]))
+
+
+def table_layout(relation: RelationDef) -> Layout:
+    """Return the layout of a stored row as range 0: columns, then tableoid, ctid and the whole row."""
+    width = len(relation.columns)
+    columns = {(0, c.attnum): c.attnum - 1 for c in relation.live}
+    columns[0, TABLEOID] = width
+    columns[0, CTID] = width + 1
+    columns[0, WHOLE_ROW] = width + 2
+    return Layout(columns=columns)
