@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from engine.spark.properties import check_master, check_property
+
 DEFAULT_PORT = 7432
 
 
@@ -25,7 +27,11 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting: ``kind`` int, str, bool, bytes (1048576, 512MB, 2GB) or choice."""
+    """One setting: ``kind`` int, str, bool, bytes (1048576, 512MB, 2GB), choice or pairs.
+
+    Pairs are ``key=value``: a table in the file, one per line in the environment, repeated on the command line. Keys of
+    all three places add up.
+    """
 
     name: str
     kind: str
@@ -56,6 +62,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("spark_master", "str", "local[*]", "Spark master URL: local[*], spark://..., k8s://..., yarn"),
     Option("spark_start", "choice", "background", "when the Spark JVM starts: at once in the background, at first use, never",
            choices=("background", "lazy", "off")),
+    Option("spark_conf", "pairs", (), "a Spark property, key=value; may be repeated (docs/cluster.md)"),
     Option("local_threads", "int", 0, "DuckDB threads; 0 = one per core", 0, 1024),
     Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
     Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
@@ -92,6 +99,7 @@ class Config:
     tls_key: str
     spark_master: str
     spark_start: str
+    spark_conf: tuple[tuple[str, str], ...] = field(repr=False)  # there may be secrets in it
     local_threads: int
     local_queries: int
     flush_rows: int
@@ -130,6 +138,8 @@ def parse_bytes(text: str) -> int:
 
 def _convert(option: Option, value: Any, source: str) -> Any:
     """Return ``value`` in the option's type, or raise ConfigError naming ``source``."""
+    if option.kind == "pairs":
+        return _pairs(option, value, source)
     try:
         if option.kind == "int":
             converted: Any = int(value)
@@ -148,6 +158,33 @@ def _convert(option: Option, value: Any, source: str) -> Any:
     if option.maximum is not None and converted > option.maximum:
         raise ConfigError(f"{source}: {option.name} must be at most {option.maximum}")
     return converted
+
+
+def _pairs(option: Option, value: Any, source: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs by key; of a key that comes twice the last. The value is not shown: it may be a secret."""
+    if isinstance(value, Mapping):
+        items: list[Any] = list(value.items())
+    else:
+        lines = [line.strip() for line in value.splitlines()] if isinstance(value, str) else value
+        items = [
+            line.partition("=")[::2] if isinstance(line, str) and "=" in line else line
+            for line in lines
+            if line
+        ]
+    found: dict[str, str] = {}
+    for item in items:
+        if not isinstance(item, tuple):
+            raise ConfigError(f"{source}: {option.name} has to be key=value")
+        key, text = item
+        if isinstance(text, bool):
+            text = str(text).lower()
+        elif not isinstance(text, str | int | float):
+            raise ConfigError(f"{source}: {option.name}: the value of {key} has to be a text or a number")
+        found[key.strip()] = str(text).strip()
+        problem = check_property(key.strip(), found[key.strip()])
+        if problem is not None:
+            raise ConfigError(f"{source}: {option.name}: {key.strip()}: {problem}")
+    return tuple(found.items())
 
 
 def default_memory() -> int:
@@ -174,12 +211,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if option.kind == "bool":
             parser.add_argument(flag, dest=option.name, nargs="?", const="on", help=shown, metavar="{on,off}")
             continue
+        if option.kind == "pairs":
+            parser.add_argument(
+                flag, dest=option.name, action="append", help=option.help, metavar="KEY=VALUE"
+            )
+            continue
         parser.add_argument(flag, dest=option.name, metavar=metavar, help=shown.replace("%", "%%"))
 
 
 def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Config:
     """Return the settings from file, environment and command line; ConfigError when one is wrong."""
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
+
+    def set_value(option: Option, value: Any, source: str) -> None:
+        converted = _convert(option, value, source)
+        if option.kind == "pairs":
+            converted = tuple((dict(values[option.name]) | dict(converted)).items())
+        values[option.name] = converted
+
     by_name = {option.name: option for option in OPTIONS}
     path = arguments.config or environment.get("HOLDFAST_CONFIG")
     if path:
@@ -191,14 +240,14 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
         for name, value in file.items():
             if name not in by_name:
                 raise ConfigError(f"{path}: there is no setting {name}")
-            values[name] = _convert(by_name[name], value, path)
+            set_value(by_name[name], value, path)
     for option in OPTIONS:
         variable = "HOLDFAST_" + option.name.upper()
         if variable in environment:
-            values[option.name] = _convert(option, environment[variable], variable)
+            set_value(option, environment[variable], variable)
         given = getattr(arguments, option.name, None)
         if given is not None:
-            values[option.name] = _convert(option, given, "--" + option.name.replace("_", "-"))
+            set_value(option, given, "--" + option.name.replace("_", "-"))
     if values["memory"] == 0:
         values["memory"] = default_memory()
     config = Config(**{field.name: values[field.name] for field in fields(Config)})
@@ -215,6 +264,9 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
         raise ConfigError("consensus must be a postgresql:// URL")  # not shown: there may be a password in it
     if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", config.consensus_schema):
         raise ConfigError("consensus_schema must be a plain name in lower case")
+    problem = check_master(config.spark_master, dict(config.spark_conf))
+    if problem is not None:
+        raise ConfigError(problem)
     if bool(config.tls_cert) != bool(config.tls_key):
         raise ConfigError("tls_cert and tls_key go together")
     return config

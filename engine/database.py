@@ -169,6 +169,7 @@ class Database:
             mode=config.spark_start,
             data_dir=Path(config.data_dir),
             heap_bytes=memory.jvm,
+            conf=dict(config.spark_conf),
         )
         database.executors = {
             "index": IndexExecutor(),

@@ -1,5 +1,6 @@
 """The Spark executor.
 
+properties.py  Spark's properties and masters: what is set, added, refused
 gateway.py     the JVM: command line, life and death
 runtime.py     when it starts, the session in it, restart after a crash
 relations.py   a snapshot's parts and hot rows as Spark relations

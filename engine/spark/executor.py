@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,11 +115,18 @@ class SparkExecutor:
     name = "spark"
 
     def __init__(
-        self, *, master: str, mode: str, data_dir: Path, heap_bytes: int = 2**30, queries: int = 4
+        self,
+        *,
+        master: str,
+        mode: str,
+        data_dir: Path,
+        heap_bytes: int = 2**30,
+        queries: int = 4,
+        conf: Mapping[str, str] | None = None,
     ) -> None:
         """Note the settings; see ``SparkRuntime``."""
         self.runtime = SparkRuntime(
-            master=master, mode=mode, data_dir=data_dir, heap_bytes=heap_bytes, queries=queries
+            master=master, mode=mode, data_dir=data_dir, heap_bytes=heap_bytes, queries=queries, conf=conf
         )
         self._numbers = itertools.count(1)
 

