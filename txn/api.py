@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
+from txn.persist.part_job import PartJob as PartJob
+from txn.persist.part_job import WrittenPart as WrittenPart
 from txn.scan_watch import Predicate as Predicate
 from txn.types import (
     IndexId,
@@ -220,6 +222,16 @@ class Transaction(Protocol):
 
         Takes table X; finds duplicates by sort and merge; raises DuplicateKey. Visible to later statements
         of this transaction, and to others at commit, like any other write.
+        """
+
+    def bulk_insert_parts(
+        self, shard: ShardId, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+    ) -> Awaitable[int]:
+        """Insert rows that processes elsewhere write as parts; returns the row count.
+
+        Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.part_job.write_parts`` and
+        returns what they have written. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
+        it when anything fails or the transaction ends, is deleted; a task that lives on can write nothing more.
         """
 
     # -- schema ----------------------------------------------------------------------------------

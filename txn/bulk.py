@@ -1,9 +1,10 @@
 """Bulk load: Arrow batches become parts by reference (C18).
 
 The table is locked X. Batches gather into parts of about a million rows, written and synced before the commit's
-log entry names them; the entry itself stays small. Duplicates are looked for once, over whole columns: among the
-new rows, against older parts whose key range overlaps, and against hot rows and own intents through the new
-parts' sidecars. A table that this transaction created or truncated has no old rows to look at.
+log entry names them; the entry itself stays small. Or they never come here: ``insert_parts`` has workers elsewhere
+write the parts (``persist.part_job``), and is told their names. Duplicates are looked for once, over the sidecars
+(``txn.duplicates``): among the new rows, against older parts whose key range overlaps, and against hot rows and own
+intents through the new parts' sidecars. A table that this transaction created or truncated has no old rows to look at.
 
 The parts belong to the transaction like intents: later statements of it read them, a rollback forgets them.
 """
@@ -11,19 +12,21 @@ The parts belong to the transaction like intents: later statements of it read th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import RowPlan, table_rows, table_schema
+from txn.columns import table_schema
+from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey
-from txn.index_build import merge_parts
 from txn.locks.mode import IX
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
-from txn.types import KeyRange, Row, RowId, ShardId, ShardIndex, ShardSpec
+from txn.persist.part_job import PartJob, WrittenPart
+from txn.types import Key, PartRef, Row, ShardId, ShardIndex
 from txn.view import View
 
 if TYPE_CHECKING:
@@ -31,24 +34,6 @@ if TYPE_CHECKING:
 
 PART_ROWS: Final = 1 << 20
 CHUNK_ROWS: Final = 1000
-
-_ARROW_KEYS: Final = frozenset(
-    (
-        "bool",
-        "int16",
-        "int32",
-        "int64",
-        "text",
-        "bytes",
-        "uuid",
-        "date",
-        "time",
-        "timestamp",
-        "timestamptz",
-        "decimal",
-    )
-)
-"""Kinds whose equality is the same in Arrow's hash tables as in an index."""
 
 
 def let_go(txn: StoreTransaction, shard: ShardId) -> None:
@@ -72,10 +57,8 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
     Raises DuplicateKey, and what ended the transaction meanwhile; then, and when ``batches`` fails, nothing of the load
     remains.
     """
-    own = txn.own_writes(view)
     mark = txn.savepoint()
     new_parts: list[PartState] = []
-    keys = {i.index: list[Any]() for i in view.spec.indexes if i.unique and _in_arrow(view.spec, i)}
     schema = table_schema(view.spec.columns)
     names = schema.names[:-2]
     gathered: list[Any] = []
@@ -86,23 +69,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
         table = pa.concat_tables(gathered)
         gathered, rows, size = [], 0, 0
         ref = await txn.core.log.write_part(view.shard, view.spec, table)
-        try:
-            file = await txn.core.log.open_part(ref)
-            txn.life.check_active()  # else nobody would undo what follows
-        except BaseException:
-            txn.core.discard_later(ref.name)
-            raise
-        part = txn.core.announce_part(file, ref)
-        new_parts.append(part)
-        own.parts.append((txn.statement, part))
-
-        def undo() -> None:
-            own.parts.remove((statement, part))
-            txn.core.forget_announced(ref.name)
-            txn.core.discard_later(ref.name)
-
-        statement = txn.statement
-        txn.journal.append(undo)
+        new_parts.append(await _adopt(txn, view, ref))
 
     try:
         async for batch in batches:
@@ -115,9 +82,6 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
             columns.append(_count_up(first, count))
             columns.append(pa.repeat(pa.scalar(0, pa.int64()), count))
             table = pa.Table.from_arrays(columns, schema=schema)
-            for definition in view.spec.indexes:
-                if definition.index in keys:
-                    keys[definition.index].append(table.select([f"c{a}" for a in definition.attnums]))
             gathered.append(table)
             rows += count
             total += count
@@ -126,14 +90,69 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
                 await write()
         if gathered:
             await write()
-        for definition in view.spec.indexes:
-            if definition.unique and new_parts:
-                await _check(txn, view, definition, keys.get(definition.index), tuple(new_parts))
-        txn.life.check_active()
+        await _check_new(txn, view, new_parts)
     except BaseException:
         txn.undo_to(mark)
         raise
     return total
+
+
+async def insert_parts(
+    txn: StoreTransaction, view: View, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+) -> int:
+    """Let ``write`` have parts written elsewhere, and make them the transaction's. The caller holds table X.
+
+    As for ``insert``; whatever ``write`` does not return, of whichever attempt, is deleted.
+    """
+    mark = txn.savepoint()
+    log = txn.core.log
+    generation = view.generation
+    part_bytes = txn.core.options.part_bytes
+    job = await log.start_job(
+        view.shard, view.spec, int(generation.next_row_id), part_rows=PART_ROWS, part_bytes=part_bytes
+    )
+    try:
+        written = await write(job)
+    except BaseException:  # also when it is cancelled: what workers are still at must not outlive this
+        await log.end_job(job, ())
+        raise
+    new_parts: list[PartState] = []
+    left = deque(part.ref for part in written)
+    try:
+        await log.end_job(job, [ref.name for ref in left])
+        txn.life.check_active()
+        generation.next_row_id = max([int(generation.next_row_id), *(part.next_row_id for part in written)])
+        while left:
+            new_parts.append(await _adopt(txn, view, left.popleft()))
+        await _check_new(txn, view, new_parts)
+    except BaseException:
+        for ref in left:
+            txn.core.discard_later(ref.name)
+        txn.undo_to(mark)
+        raise
+    return sum(part.ref.rows for part in written)
+
+
+async def _adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:
+    """Make a part that is written the transaction's own, for its later statements and its commit."""
+    own = txn.own_writes(view)
+    try:
+        file = await txn.core.log.open_part(ref)
+        txn.life.check_active()  # else nobody would undo what follows
+    except BaseException:
+        txn.core.discard_later(ref.name)
+        raise
+    part = txn.core.announce_part(file, ref)
+    statement = txn.statement
+    own.parts.append((statement, part))
+
+    def undo() -> None:
+        own.parts.remove((statement, part))
+        txn.core.forget_announced(ref.name)
+        txn.core.discard_later(ref.name)
+
+    txn.journal.append(undo)
+    return part
 
 
 def _count_up(first: int, count: int) -> Any:
@@ -142,114 +161,39 @@ def _count_up(first: int, count: int) -> Any:
     return pc.cumulative_sum(ones, start=pa.scalar(first - 1, pa.int64()))
 
 
-def _in_arrow(spec: ShardSpec, definition: ShardIndex) -> bool:
-    """Tell whether duplicates of an index can be found by Arrow."""
-    kinds = {c.attnum: c.type.kind for c in spec.columns}
-    return definition.nulls_distinct and all(kinds[a] in _ARROW_KEYS for a in definition.attnums)
+async def _check_new(txn: StoreTransaction, view: View, new_parts: Sequence[PartState]) -> None:
+    """Raise DuplicateKey if a unique index would hold a key twice."""
+    for definition in view.spec.indexes:
+        if definition.unique and new_parts:
+            await _check(txn, view, definition, tuple(new_parts))
+    txn.life.check_active()
 
 
 async def _check(
-    txn: StoreTransaction,
-    view: View,
-    definition: ShardIndex,
-    keys: list[Any] | None,
-    new_parts: tuple[PartState, ...],
+    txn: StoreTransaction, view: View, definition: ShardIndex, new_parts: tuple[PartState, ...]
 ) -> None:
-    """Raise DuplicateKey if a unique index would hold a key twice."""
     # Parts and hot rows of one tick: a flush beside the load moves rows from these to those.
     old_parts = tuple(part for part in view.parts(INFINITY) if part not in new_parts)
     hot = _hot_rows(view)
-    overwritten = frozenset(view.own.rows) if view.own is not None else frozenset[RowId]()
-    if keys is None:
-        await _check_by_merge(txn, view, definition, overwritten, old_parts, new_parts)
-    else:
+    overwritten = tuple(view.own.rows) if view.own is not None else ()
 
-        def compare() -> tuple[Any, dict[str, Any] | None]:
-            table = pa.concat_tables(keys).drop_null()
-            return table, _duplicate_within(table)
+    overwritten = tuple(view.own.rows) if view.own is not None else ()
+    dead = [part.hidden(INFINITY) for part in old_parts]
 
-        table, duplicate = await txn.core.offload(compare)
-        if duplicate is not None:
-            raise DuplicateKey(view.shard, definition.index, _values(view, definition, duplicate))
-        for part in old_parts:
-            if any(_overlap(definition, part, new) for new in new_parts):
-                await _check_part(txn, view, definition, overwritten, part, table)
+    def compare() -> Key | None:
+        new = [Run(part.file.sorted_keys(definition.index)) for part in new_parts]
+        old: list[Run] = []
+        for part, ended in zip(old_parts, dead, strict=True):
+            keys = part.file.sorted_keys(definition.index)
+            if not definition.nulls_distinct or any(ranges_meet(keys, run.sorted) for run in new):
+                replaced = [p for row_id in overwritten for p in part.file.positions(row_id)]
+                old.append(Run(keys, ended, replaced))
+        return first_duplicate([*new, *old], definition)
+
+    duplicate = await txn.core.offload(compare)
+    if duplicate is not None:
+        raise DuplicateKey(view.shard, definition.index, duplicate)
     await _check_hot(view, definition, hot, new_parts)
-
-
-def _duplicate_within(table: Any) -> dict[str, Any] | None:
-    """Return a key that occurs twice in a table of keys, or None."""
-    counted = table.group_by(table.column_names, use_threads=False).aggregate([([], "count_all")])
-    twice = counted.filter(pc.greater(counted.column("count_all"), pa.scalar(1, pa.int64())))
-    if not twice.num_rows:
-        return None
-    found: dict[str, Any] = twice.slice(0, 1).to_pylist()[0]
-    return found
-
-
-def _values(view: View, definition: ShardIndex, found: dict[str, Any]) -> tuple[Any, ...]:
-    """Turn a row of Arrow's Python values into the value domain, for the error's sake."""
-    columns = tuple(c for c in view.spec.columns if c.attnum in definition.attnums)
-    schema = table_schema(columns)
-    table = pa.Table.from_pylist([{**found, "s_row_id": 0, "s_begin": 0}], schema=schema)
-    row = table_rows(table, RowPlan(view.spec, definition.attnums))[0]
-    return tuple(row[a - 1] for a in definition.attnums)
-
-
-def _overlap(definition: ShardIndex, one: PartState, other: PartState) -> bool:
-    """Tell whether the key ranges of two parts have anything in common."""
-    (low_a, high_a), (low_b, high_b) = _extremes(definition, one), _extremes(definition, other)
-    return low_a <= high_b and low_b <= high_a
-
-
-def _extremes(definition: ShardIndex, part: PartState) -> tuple[bytes, bytes]:
-    low, _p = next(iter(part.file.range(definition.index, KeyRange())))
-    high, _p = next(iter(part.file.range(definition.index, KeyRange(), reverse=True)))
-    return low, high
-
-
-async def _check_part(
-    txn: StoreTransaction,
-    view: View,
-    definition: ShardIndex,
-    overwritten: frozenset[RowId],
-    part: PartState,
-    keys: Any,
-) -> None:
-    """Raise DuplicateKey if a live row of a part has one of ``keys``."""
-    names = [f"c{a}" for a in definition.attnums]
-    stored = (await part.file.read_arrow(definition.attnums)).select(names)
-
-    def meet() -> Any:
-        numbered = stored.append_column("position", _count_up(0, stored.num_rows))
-        return numbered.join(keys, keys=names, join_type="left semi", use_threads=False)
-
-    met = await txn.core.offload(meet)
-    positions = met.column("position").to_pylist()
-    for at, position in enumerate(positions):
-        if not part.end_of(position) and part.file.row_id(position) not in overwritten:
-            found = met.slice(at, 1).to_pylist()[0]
-            found.pop("position")
-            raise DuplicateKey(view.shard, definition.index, _values(view, definition, found))
-
-
-async def _check_by_merge(
-    txn: StoreTransaction,
-    view: View,
-    definition: ShardIndex,
-    overwritten: frozenset[RowId],
-    old_parts: tuple[PartState, ...],
-    new_parts: tuple[PartState, ...],
-) -> None:
-    """As above, through the sidecars' order alone: for kinds whose equality Arrow does not know."""
-    merged = merge_parts(old_parts + new_parts, definition, overwritten)
-    while (pair := await txn.core.offload(merged.next)) is not None:
-        part, position = pair
-        row = part.file.row(position, view.spec)
-        values: Row = row if isinstance(row, tuple) else await row
-        key = tuple(values[a - 1] for a in definition.attnums)
-        if not (definition.nulls_distinct and None in key):
-            raise DuplicateKey(view.shard, definition.index, key)
 
 
 def _hot_rows(view: View) -> list[Row]:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
 from txn.columns import column_arrays, column_fields
-from txn.encode import blob_pieces, decode_entry
+from txn.encode import blob_pieces, decode_entry, encode_spec
 from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
 from txn.group_commit import Committer
 from txn.leadership import DirectoryLock, Leadership, take_leadership
@@ -48,6 +48,7 @@ from txn.persist.part import (
     write_part,
     write_sidecar,
 )
+from txn.persist.part_job import PartJob
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import Batch
 from txn.shared import SharedConfig, open_shared
@@ -401,6 +402,43 @@ class DurableLog:
         except TxnError as error:
             _log.info("an unfinished part was left behind: %s", error)
 
+    async def start_job(
+        self, shard: ShardId, spec: ShardSpec, first_row_id: int, *, part_rows: int, part_bytes: int
+    ) -> PartJob:
+        """Let processes elsewhere write parts of a shard until ``end_job``; see ``PartJob``.
+
+        Raises OutOfSpace, Indeterminate: there is no job.
+        """
+        prefix = f"{shard}/{self.epoch}-{self._ids.next_id()}"
+        return PartJob(
+            prefix=prefix,
+            grant=await self.blob.grant(_job_name(prefix)),
+            spec=encode_spec(spec),
+            first_row_id=first_row_id,
+            part_rows=part_rows,
+            part_bytes=part_bytes,
+        )
+
+    async def end_job(self, job: PartJob, kept: Iterable[str]) -> None:
+        """Keep these parts of a job and delete all its other files; none comes into being any more.
+
+        It goes on when the caller is cancelled. A store that fails leaves files for the next start to sweep, and
+        nothing else.
+        """
+        task = asyncio.get_running_loop().create_task(self._end_job(job, frozenset(kept)))
+        self._removing.add(task)
+        task.add_done_callback(self._removing.discard)
+        await asyncio.shield(task)
+
+    async def _end_job(self, job: PartJob, kept: frozenset[str]) -> None:
+        try:
+            await self.blob.revoke(_job_name(job.prefix))
+            for name in await self.blob.list(f"{job.prefix}-"):
+                if part_of_blob(name) not in kept:
+                    await self.blob.delete(name)
+        except TxnError as error:
+            _log.info("files of an unfinished load were left behind: %s", error)
+
     async def open_part(self, ref: PartRef) -> Part:
         """Open a part; the same object for the same name while somebody holds it.
 
@@ -587,6 +625,11 @@ class DurableLog:
         await self._consensus.close()
         if self._lock is not None:
             self._lock.release()
+
+
+def _job_name(prefix: str) -> str:
+    """Return how a job is named in the blob store."""
+    return prefix.replace("/", "-")
 
 
 async def _log_upper(consensus: Consensus, end: int) -> Timestamp:

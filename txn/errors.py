@@ -126,6 +126,15 @@ class DuplicateKey(TxnError):
         self.shard, self.index, self.key = shard, index, key
 
 
+class NullInColumn(TxnError):
+    """A row of a load has a NULL where none may be (23502)."""
+
+    def __init__(self, attnum: int, row: bytes) -> None:
+        """``row``: the row, as an Arrow stream of one batch of one row with columns ``c<attnum>``."""
+        super().__init__(f"null in column {attnum}")
+        self.attnum, self.row = attnum, row
+
+
 class ReadBelowSince(TxnError):
     """The timestamp is no longer readable; ``since`` is the nearest readable one."""
 

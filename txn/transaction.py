@@ -35,6 +35,7 @@ from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S, X
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
+from txn.persist.part_job import PartJob, WrittenPart
 from txn.read_set import ReadSet
 from txn.scan_watch import Predicate
 from txn.scans import Scans
@@ -492,6 +493,16 @@ class StoreTransaction:
 
     async def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> int:
         """See ``txn.api``."""
+        return await self._load(shard, lambda view: bulk.insert(self, view, batches))
+
+    async def bulk_insert_parts(
+        self, shard: ShardId, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+    ) -> int:
+        """See ``txn.api``."""
+        return await self._load(shard, lambda view: bulk.insert_parts(self, view, write))
+
+    async def _load(self, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
+        """Lock the table for a load, and do it."""
         spec = self.view(shard).spec
         bulk.let_go(self, shard)
         lock = self.run(promotion.begin_write(self, {shard: X}))
@@ -501,7 +512,7 @@ class StoreTransaction:
             raise SchemaChanged(shard)
         self.life.busy += 1
         try:
-            return await bulk.insert(self, self.write_view(shard), batches)
+            return await load(self.write_view(shard))
         finally:
             self.life.busy -= 1
 

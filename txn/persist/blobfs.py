@@ -2,7 +2,8 @@
 
     write  tmp/<n>   ->  fsync file  ->  rename to its name  ->  fsync the directory
 
-A crash leaves at most files in ``tmp``, which the next opening removes. System calls go through a ``Files``
+A crash leaves at most files in ``tmp``, which the next opening removes. Other processes write by a grant, which is a
+folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed away. System calls go through a ``Files``
 object, so that tests can make each of them fail (no space, I/O error). Names are never overwritten.
 """
 
@@ -13,9 +14,10 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO
 
-from txn.errors import OutOfSpace
+from txn.errors import OutOfSpace, StorageError
 from txn.persist.location import Indeterminate, Offload, in_thread
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
@@ -114,12 +116,10 @@ class LocalBlob:
             renamed = True
             self._files.sync_directory(os.path.dirname(path))
         except OSError as error:
-            if not renamed:
-                _unlink_quietly(tmp)
-                if error.errno in _NO_SPACE:
-                    raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
-            # Under its name it may or may not outlast a power failure: nobody may refer to it.
-            raise Indeterminate(f"could not write a data file: {error}") from error
+            if renamed:  # under its name it may or may not outlast a power failure: nobody may refer to it
+                raise Indeterminate(f"could not write a data file: {error}") from error
+            _unlink_quietly(tmp)
+            raise _not_written(error) from error
         except BaseException:
             if not renamed:
                 _unlink_quietly(tmp)
@@ -158,11 +158,75 @@ class LocalBlob:
         path = self.local_path(name)
         await self._offload(lambda: _unlink_quietly(path))
 
+    async def grant(self, job: str) -> LocalGrant:
+        """See Blob."""
+        folder = os.path.join(self._own_tmp, f"grant-{job}")
+
+        def make() -> None:
+            try:
+                os.mkdir(folder)
+            except OSError as error:
+                raise _not_written(error) from error
+
+        await self._offload(make)
+        return LocalGrant(self._root, folder)
+
+    async def revoke(self, job: str) -> None:
+        """See Blob."""
+        folder = os.path.join(self._own_tmp, f"grant-{job}")
+
+        def end() -> None:
+            try:
+                self._files.rename(folder, f"{folder}-ended")
+            except FileNotFoundError:
+                pass  # revoked before
+            except OSError as error:
+                raise Indeterminate(f"could not end a grant: {error}") from error
+            shutil.rmtree(f"{folder}-ended", ignore_errors=True)
+
+        await self._offload(end)
+
     def local_path(self, name: str) -> str:
         """See Blob."""
         if not _NAME.match(name) or ".." in name or name.startswith("tmp/"):
             raise ValueError(f"not a blob name: {name!r}")
         return os.path.join(self._root, name)
+
+
+class _LentBlob(LocalBlob):
+    """The blobs as a worker writes them by a grant: nothing of others in ``tmp`` is touched."""
+
+    def __init__(self, root: str, folder: str, worker: str) -> None:
+        self._root = root
+        self._files = Files()
+        self._offload = in_thread
+        self._tmp = os.path.join(root, "tmp")
+        self._own_tmp = os.path.join(folder, worker)
+        self._counter = 0
+        self._known_directories = {root}
+        try:
+            os.mkdir(self._own_tmp)
+        except OSError as error:
+            raise _not_written(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGrant:
+    """A folder in ``tmp`` to write in; see BlobGrant. Workers see ``root`` under the same path."""
+
+    root: str
+    folder: str
+
+    def open(self, worker: str) -> LocalBlob:
+        """See BlobGrant."""
+        return _LentBlob(self.root, self.folder, worker)
+
+
+def _not_written(error: OSError) -> StorageError | OutOfSpace:
+    """Return what to raise for a file that has not got its name."""
+    if error.errno in _NO_SPACE:
+        return OutOfSpace(f"could not write a data file: {error.strerror}")
+    return Indeterminate(f"could not write a data file: {error}")
 
 
 def _walk(root: str, skip: str, prefix: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
 from txn.errors import OutOfSpace
-from txn.persist.location import Blob, Consensus, Indeterminate, Pulse, Versioned
+from txn.persist.location import Blob, BlobGrant, Consensus, Indeterminate, Pulse, Versioned
 from txn.time import Rng
 
 T = TypeVar("T")
@@ -136,3 +136,11 @@ class FaultyBlob(_Faulty):
     def local_path(self, name: str) -> str:
         """See Blob."""
         return self.inner.local_path(name)
+
+    async def grant(self, job: str) -> BlobGrant:
+        """See Blob."""
+        return await self._run(lambda: self.inner.grant(job), writes=False)
+
+    async def revoke(self, job: str) -> None:
+        """See Blob."""
+        await self._run(lambda: self.inner.revoke(job), writes=False)

@@ -140,6 +140,19 @@ class Blob(Protocol):
     def local_path(self, name: str) -> str:
         """Return the path (or URL) under which engines read the blob; stable, whether or not it exists."""
 
+    async def grant(self, job: str) -> BlobGrant:
+        """Let processes elsewhere write blobs until ``revoke(job)``. ``job``: a name not used before."""
+
+    async def revoke(self, job: str) -> None:
+        """End a grant: whatever is still at work, no blob comes into being under it any more. Idempotent."""
+
+
+class BlobGrant(Protocol):
+    """Leave to write blobs from another process. Can be pickled."""
+
+    def open(self, worker: str) -> Blob:
+        """Return the blobs as ``worker`` writes them: a name (``[0-9a-z-]+``) that nobody else has under this grant."""
+
 
 class Offload(Protocol):
     """Runs work that would hold up the event loop: in a thread, or at once where runs must repeat."""

@@ -190,6 +190,7 @@ class MemoryBlob(_Handle):
         super().__init__(disk)
         self._folder = tempfile.mkdtemp(prefix="holdfast-blob-")
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._grants: set[str] = set()
 
     async def put(self, name: str, data: bytes) -> None:
         """See Blob."""
@@ -198,6 +199,7 @@ class MemoryBlob(_Handle):
             raise FileExistsError(name)
         self.disk.reserve(len(data))
         await self._step()  # a crash here loses the bytes: they were not synced
+        self._check_grant()
         self.disk.blobs[name] = data
         await self._step()
 
@@ -236,3 +238,48 @@ class MemoryBlob(_Handle):
             with open(path, "wb") as file:
                 file.write(data)
         return path
+
+    async def grant(self, job: str) -> MemoryGrant:
+        """See Blob. It serves within this process only."""
+        await self._step()
+        self._grants.add(job)
+        return MemoryGrant(self, job)
+
+    async def revoke(self, job: str) -> None:
+        """See Blob."""
+        await self._step()
+        self._grants.discard(job)
+
+    def granted(self, job: str) -> bool:
+        """Return whether a grant holds."""
+        return job in self._grants
+
+    def _check_grant(self) -> None:
+        """Raise Indeterminate if the blobs were lent, and are no more; in the step that takes effect."""
+
+
+class MemoryGrant:
+    """See BlobGrant."""
+
+    def __init__(self, blob: MemoryBlob, job: str) -> None:
+        self._blob, self._job = blob, job
+
+    def open(self, worker: str) -> MemoryBlob:
+        """See BlobGrant."""
+        return _LentMemoryBlob(self._blob, self._job)
+
+
+class _LentMemoryBlob(MemoryBlob):
+    """Blobs of the same disk, as long as a grant holds."""
+
+    def __init__(self, lender: MemoryBlob, job: str) -> None:
+        super().__init__(lender.disk)
+        self._lender, self._job = lender, job
+
+    def _check_grant(self) -> None:
+        if not self._lender.granted(self._job):
+            raise Indeterminate("the grant has ended")
+
+    def local_path(self, name: str) -> str:
+        """See Blob."""
+        return self._lender.local_path(name)

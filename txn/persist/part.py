@@ -33,6 +33,7 @@ from txn.persist.location import Blob, Offload
 from txn.persist.sidecar import (
     Buffers,
     KeySidecar,
+    SortedKeys,
     SystemSidecar,
     build_key_sidecar,
     build_system_sidecar,
@@ -403,6 +404,10 @@ class Part:
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
         """Return positions whose key equals ``key`` (full, no NULLs). MissingFile: no such sidecar."""
         return self._sidecar(index).lookup(key)
+
+    def sorted_keys(self, index: IndexId) -> SortedKeys:
+        """Return the keys of an index as arrays; in a thread. Raises MissingFile, DamagedFile."""
+        return self._sidecar(index).arrays()
 
     def range(
         self, index: IndexId, key_range: KeyRange, *, reverse: bool = False

@@ -20,6 +20,7 @@ import os
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -202,6 +203,24 @@ class _Mapped:
         return self._data[self._at :]
 
 
+@dataclass(frozen=True, slots=True)
+class SortedKeys:
+    """A key sidecar as arrays.
+
+    ``keys``: in order, int64 (NULLs left out: they are the rows behind) or large_binary of ``codec``. ``positions``: a
+    uint32 array, or range(rows) for 0, 1, 2 ...; those of NULLs behind the others.
+    """
+
+    keys: Any
+    positions: Any
+    codec: KeyCodec
+    is_int: bool
+
+    def decode(self, key: Any) -> Key:
+        """Return an item of ``keys`` as a key."""
+        return (key,) if self.is_int else self.codec.decode(key)
+
+
 class _HeapKeys(Sequence[bytes]):
     """The keys of a bytes sidecar as a sequence that ``bisect`` can search."""
 
@@ -209,6 +228,10 @@ class _HeapKeys(Sequence[bytes]):
 
     def __init__(self, offsets: Any, heap: Any) -> None:
         self._offsets, self._heap, self._count = offsets, heap, len(offsets) - 1
+
+    def buffers(self) -> tuple[Any, Any]:
+        """Return offsets and heap."""
+        return self._offsets, self._heap
 
     def __len__(self) -> int:
         return self._count
@@ -320,6 +343,23 @@ class KeySidecar:
             find = bisect_right if wanted.upper_inclusive else bisect_left
             high = find(keys, wanted.upper, 0, count)
         return low, max(low, high)
+
+    def arrays(self) -> SortedKeys:
+        """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a thread."""
+        self._check_all()
+        keys, positions = self._plain
+        if not isinstance(positions, range):
+            positions = pa.Array.from_buffers(pa.uint32(), self._rows, [None, pa.py_buffer(positions)])
+        if self._is_int:
+            found = pa.Array.from_buffers(pa.int64(), self._count, [None, pa.py_buffer(keys)])
+        else:
+            found = pa.Array.from_buffers(
+                pa.large_binary(), self._rows, [None, *map(pa.py_buffer, keys.buffers())]
+            )
+        return SortedKeys(found, positions, self._codec, self._is_int)
+
+    def _check_all(self) -> None:
+        self._blocks.check_more(self._blocks.unchecked)
 
     def _key_at(self, slot: int) -> bytes:
         if self._is_int:
