@@ -47,6 +47,7 @@ from engine.memory import MemoryPlan
 from engine.reads.arrow import rows_of
 from engine.reads.plans import PlanCache
 from engine.reads.templates import TemplateCache
+from engine.sources.registry import Sources
 from engine.spark.executor import SparkExecutor
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
@@ -102,6 +103,7 @@ class Database:
         self.templates = TemplateCache()
         self.snapshots = SnapshotRegistry()
         self.named = NamedSubscriptions(self)
+        self.sources = Sources(self)
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}
@@ -235,7 +237,8 @@ class Database:
         self.catalog = self.catalog.with_changes([], deletes, self.next_catalog_version())
 
     async def close(self) -> None:
-        """Stop executors and release the data directory."""
+        """Stop sources and executors, and release the data directory."""
+        await self.sources.close()
         for executor in self.executors.values():
             await executor.close()
         await self.named.close()
@@ -279,7 +282,8 @@ class Database:
         return self.catalog_history.at(ts, self.catalog)
 
     async def start_background(self) -> None:
-        """Start what may take a while without keeping clients waiting (Spark's JVM)."""
+        """Start what may take a while without keeping clients waiting: Spark's JVM, and the sources."""
+        self.sources.start()
         if self.spark is not None:
             self.spark.start_background()
 

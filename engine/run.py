@@ -19,6 +19,7 @@ from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, context, run_query
+from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
 from engine.transaction.block_state import BlockState
@@ -272,6 +273,9 @@ _UTILITY: dict[type, Handler] = {
     st.CreateSubscription: named_statements.create,
     st.AcknowledgeSubscription: named_statements.acknowledge,
     st.DropSubscription: named_statements.drop,
+    st.CreateSource: source_statements.create,
+    st.AlterSource: source_statements.alter,
+    st.DropSource: source_statements.drop,
     st.DeclareSubscribe: subscribe.declare,
     st.Fetch: _fetch,
     st.CloseCursor: _close_cursor,

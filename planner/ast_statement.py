@@ -257,6 +257,40 @@ class DropTimeline(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource(Node):
+    """CREATE SOURCE (``planner.beyond_sources``). ``options``: name, value (None: none was written), where it stands.
+
+    ``table`` is where it writes; without ``has_columns`` its kind says which columns that has.
+    """
+
+    name: str
+    kind: str
+    options: tuple[tuple[str, str | None, Span], ...]
+    table: CreateTable
+    has_columns: bool
+    timeline: str = ""
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource(Node):
+    """ALTER SOURCE ... PAUSE, or RESUME."""
+
+    name: str
+    pause: bool
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSource(Node):
+    """DROP SOURCE."""
+
+    names: tuple[str, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView(Node):
     """CREATE [OR REPLACE] VIEW."""
 
@@ -614,5 +648,5 @@ Statement: TypeAlias = (
     | CreateIndex | AlterTable | Rename | SetSchema | AlterOwner | Drop | Truncate | Comment | CreateRole
     | AlterRole | DropRole | Transaction | SetVariable | Show | Prepare | Execute | Deallocate | DeclareCursor
     | Fetch | ClosePortal | Explain | Maintenance | Discard | Notify | LockTable
-    | SetConstraints | CreateTimeline | DropTimeline
+    | SetConstraints | CreateTimeline | DropTimeline | CreateSource | AlterSource | DropSource
 )  # fmt: skip

@@ -8,6 +8,7 @@
     FETCH [...] c WITH (timeout = 'interval')
     CREATE, ALTER, DROP SUBSCRIPTION                                               (planner.beyond_named)
     CREATE, DROP TIMELINE                                                          (planner.beyond_timelines)
+    CREATE, ALTER, DROP SOURCE                                                     (planner.beyond_sources)
 
 A statement of PostgreSQL's around one of ours is left to its grammar, with SELECT 1 in the inner one's place.
 
@@ -28,6 +29,7 @@ from typing import Final
 
 from planner import ast
 from planner.beyond_named import is_named, read_named
+from planner.beyond_sources import is_source, read_source
 from planner.beyond_timelines import is_timeline, read_timeline
 from planner.beyond_tokens import (
     DOT,
@@ -47,7 +49,7 @@ from planner.beyond_tokens import (
 )
 from planner.errors import Span, SqlError
 
-MAY_GO_BEYOND: Final = re.compile(r"\bsubscribe\b|\btimeout\b|\bsubscription\b|\btimeline\b", re.IGNORECASE)
+MAY_GO_BEYOND: Final = re.compile(r"\b(?:subscribe|timeout|subscription|timeline|source)\b", re.IGNORECASE)
 """A text that does not match holds none of these statements; one that matches may."""
 
 _OUTER: Final = {"declare": "for", "prepare": "as", "copy": "("}
@@ -63,6 +65,7 @@ def goes_beyond(text: str, tokens: Sequence[Token]) -> bool:
         said[0] == "subscribe"
         or is_named(said)
         or is_timeline(said)
+        or is_source(said)
         or _inner(text, tokens, said) is not None
     ):
         return True
@@ -91,6 +94,8 @@ def read_statement(text: str, tokens: Sequence[Token], parse_one: ParseOne) -> a
         return read_named(text, tokens, parse_one)
     if is_timeline(said):
         return read_timeline(text, tokens, parse_one)
+    if is_source(said):
+        return read_source(text, tokens, parse_one)
     at = said.index("subscribe", 1)
     stop = closing(text, tokens, at - 1) if said[0] == "copy" else len(tokens)
     inner = _subscribe(text, tokens[at:stop], parse_one)

@@ -120,6 +120,8 @@ class RelationDef:
     options: Mapping[str, str] = field(default_factory=dict)
     # the oid of the table an index ('i') belongs to
     table_oid: int = 0
+    # the oid of the source that writes a table: nobody else does; 0 = there is none
+    source_oid: int = 0
 
     @property
     def timeline(self) -> str:
@@ -152,6 +154,26 @@ class TimelineDef:
 
     oid: int
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDef:
+    """A source (CREATE SOURCE): what is read from elsewhere, and the tables it goes to.
+
+    ``options``: checked, as written; ``tables``: oids, in the order in which the source knows them; ``tables_from``: what
+    each of them is called there (only of sources that read tables).
+    """
+
+    oid: int
+    name: str
+    kind: str
+    owner: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    tables: tuple[int, ...] = ()
+    tables_from: tuple[str, ...] = ()
+    timeline: str = DEFAULT_TIMELINE
+    paused: bool = False
+    created_us: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ def classify(statement: st.Statement) -> StatementClass:
         case (
             st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
-            | st.CreateTimeline() | st.DropTimeline()
+            | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -141,6 +141,7 @@ _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
+    ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",

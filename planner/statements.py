@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner import ast, query
+from planner.errors import Span
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.types import SqlType
 
@@ -213,6 +214,40 @@ class DropTimeline:
 
     names: tuple[str, ...]
     if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource:
+    """CREATE SOURCE. ``table`` has no columns where the source's kind says which there are.
+
+    ``options``: name, value (None: none was written) and where each stands; the engine knows what each kind takes.
+    """
+
+    name: str
+    kind: str
+    options: tuple[tuple[str, str | None, Span], ...]
+    table: CreateTable
+    has_columns: bool
+    timeline: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource:
+    """ALTER SOURCE ... PAUSE, or RESUME."""
+
+    name: str
+    pause: bool
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSource:
+    """DROP SOURCE."""
+
+    names: tuple[str, ...]
+    if_exists: bool
+    cascade: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -599,6 +634,9 @@ Statement: TypeAlias = (
     | CreateSchema
     | CreateTimeline
     | DropTimeline
+    | CreateSource
+    | AlterSource
+    | DropSource
     | CreateView
     | CreateIndex
     | AlterTable

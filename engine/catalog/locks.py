@@ -170,6 +170,9 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             return _tables(catalog, statement.tables, exclusive=False)
         case st.Drop():
             return _dropped(session, statement)
+        case st.AlterSource():
+            source = catalog.sources.get(statement.name)
+            return {} if source is None else {key_of(source): True}
     return None
 
 

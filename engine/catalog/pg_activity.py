@@ -4,6 +4,7 @@
     pg_stat_progress_create_index, _copy                          engine.ddl.index_ahead, engine.writes.progress
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
+    holdfast_sources                                              engine.sources
 
 Who is no superuser sees of others' sessions that they exist, not what they do (manual 28.2.3). Holdfast's views stand in
 pg_catalog, so that they are found without a schema and no dump contains them; ``OWN_RELATIONS`` is their definition.
@@ -240,6 +241,30 @@ def holdfast_storage(session: Session) -> Iterator[RowDict]:
         "part_bytes_written": done.bytes, "write_amplification": done.amplification,
         "waiting_to_delete": facts.doomed, "damaged": "\n".join(facts.damaged) or None,
     }  # fmt: skip
+
+
+@relation("holdfast_sources", "session")
+def holdfast_sources(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_sources: a row for each partition that a source has got somewhere in, or one without a partition."""
+    for source, status in session.db.sources:
+        role = session.catalog.role_by_oid(source.owner)
+        owner = str(source.owner) if role is None else role.name
+        tables = [r for r in map(session.catalog.relation_by_oid, source.tables) if r is not None]
+        about = {
+            "name": source.name, "kind": source.kind, "owner": owner, "timeline": source.timeline,
+            "state": status.state, "lag": status.lag.amount, "lag_unit": status.lag.unit or None,
+            "tables": ", ".join(f"{r.schema}.{r.name}" for r in tables),
+            "last_error": status.last_error if session.may_watch(owner) else None,
+            "last_error_at": status.last_error_us,
+        }  # fmt: skip
+        for name, place in sorted(status.partitions.items()):
+            yield {
+                **about, "partition": name, "position": place.position, "rows": place.rows, "ts": place.ts,
+                "committed_at": place.committed_us, "acknowledged_position": place.acknowledged_position,
+                "acknowledged_ts": place.acknowledged_ts, "acknowledged_at": place.acknowledged_us,
+            }  # fmt: skip
+        if not status.partitions:
+            yield {**about, "rows": 0}
 
 
 @relation("holdfast_subscriptions", "session")

@@ -25,6 +25,7 @@ from planner.catalog import (
     RelationDef,
     RoleDef,
     SchemaDef,
+    SourceDef,
     TimelineDef,
 )
 from planner.facts import (
@@ -62,7 +63,7 @@ class CommentDef:
     text: str
 
 
-Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef
+Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef | SourceDef
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
 
@@ -78,6 +79,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("role", item.oid, 0)
         case TimelineDef():
             return ("timeline", item.oid, 0)
+        case SourceDef():
+            return ("source", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
 
@@ -136,6 +139,16 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
             ("name", NAME), ("owner", NAME), ("definition", TEXT), ("position", INT8),
             ("position_at", TIMESTAMPTZ), ("snapshot", BOOL), ("state", TEXT), ("pid", INT4),
             ("created_at", TIMESTAMPTZ),
+        ),
+    ),
+    "holdfast_sources": (
+        9907,
+        (
+            ("name", NAME), ("kind", TEXT), ("owner", NAME), ("timeline", TEXT), ("state", TEXT),
+            ("partition", TEXT), ("position", TEXT), ("rows", INT8), ("ts", INT8), ("committed_at", TIMESTAMPTZ),
+            ("acknowledged_position", TEXT), ("acknowledged_ts", INT8), ("acknowledged_at", TIMESTAMPTZ),
+            ("lag", INT8), ("lag_unit", TEXT), ("tables", TEXT), ("last_error", TEXT),
+            ("last_error_at", TIMESTAMPTZ),
         ),
     ),
     "holdfast_storage": (
@@ -244,7 +257,7 @@ class CatalogSnapshot:
 
     __slots__ = (
         "_by_name", "_by_oid", "_constraints", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
-        "namespace_version", "roles", "timelines", "version",
+        "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
     def __init__(
@@ -262,6 +275,7 @@ class CatalogSnapshot:
         self._by_oid: dict[int, RelationDef] = {}
         self.roles: dict[str, RoleDef] = {}
         self.timelines: dict[str, TimelineDef] = {}  # without the default one
+        self.sources: dict[str, SourceDef] = {}
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -276,6 +290,8 @@ class CatalogSnapshot:
                     self.roles[item.name] = item
                 case TimelineDef():
                     self.timelines[item.name] = item
+                case SourceDef():
+                    self.sources[item.name] = item
                 case CommentDef():
                     pass
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
@@ -363,6 +379,11 @@ class CatalogSnapshot:
         found = self.items.get(("role", oid, 0))
         return found if isinstance(found, RoleDef) else None
 
+    def source_by_oid(self, oid: int) -> SourceDef | None:
+        """Return the source with this oid."""
+        found = self.items.get(("source", oid, 0))
+        return found if isinstance(found, SourceDef) else None
+
     def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
         """Return the comment on an object, or None."""
         found = self.items.get((f"comment/{class_oid}", object_oid, sub_id))
@@ -403,7 +424,7 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                     )
-                case SchemaDef() | RoleDef() | TimelineDef():
+                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef():
                     highest = max(highest, item.oid)
                 case CommentDef():
                     pass
@@ -421,7 +442,7 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
             return old.name == new.name
         case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
             return True
-        case (_, TimelineDef()):
+        case (_, TimelineDef() | SourceDef()):
             return True
     return False
 

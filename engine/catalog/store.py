@@ -24,7 +24,7 @@ from engine.catalog.state import (
 )
 from engine.eager import settle
 from pgwire.codecs.registry import CodecSettings, text_input, text_output
-from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef, TimelineDef
+from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef, SourceDef, TimelineDef
 from txn.api import Transaction
 from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -47,6 +47,7 @@ SPEC = ShardSpec(
 
 _TYPES: dict[str, type[Any]] = {
     "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
+    "source": SourceDef,
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from engine.ddl.keys import building_indexes
 from engine.ddl.roles import shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
+from engine.sources import guard
 from planner import statements as st
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -185,12 +186,22 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
 
 
 async def drop_relations(
-    session: Session, targets: Sequence[RelationDef], *, cascade: bool, quiet: bool = False
+    session: Session,
+    targets: Sequence[RelationDef],
+    *,
+    cascade: bool,
+    quiet: bool = False,
+    of_source: int = 0,
 ) -> None:
-    """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them."""
+    """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them.
+
+    Tables of a source are dropped with it (``of_source``), else refused.
+    """
     oids = {t.oid for t in targets}
     for target in targets:
         session.timing.refuse_change(target, "DROP TABLE")
+        if target.source_oid != of_source:
+            guard.refuse_drop(session.catalog, target)
     dependents = _dependents(session, oids)
     keys = define.dependents(session, oids)
     if (dependents or keys) and not cascade:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.reads.plans import Replan
+from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
 from planner import query as q
 from planner import statements as st
@@ -53,6 +54,7 @@ def check(session: Session, plan: Plan) -> None:
             _Check(session, role, catalog_at(session, plan.as_of)).query(statement.query, role)
             statement = replace(statement, query=None)
         _Check(session, role, session.catalog).statement(statement)
+    guard.refuse(session.catalog, plan.bound.statement)
     plan.permitted = key
 
 

@@ -135,6 +135,11 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
         owned += [
             f"owner of subscription {n.record.name}" for n in session.db.named if n.record.owner == role.oid
         ]
+        owned += [
+            f"owner of source {name}"
+            for name, source in session.catalog.sources.items()
+            if source.owner == role.oid
+        ]
         if owned:
             raise SqlError(
                 "2BP01",

@@ -101,7 +101,7 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, subscribe, table, utility
+    from planner.bind import copy, ddl, dml, source, subscribe, table, utility
 
     _BINDERS.update(
         {
@@ -114,6 +114,9 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateSchema: ddl.bind_create_schema,
             ast.CreateTimeline: ddl.bind_create_timeline,
             ast.DropTimeline: ddl.bind_drop_timeline,
+            ast.CreateSource: _without_params(source.bind_create_source),
+            ast.AlterSource: source.bind_alter_source,
+            ast.DropSource: source.bind_drop_source,
             ast.CreateView: _without_params(ddl.bind_create_view),
             ast.CreateIndex: _without_params(ddl.bind_create_index),
             ast.AlterTable: _without_params(ddl.bind_alter_table),

@@ -139,3 +139,63 @@ def test_where_a_timeline_is_misspelt(text: str, near: str | None) -> None:
         assert span.start == len(text)
     else:
         assert text[span.start :].lower().startswith(near)
+
+
+def test_create_source_reads_table_options_and_timeline() -> None:
+    node = one(
+        'create SOURCE if not exists "My feed" (id int, v text, PRIMARY KEY (id)) INTO sales.feed FROM files '
+        "(path = '/in''box', format = csv, header, max_batch_rows = 10) WITH (timeline = sensors)"
+    )
+    assert isinstance(node, ast.CreateSource)
+    assert (node.name, node.kind, node.timeline, node.if_not_exists) == ("My feed", "files", "sensors", True)
+    assert [(name, value) for name, value, _span in node.options] == [
+        ("path", "/in'box"), ("format", "csv"), ("header", None), ("max_batch_rows", "10"),
+    ]  # fmt: skip
+    assert (node.table.relation.schema, node.table.relation.name) == ("sales", "feed")
+    assert len(node.table.elements) == 3
+    plain = one("CREATE SOURCE ticks FROM RATE (rows_per_second = 5)")
+    assert isinstance(plain, ast.CreateSource)
+    assert not plain.has_columns
+    assert plain.table.relation.name == "ticks"
+
+
+def test_alter_and_drop_source() -> None:
+    paused = one("ALTER SOURCE IF EXISTS feed PAUSE")
+    assert isinstance(paused, ast.AlterSource)
+    assert (paused.name, paused.pause, paused.if_exists) == ("feed", True, True)
+    dropped = one('DROP SOURCE a, "B" CASCADE')
+    assert isinstance(dropped, ast.DropSource)
+    assert (dropped.names, dropped.cascade, dropped.if_exists) == (("a", "B"), True, False)
+    assert isinstance(one("CREATE TABLE source (source int)"), ast.CreateTable)
+    assert isinstance(one("SELECT source FROM source"), ast.Select)
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("CREATE SOURCE", None),
+        ("CREATE SOURCE a", None),
+        ("CREATE SOURCE a FROM", None),
+        ("CREATE SOURCE a (b int) FROM files path", "path"),
+        ("CREATE SOURCE a INTO (b) FROM rate", "("),
+        ("CREATE SOURCE a FROM rate ()", ")"),
+        ("CREATE SOURCE a FROM rate WITH timeline", "timeline"),
+        ("ALTER SOURCE a", None),
+        ("ALTER SOURCE a STOP", "STOP"),
+        ("ALTER SOURCE a PAUSE now", "now"),
+        ("DROP SOURCE a.b", "."),
+        ("DROP SOURCE a CASCADE b", "b"),
+    ],
+)
+def test_where_a_source_is_misspelt(text: str, near: str | None) -> None:
+    with pytest.raises(SqlError) as error:
+        parse(text)
+    assert error.value.sqlstate == "42601"
+    where = "at end of input" if near is None else f'at or near "{near}"'
+    assert error.value.message == f"syntax error {where}"
+
+
+def test_kinds_of_sources_are_named_where_one_is_unknown() -> None:
+    with pytest.raises(SqlError, match="unrecognized kind of source") as error:
+        parse("CREATE SOURCE a FROM pigeons")
+    assert error.value.hint == "Sources read from FILES, POSTGRES, KAFKA or RATE."

@@ -1,0 +1,75 @@
+"""What the kinds of sources have in common: a reader hands out batches, and is told when each may be acknowledged.
+
+    poll ──batch──> one transaction: rows and offsets ──readable──> acknowledge ──> poll ...
+
+A reader keeps nothing that matters: whatever goes wrong, it is thrown away, and another begins at the stored offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.sources.changes import TableChanges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one transaction is to apply.
+
+    ``changes``: by table; ``offsets``: what becomes of each partition's offset, None: forgotten; ``rows``: how many rows
+    or changes there were, by partition; ``positions``: the offsets as people read them.
+    """
+
+    changes: Mapping[int, TableChanges]
+    offsets: Mapping[str, bytes | None]
+    rows: Mapping[str, int]
+    positions: Mapping[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Place:
+    """How far a partition has got: ``rows`` since the source exists."""
+
+    position: str
+    rows: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Lag:
+    """What is there upstream and not here, None where that cannot be known; ``unit``: rows, files, bytes."""
+
+    amount: int | None = None
+    unit: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What a reader tells about itself. ``done``: there will never be more."""
+
+    lag: Lag = field(default_factory=Lag)
+    done: bool = False
+    activity: str = "running"
+
+
+class Reader(Protocol):
+    """One kind of source, being read. Methods raise SqlError or DataError for what stays wrong, others for what may pass."""
+
+    progress: Progress
+
+    async def open(self, offsets: Mapping[str, bytes]) -> Mapping[str, Place]:
+        """Begin behind stored offsets; return where each partition is. What they cover is acknowledged again if need be."""
+
+    async def poll(self) -> Batch | None:
+        """Return what comes next, None if there is nothing now. The batch before has been acknowledged."""
+
+    async def acknowledge(self, batch: Batch) -> None:
+        """Tell upstream that ``batch`` is durable and readable here. Idempotent."""
+
+    async def close(self) -> None:
+        """Give up what is open. Idempotent; called in any state."""
+
+
+class Temporary(Exception):
+    """What is wrong may pass: the source tries again. ``args[0]`` says what it is."""

@@ -1,0 +1,189 @@
+"""CREATE, ALTER and DROP SOURCE: rows of the catalog, which the running sources follow once they commit.
+
+create    table(s) + shard of offsets + the source, in one transaction ──(applied)──> its task begins
+pause     the source's row, locked X: between two batches                ──(applied)──> its task ends
+drop      ends the task; what upstream keeps for it; table(s), offsets, the source
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.physical import shard_spec
+from engine.catalog.state import key_of
+from engine.connection.portal import Command, Outcome
+from engine.ddl.create import OIDS_PER_RELATION
+from engine.ddl.drop import drop_relations
+from engine.ddl.keys import add_keys
+from engine.eager import settle
+from engine.reads.plans import Plan
+from engine.sources import offsets as stored
+from engine.sources import rate
+from engine.sources.options import check
+from engine.transaction.timelines import unknown
+from pgwire.backend import Responder
+from planner import statements as st
+from planner.bind import bind_statement
+from planner.catalog import ColumnDef, RelationDef, SourceDef
+from planner.errors import SqlError
+from planner.parse import parse
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+Params = tuple[Any, ...]
+
+
+async def create(
+    conn: Connection, plan: Plan, statement: st.CreateSource, params: Params, out: Responder
+) -> Outcome:
+    """CREATE SOURCE.
+
+    Raises SqlError 42501, 42710, 42P07, 42704 (timeline), 22023 (options), and what its kind raises about upstream.
+    """
+    session = conn.session
+    _check_superuser(session)
+    options = check(statement.kind, statement.options)
+    tables = _tables(session, statement, options)
+    await session.view.start_ddl(plan)
+    if statement.name in session.catalog.sources:
+        if not statement.if_not_exists:
+            raise SqlError("42710", f'source "{statement.name}" already exists')
+        session.notice(f'source "{statement.name}" already exists, skipping', sqlstate="42710")
+        return Command(plan.bound.tag)
+    source = SourceDef(
+        oid=session.db.allocate_oids(1),
+        name=statement.name,
+        kind=statement.kind,
+        owner=session.role_oid,
+        options=options,
+        created_us=session.statement_time_us,
+    )
+    relations = [_relation(session, table, source.oid) for table in tables]
+    source = replace(source, tables=tuple(r.oid for r in relations), timeline=relations[0].timeline)
+    if not session.catalog.has_timeline(source.timeline):
+        raise unknown(source.timeline)
+    txn = session.block.ensure_txn()
+    for relation in relations:
+        txn.create_shard(shard_spec(relation))
+    txn.create_shard(stored.spec_of(source))
+    await session.view.change([*relations, source])
+    txn.on_applied(lambda _ts: session.db.sources.follow())
+    return Command(plan.bound.tag)
+
+
+def _check_superuser(session: Session) -> None:
+    if not session.is_superuser:
+        raise SqlError("42501", "must be superuser to create sources")
+
+
+def _tables(session: Session, statement: st.CreateSource, options: dict[str, str]) -> list[st.CreateTable]:
+    """Return the tables that a source is going to write."""
+    kind = statement.kind
+    if kind == "rate":
+        if statement.has_columns:
+            raise SqlError(
+                "42601", "a RATE source has columns of its own", detail=f"They are {rate.COLUMNS}."
+            )
+        return [_with_columns(session, statement.table, rate.COLUMNS)]
+    raise SqlError("0A000", f"{kind.upper()} sources are not supported")
+
+
+def _with_columns(session: Session, table: st.CreateTable, columns: str) -> st.CreateTable:
+    """Return a table with columns that are written as in CREATE TABLE."""
+    [parsed] = parse(f"CREATE TABLE t ({columns})")
+    bound = bind_statement(parsed.statement, parsed.text, session.catalog, ("public",)).statement
+    assert isinstance(bound, st.CreateTable)
+    return replace(table, columns=bound.columns, keys=bound.keys)
+
+
+def _relation(session: Session, table: st.CreateTable, source_oid: int) -> RelationDef:
+    """Return the definition of a new table. Raises SqlError 42P07, 3F000, 42501."""
+    catalog = session.catalog
+    schema = catalog.schema(table.schema)
+    if schema is None:
+        raise SqlError("3F000", f'schema "{table.schema}" does not exist')
+    if table.schema in ("pg_catalog", "information_schema"):
+        raise SqlError("42501", f"permission denied to create in schema {table.schema}")
+    if catalog.relation(table.schema, table.name) is not None:
+        raise SqlError("42P07", f'relation "{table.name}" already exists')
+    relation = RelationDef(
+        oid=session.db.allocate_oids(OIDS_PER_RELATION),
+        schema_oid=schema.oid,
+        schema=table.schema,
+        name=table.name,
+        kind="r",
+        columns=tuple(
+            ColumnDef(
+                attnum=number,
+                name=column.name,
+                type=column.type,
+                not_null=column.not_null,
+                collation=column.collation,
+            )
+            for number, column in enumerate(table.columns, 1)
+        ),
+        version=session.db.next_catalog_version(),
+        owner=session.role_oid,
+        options=dict(table.options or {}),
+        source_oid=source_oid,
+    )
+    return add_keys(session, relation, table.keys)
+
+
+# --- ALTER and DROP -------------------------------------------------------------------------------
+
+
+def _named(session: Session, name: str, if_exists: bool) -> SourceDef | None:
+    """Return a source for its owner, None if it may be missing and is. Raises SqlError 42704, 42501."""
+    source = session.catalog.sources.get(name)
+    if source is None:
+        if not if_exists:
+            raise SqlError("42704", f'source "{name}" does not exist')
+        session.notice(f'source "{name}" does not exist, skipping')
+        return None
+    if not session.is_superuser and source.owner != session.role_oid:
+        raise SqlError("42501", f"must be owner of source {name}")
+    return source
+
+
+async def alter(
+    conn: Connection, plan: Plan, statement: st.AlterSource, params: Params, out: Responder
+) -> Outcome:
+    """ALTER SOURCE ... PAUSE or RESUME. Once PAUSE has committed no batch does; RESUME also tries a stopped source again."""
+    session = conn.session
+    await session.view.start_ddl(plan)
+    source = _named(session, statement.name, statement.if_exists)
+    if source is None:
+        return Command(plan.bound.tag)
+    if source.paused != statement.pause:
+        await session.view.change([replace(source, paused=statement.pause)])
+    again = None if statement.pause else source.oid
+    session.block.ensure_txn().on_applied(lambda _ts: session.db.sources.follow(again))
+    return Command(plan.bound.tag)
+
+
+async def drop(
+    conn: Connection, plan: Plan, statement: st.DropSource, params: Params, out: Responder
+) -> Outcome:
+    """DROP SOURCE: with its tables. Raises SqlError 42704, 42501, 2BP01 for what depends on those."""
+    session = conn.session
+    await session.view.start_ddl(plan)
+    found = [_named(session, name, statement.if_exists) for name in dict.fromkeys(statement.names)]
+    sources = [source for source in found if source is not None]
+    for source in sources:
+        await _drop(session, source, cascade=statement.cascade)
+    if sources:
+        session.block.ensure_txn().on_applied(lambda _ts: session.db.sources.follow())
+    return Command(plan.bound.tag)
+
+
+async def _drop(session: Session, source: SourceDef, *, cascade: bool) -> None:
+    catalog = session.catalog
+    relations = [r for r in map(catalog.relation_by_oid, source.tables) if r is not None]
+    await drop_relations(session, relations, cascade=cascade, of_source=source.oid)
+    await settle(session.block.ensure_txn().drop_shard(ShardId(source.oid)))
+    await session.view.change([], [key_of(source)])
