@@ -12,7 +12,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.ddl import create as ddl
-from engine.ddl import drop, roles
+from engine.ddl import drop, materialized, roles
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.reads import explain
@@ -48,6 +48,8 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateTimeline: timelines.create_timeline,
     st.DropTimeline: timelines.drop_timeline,
     st.CreateView: ddl.create_view,
+    st.CreateMaterializedView: materialized.create,
+    st.RefreshMaterializedView: materialized.refresh,
     st.CreateIndex: ddl.create_index,
     st.AlterTable: ddl.alter_table,
     st.AlterSchemaOwner: ddl.alter_schema_owner,

@@ -230,6 +230,15 @@ class CreateTableAs(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMaterializedView(Node):
+    """REFRESH MATERIALIZED VIEW."""
+
+    relation: TableRef
+    concurrently: bool = False
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema(Node):
     """CREATE SCHEMA; ``name`` "" when only AUTHORIZATION was written."""
 

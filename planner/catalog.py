@@ -95,17 +95,18 @@ class ConstraintDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationDef:
-    """A table ('r'), view ('v'), or virtual catalog relation ('r'/'v' with ``virtual``).
+    """A table ('r'), view ('v'), materialized view ('m'), or virtual catalog relation ('r'/'v' with ``virtual``).
 
     ``columns`` includes dropped ones, in attnum order. ``version`` changes with every DDL on it.
-    ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path.
+    ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
+    materialized view that must be refreshed before it can be read.
     """
 
     oid: int
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["r", "v", "i", "S"]
+    kind: Literal["r", "v", "m", "i", "S"]
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
@@ -122,6 +123,12 @@ class RelationDef:
     table_oid: int = 0
     # the oid of the source that writes a table: nobody else does; 0 = there is none
     source_oid: int = 0
+    populated: bool = True
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has rows of its own: tables and materialized views, but no catalog relations."""
+        return self.kind in "rm" and not self.virtual
 
     @property
     def timeline(self) -> str:

@@ -63,7 +63,8 @@ def classify(statement: st.Statement) -> StatementClass:
                 return StatementClass.READ_THEN_WRITE
             return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
         case (
-            st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateIndex() | st.AlterTable()
+            st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateMaterializedView()
+            | st.RefreshMaterializedView() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
         ):  # fmt: skip
@@ -142,6 +143,7 @@ _TAGS: dict[type, str] = {
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
+    ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
@@ -160,6 +162,8 @@ def command_tag(node: ast.Node) -> str:
             return "SELECT INTO"
         case ast.Select() | ast.SetOp() | ast.Values():
             return "SELECT"
+        case ast.CreateTableAs() if node.materialized:
+            return "CREATE MATERIALIZED VIEW"
         case ast.CreateTableAs():
             return "SELECT INTO" if node.select_into else "CREATE TABLE AS"
         case ast.AlterTable() | ast.SetSchema():

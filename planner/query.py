@@ -433,6 +433,7 @@ class RelationRange(Range):
     schema: str
     name: str
     virtual: bool = False
+    materialized: bool = False
     used: frozenset[int] = frozenset()
 
 

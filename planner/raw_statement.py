@@ -348,6 +348,13 @@ class StatementReader(RawReader):
             select_into=body.get("is_select_into", False),
         )
 
+    def _refresh(self, body: Raw) -> ast.Node:
+        return ast.RefreshMaterializedView(
+            relation=self.table(body["relation"]),
+            concurrently=body.get("concurrent", False),
+            with_data=not body.get("skipData", False),
+        )
+
     def _select_into(self, query: ast.Select, body: Raw) -> ast.Node:
         into = query.into
         assert into is not None
@@ -658,6 +665,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CopyStmt": StatementReader._copy,
     "CreateStmt": StatementReader._create_table,
     "CreateTableAsStmt": StatementReader._create_table_as,
+    "RefreshMatViewStmt": StatementReader._refresh,
     "CreateSchemaStmt": StatementReader._create_schema,
     "ViewStmt": StatementReader._create_view,
     "IndexStmt": StatementReader._create_index,

@@ -119,7 +119,6 @@ REFUSED = {
     "DropOwnedStmt": "DROP OWNED",
     "SecLabelStmt": "SECURITY LABEL",
     "LoadStmt": "LOAD",
-    "RefreshMatViewStmt": "REFRESH MATERIALIZED VIEW",
     "ReplicaIdentityStmt": "REPLICA IDENTITY",
 }
 

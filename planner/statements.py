@@ -265,6 +265,30 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateMaterializedView:
+    """CREATE MATERIALIZED VIEW; ``columns`` match ``query``, ``sql`` is its canonical text."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    columns: tuple[ColumnSpec, ...]
+    sql: str
+    query: QueryExpr
+    depends_on: frozenset[int]
+    options: Mapping[str, str]
+    with_data: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMaterializedView:
+    """REFRESH MATERIALIZED VIEW; ``query`` is what it is now to hold, None WITH NO DATA."""
+
+    table: int
+    query: QueryExpr | None
+    concurrently: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex:
     """CREATE [UNIQUE] INDEX on plain columns of a table."""
 
@@ -443,7 +467,7 @@ class Rename:
 class Drop:
     """DROP of tables, views, indexes or schemas. ``names``: (schema, name), schema "" = search path."""
 
-    what: Literal["table", "view", "index", "schema"]
+    what: Literal["table", "view", "materialized view", "index", "schema"]
     names: tuple[tuple[str, str], ...]
     if_exists: bool
     cascade: bool
@@ -638,6 +662,8 @@ Statement: TypeAlias = (
     | AlterSource
     | DropSource
     | CreateView
+    | CreateMaterializedView
+    | RefreshMaterializedView
     | CreateIndex
     | AlterTable
     | AlterSchemaOwner

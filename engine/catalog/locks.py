@@ -9,6 +9,8 @@ The catalog is a shard; its locks are those of any shard:
     CREATE TABLE                       name X, schema and timeline S         Statements on tables that views read, or
     ALTER TABLE, RENAME, CREATE INDEX  table X, new names X                  with foreign keys from or to them, lock
     DROP TABLE, DROP INDEX             tables X, their names X               everything, and so does all other DDL.
+    CREATE MATERIALIZED VIEW           name X, schema and what it reads S
+    REFRESH MATERIALIZED VIEW          view X
     TRUNCATE                           tables S
 
 Locks are taken before the statement looks at the catalog; what they protect is looked at afterwards, in the latest one.
@@ -154,6 +156,15 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             if timeline is not None:
                 wanted[key_of(timeline)] = False
             return wanted
+        case st.CreateMaterializedView():
+            schema = catalog.schema(statement.schema)
+            wanted = {name_key(statement.schema, statement.name): True}
+            if schema is not None:
+                wanted[key_of(schema)] = False
+            wanted |= {("relation", oid, 0): False for oid in statement.depends_on}
+            return wanted
+        case st.RefreshMaterializedView():
+            return {("relation", statement.table, 0): True}
         case st.CreateIndex():
             table = catalog.relation_by_oid(statement.table)
             wanted = {("relation", statement.table, 0): True}

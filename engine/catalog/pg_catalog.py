@@ -64,7 +64,7 @@ def pg_class(session: Session) -> Iterator[RowDict]:
 
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
-    is_table = item.kind == "r"
+    is_table = item.kind in "rm"
     counted = item.table_oid if is_index else item.oid if is_table and not item.virtual else 0
     rows = float(session.system.row_estimate(counted)) if counted else -1.0
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
@@ -81,8 +81,8 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": bool(item.foreign_keys or session.catalog.foreign_keys_to(item.oid)),
         "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
-        "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind == "v",
-        "relispopulated": True, "relreplident": "d" if is_table and not item.virtual else "n",
+        "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
+        "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
         "reloptions": tuple(options) or None,
     }  # fmt: skip
@@ -143,7 +143,7 @@ def pg_attribute(session: Session) -> Iterator[RowDict]:
 def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
-        if item.kind == "r":
+        if item.kind in "rm":
             for name, oid, number in _SYSTEM_COLUMNS:
                 length, by_value, align, storage = _storage_of(oid)
                 yield {
@@ -617,7 +617,7 @@ def pg_depend(session: Session) -> Iterator[RowDict]:
             else:
                 for attnum in index.attnums:
                     yield _depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, attnum, "a")
-        if item.kind == "v":
+        if item.kind in "vm":
             rule = rewrite_oid(item.oid)
             yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, 0, "i")
             for oid in item.depends_on:
@@ -643,7 +643,7 @@ def rewrite_oid(view_oid: int) -> int:
 def pg_rewrite(session: Session) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
     for item in session.catalog.user_relations():
-        if item.kind == "v":
+        if item.kind in "vm":
             yield {
                 "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
                 "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",

@@ -66,6 +66,18 @@ def pg_views(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
+@relation("pg_matviews", "session")
+def pg_matviews(session: Session) -> Iterator[RowDict]:
+    """Yield pg_matviews."""
+    for item in session.catalog.user_relations():
+        if item.kind == "m":
+            yield {
+                "schemaname": item.schema, "matviewname": item.name, "matviewowner": _owner(session, item.owner),
+                "hasindexes": bool(item.indexes), "ispopulated": item.populated,
+                "definition": view_text(session, item, pretty=False),
+            }  # fmt: skip
+
+
 @relation("pg_indexes", "catalog")
 def pg_indexes(session: Session) -> Iterator[RowDict]:
     """Yield pg_indexes."""
@@ -103,7 +115,7 @@ def pg_cursors(session: Session) -> Iterator[RowDict]:
 
 def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
-        if item.kind == "r" and ((item.virtual and system) or (not item.virtual and user)):
+        if item.kind in "rm" and ((item.virtual and system) or (not item.virtual and user)):
             rows = 0 if item.virtual else session.system.row_estimate(item.oid)
             yield {
                 "relid": item.oid, "schemaname": item.schema, "relname": item.name, "n_live_tup": rows,
@@ -132,7 +144,7 @@ def pg_stat_sys_tables(session: Session) -> Iterator[RowDict]:
 def _tables(session: Session, name: str) -> Iterator[RelationDef]:
     """Yield the tables that a view of the all/user/sys family shows."""
     for item in session.catalog.all_relations():
-        if item.kind == "r" and ("_all_" in name or item.virtual == ("_sys_" in name)):
+        if item.kind in "rm" and ("_all_" in name or item.virtual == ("_sys_" in name)):
             yield item
 
 

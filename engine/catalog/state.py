@@ -370,7 +370,7 @@ class CatalogSnapshot:
         """Return the relation whose row type has this oid; True with it for the array type over that."""
         for distance, array in ((1, False), (2, True)):
             relation = self._by_oid.get(oid - distance)
-            if relation is not None and relation.kind in "rv" and not relation.virtual:
+            if relation is not None and relation.kind in "rvm" and not relation.virtual:
                 return relation, array
         return None
 

@@ -23,7 +23,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BlockState
 from planner.errors import SqlError
-from planner.statements import CreateTable
+from planner.statements import CreateMaterializedView, CreateTable, RefreshMaterializedView
 from txn.errors import SchemaChanged
 from txn.types import ShardId, Timestamp
 
@@ -208,7 +208,9 @@ class CatalogView:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
         block.wrote = True
         await self.locks.take_for(plan)
-        if isinstance(plan.bound.statement, CreateTable) and plan.bound.statement.query is not None:
+        statement = plan.bound.statement
+        filled = CreateTable | CreateMaterializedView | RefreshMaterializedView
+        if isinstance(statement, filled) and statement.query is not None:
             if plan.as_of is None:
                 await self._hold_tables(plan)
             self.adopt_latest()

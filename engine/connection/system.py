@@ -42,7 +42,7 @@ class SystemView:
     def _stats(self, oid: int) -> tuple[int, int]:
         """Return (rows, bytes) of a relation, zeros where it stores nothing."""
         relation = self._session.catalog.relation_by_oid(oid)
-        if relation is None or relation.virtual or relation.kind != "r":
+        if relation is None or not relation.stored:
             return 0, 0
         try:
             stats = self._session.block.ensure_txn().stats(ShardId(oid))
@@ -51,7 +51,7 @@ class SystemView:
         return stats.rows, stats.bytes
 
     def relation_size(self, oid: int) -> int:
-        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""
+        """Return the bytes a stored table or materialized view takes; 0 for indexes, views and catalog relations."""
         return self._stats(oid)[1]
 
     def row_estimate(self, oid: int) -> int:

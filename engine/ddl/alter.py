@@ -17,7 +17,7 @@ import pyarrow as pa
 from engine.catalog.physical import physical_type, shard_column, shard_spec
 from engine.constraints import define
 from engine.constraints.setwise import check_table
-from engine.ddl.drop import drop_relations, notice_cascade
+from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys, building_indexes
 from engine.ddl.roles import named_role
 from engine.eager import settle
@@ -89,7 +89,7 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
 
 async def _store(session: Session, relation: RelationDef) -> None:
     changed = replace(relation, version=session.db.next_catalog_version())
-    if relation.kind == "r":
+    if relation.stored:
         with building_indexes(changed):
             await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
     await session.view.change([changed])
@@ -282,7 +282,7 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
     )
     changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
     broken = _views_that_break(session, relation, changed)
-    others = [f"view {v.name}" for v in broken] + [define.depends_text(session, key) for key in keys]
+    others = [described(session, v) for v in broken] + [define.depends_text(session, key) for key in keys]
     if others and not action.cascade:
         raise SqlError(
             "2BP01",
@@ -314,7 +314,7 @@ def _views_that_break(session: Session, before: RelationDef, after: RelationDef)
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     for view in session.catalog.user_relations():
-        if view.kind == "v" and before.oid in view.depends_on:
+        if view.kind in "vm" and before.oid in view.depends_on:
             try:
                 rebase_view(view, trial, trial, settings=session.bind_settings)
             except SqlError:
@@ -549,7 +549,7 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
         raise SqlError(
             "0A000",
             "cannot alter type of a column used by a view or rule",
-            detail=f'rule _RETURN on view {broken[0].name} depends on column "{column.name}"',
+            detail=f'rule _RETURN on {described(session, broken[0])} depends on column "{column.name}"',
         )
 
 

@@ -58,7 +58,7 @@ def _schema_oid(session: Session, name: str) -> int:
     return schema.oid
 
 
-async def _target_schema(session: Session, name: str, persistence: str) -> tuple[str, int]:
+async def target_schema(session: Session, name: str, persistence: str) -> tuple[str, int]:
     """Return the schema to create in; the session's temporary one is made at first use."""
     if persistence != "t":
         return name, _schema_oid(session, name)
@@ -71,7 +71,7 @@ async def _target_schema(session: Session, name: str, persistence: str) -> tuple
     return name, schema.oid
 
 
-def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
+def exists_already(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
     """Tell whether to skip a CREATE; 42P07 when the name is taken and nothing was said."""
     if session.catalog.relation(schema, name) is None:
         return False
@@ -87,8 +87,8 @@ def _exists(session: Session, schema: str, name: str, if_not_exists: bool) -> bo
 async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
     """CREATE TABLE [AS]."""
     session = conn.session
-    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
-    if _exists(session, schema, statement.name, statement.if_not_exists):
+    schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
+    if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
     oid = session.db.allocate_oids(OIDS_PER_RELATION)
     relation = RelationDef(
@@ -137,17 +137,18 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     ctx = context(session, plan, params)
     if plan.as_of is None:
         result = await run_query(session, plan, "query", statement.query, ctx)
-        return await _fill(session, relation, result)
+        return Command(f"SELECT {await fill(session, relation, result)}")
     past = await read_past(session, plan.as_of, relation.timeline)
     try:
         source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
-        return await _fill(session, relation, await execute(session, source, replace(ctx, txn=past)))
+        made = await fill(session, relation, await execute(session, source, replace(ctx, txn=past)))
+        return Command(f"SELECT {made}")
     finally:
         past.rollback()
 
 
-async def _fill(session: Session, relation: RelationDef, result: Result) -> Outcome:
-    """Insert what CREATE TABLE AS selects into the new table."""
+async def fill(session: Session, relation: RelationDef, result: Result) -> int:
+    """Insert what a query selects into an empty table of its columns; return how many rows that are."""
     oid = relation.oid
     txn = session.block.ensure_txn()
     txn.next_statement()
@@ -160,12 +161,12 @@ async def _fill(session: Session, relation: RelationDef, result: Result) -> Outc
         try:
             few = await bulk.few(BULK_ROWS)
             if few is None:
-                return Command(f"SELECT {await txn.bulk_insert(ShardId(oid), bulk.batches())}")
+                return await txn.bulk_insert(ShardId(oid), bulk.batches())
         finally:
             bulk.close()
         rows = few
     await settle(txn.insert(ShardId(oid), rows))
-    return Command(f"SELECT {len(rows)}")
+    return len(rows)
 
 
 async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
@@ -232,7 +233,7 @@ async def alter_schema_owner(
 async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
     """CREATE [OR REPLACE] VIEW."""
     session = conn.session
-    schema, schema_oid = await _target_schema(session, statement.schema, statement.persistence)
+    schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     old = session.catalog.relation(schema, statement.name)
     if old is not None:
         if not statement.replace:
@@ -286,7 +287,7 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         name = unused_name(
             session, table.schema, table.name, [by_attnum[a] for a in statement.attnums], "idx"
         )
-    elif _exists(session, table.schema, name, statement.if_not_exists):
+    elif exists_already(session, table.schema, name, statement.if_not_exists):
         return Command("CREATE INDEX")
     index = index_of(statement, name)
     index = replace(index, oid=session.ahead.oid_of(table, index))
@@ -367,8 +368,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
 
 async def lock_stored(session: Session, relation: RelationDef) -> None:
     """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
-    if relation.kind in "ri":
-        oid = relation.oid if relation.kind == "r" else relation.table_oid
+    if relation.kind in "rmi":
+        oid = relation.table_oid if relation.kind == "i" else relation.oid
         await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
 
 
@@ -410,7 +411,7 @@ async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> N
     version = session.db.next_catalog_version()
     changed: list[Stored] = []
     for view in session.catalog.user_relations():
-        if view.kind == "v" and oid in view.depends_on:
+        if view.kind in "vm" and oid in view.depends_on:
             text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
             changed.append(replace(view, view_sql=text, version=version))
     if changed:

@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 Params = tuple[Any, ...]
 
-_KIND_NAMES = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+_KIND_NAMES = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence"}
+
+
+def described(session: Session, relation: RelationDef) -> str:
+    """Return a relation with what it is, as errors and notices name it."""
+    return f"{_KIND_NAMES[relation.kind]} {shown_name(session, relation)}"
 
 
 def table_of(session: Session, oid: int) -> RelationDef:
@@ -68,7 +73,7 @@ def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
 
 
 async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
-    """DROP TABLE | VIEW | INDEX | SCHEMA."""
+    """DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX | SCHEMA."""
     session = conn.session
     if statement.what == "schema":
         await _drop_schemas(session, statement)
@@ -138,14 +143,14 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
 
 
 def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
-    """Return views that read any of ``oids``, directly or through other views, in creation order."""
+    """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in creation order."""
     found: dict[int, RelationDef] = {}
     grew = True
     while grew:
         grew = False
         for relation in session.catalog.user_relations():
             if (
-                relation.kind == "v"
+                relation.kind in "vm"
                 and relation.oid not in found
                 and relation.oid not in oids
                 and any(d in oids or d in found for d in relation.depends_on)
@@ -209,12 +214,11 @@ async def drop_relations(
         lines: list[tuple[int, str]] = []
         for view in dependents:
             on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
-            text = f"view {shown_name(session, view)} depends on {_KIND_NAMES[on.kind]} {shown_name(session, on)}"
+            text = f"{described(session, view)} depends on {described(session, on)}"
             lines.append((view.oid, text))
         lines += zip((key[1].oid for key in keys), _key_lines(session, oids), strict=True)
         what = (
-            f"cannot drop {_KIND_NAMES[first.kind]} {shown_name(session, first)} because other "
-            "objects depend on it"
+            f"cannot drop {described(session, first)} because other objects depend on it"
             if len(targets) == 1
             else "cannot drop desired object(s) because other objects depend on them"
         )
@@ -225,7 +229,7 @@ async def drop_relations(
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     if not quiet:
-        gone = [(v.oid, f"view {shown_name(session, v)}") for v in dependents]
+        gone = [(v.oid, described(session, v)) for v in dependents]
         gone += [(key[1].oid, define.depends_text(session, key)) for key in keys]
         notice_cascade(session, [text for _oid, text in sorted(gone)])
     await define.drop_foreign_keys(session, keys)
@@ -234,7 +238,7 @@ async def drop_relations(
     txn = session.block.ensure_txn()
     deletes: list[StoredKey] = []
     for relation in (*targets, *dependents):
-        if relation.kind == "r":
+        if relation.stored:
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
         inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
@@ -259,14 +263,12 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
         )
         if inside and not statement.cascade:
-            lines = [
-                f"{_KIND_NAMES[r.kind]} {shown_name(session, r)} depends on schema {name}" for r in inside
-            ]
+            lines = [f"{described(session, r)} depends on schema {name}" for r in inside]
             raise _depended_on(f"schema {name}", lines + _key_lines(session, {r.oid for r in inside}))
         if inside:
             oids = {r.oid for r in inside}
             every = [*inside, *_dependents(session, oids)]
-            names = [f"{_KIND_NAMES[r.kind]} {shown_name(session, r)}" for r in every]
+            names = [described(session, r) for r in every]
             names += [define.depends_text(session, key) for key in define.dependents(session, oids)]
             notice_cascade(session, names)
             await drop_relations(session, inside, cascade=True, quiet=True)

@@ -31,7 +31,7 @@ from planner.walk import children
 if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
-_KINDS = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+_KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence"}
 
 
 def permitted(session: Session, plan: Plan) -> bool:
@@ -88,6 +88,12 @@ class _Check:
                 self._create_in(statement.schema)
                 if statement.query is not None:
                     self.query(statement.query, self.role)
+            case st.CreateMaterializedView():
+                self._create_in(statement.schema)
+                self.query(statement.query, self.role)
+            case st.RefreshMaterializedView():
+                self._own(self._relation(statement.table))
+                self.query(statement.query, self.role)
             case st.CreateSchema():
                 raise _denied("database", self.session.database)
             case st.CreateIndex() | st.AlterTable():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
+_OWNED = {"r": "table", "v": "view", "m": "materialized view"}
 _PLAIN = frozenset(
     [
         "superuser",
@@ -128,7 +129,7 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
         owned = [f"owner of schema {s.name}" for s in session.catalog.schemas() if s.owner == role.oid]
         owned += [
-            f"owner of {'table' if r.kind == 'r' else 'view'} {shown_name(session, r)}"
+            f"owner of {_OWNED[r.kind]} {shown_name(session, r)}"
             for r in session.catalog.user_relations()
             if r.owner == role.oid
         ]

@@ -37,8 +37,8 @@ def _source(statement: Any) -> tuple[str, QueryExpr] | None:
             return "source", statement.source
         case q.Insert() if statement.source is not None:
             return "source", statement.source
-        case st.CreateTable() if statement.query is not None:
-            return "query", statement.query
+        case st.CreateTable() | st.CreateMaterializedView() | st.RefreshMaterializedView():
+            return None if statement.query is None else ("query", statement.query)
     return None
 
 

@@ -138,7 +138,9 @@ class Planning:
         """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
         session, clause, node = self.session, statement.as_of, statement.statement
         assert clause is not None
-        if not isinstance(node, time_travel.CARRIERS):
+        if not isinstance(node, time_travel.CARRIERS) or (
+            isinstance(node, ast.CreateTableAs) and node.materialized
+        ):
             raise _not_here(clause, node)
         value = time_travel.AsOfValue(session, clause, param_oids, variable_params=variable_params)
         if value.params and isinstance(node, ast.Transaction | ast.SetVariable | ast.CreateTableAs):

@@ -19,6 +19,7 @@ from planner.query import OutputColumn
 from planner.statements import (
     BoundStatement,
     Copy,
+    CreateMaterializedView,
     CreateSubscription,
     CreateTable,
     CreateView,
@@ -27,6 +28,7 @@ from planner.statements import (
     Maintenance,
     Prepare,
     QueryStatement,
+    RefreshMaterializedView,
     StatementClass,
     Subscribe,
 )
@@ -55,7 +57,8 @@ class Replan(Exception):
 def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
     """Return the timelines of the tables that a statement reads, writes, or says how to read."""
     statement = bound.statement
-    if bound.class_ is StatementClass.DDL and not isinstance(statement, CreateView | CreateTable):
+    reading = CreateView | CreateTable | CreateMaterializedView | RefreshMaterializedView
+    if bound.class_ is StatementClass.DDL and not isinstance(statement, reading):
         return frozenset()
     if isinstance(statement, Maintenance):
         return frozenset()
@@ -67,6 +70,8 @@ def _defines_only(bound: BoundStatement) -> bool:
     statement = bound.statement
     if isinstance(statement, CreateTable):
         return statement.query is None
+    if isinstance(statement, CreateMaterializedView):
+        return not statement.with_data
     if isinstance(statement, Copy):
         return statement.subscribe is not None
     return isinstance(statement, CreateView | CreateSubscription | Subscribe | DeclareSubscribe | Prepare)
@@ -121,9 +126,7 @@ class Plan:
         self.tables = tuple(
             ShardId(oid)
             for oid, _version in bound.versions
-            if (relation := catalog.relation_by_oid(oid)) is not None
-            and relation.kind == "r"
-            and not relation.virtual
+            if (relation := catalog.relation_by_oid(oid)) is not None and relation.stored
         )
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
@@ -165,7 +168,10 @@ class Plan:
     @property
     def retryable(self) -> bool:
         """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
-        copies = isinstance(self.bound.statement, Copy)
+        statement = self.bound.statement
+        if isinstance(statement, RefreshMaterializedView):
+            return not self.bound.volatile
+        copies = isinstance(statement, Copy)
         return not self.bound.volatile and self.bound.class_ in _CACHED and not copies
 
     def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -109,6 +109,19 @@ def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
     return plan
 
 
+def check_populated(session: Session, query: CompiledQuery) -> None:
+    """Raise SqlError 55000 if the query reads a materialized view that has no data yet."""
+    catalog = query.catalog or session.catalog
+    for shard in query.tables:
+        relation = catalog.relation_by_oid(shard)
+        if relation is not None and not relation.populated:
+            raise SqlError(
+                "55000",
+                f'materialized view "{relation.name}" has not been populated',
+                hint="Use the REFRESH MATERIALIZED VIEW command.",
+            )
+
+
 def prepare_source(session: Session, query: CompiledQuery) -> None:
     """Compile for the row executor ahead of locking, so that it is known whether keys serve the query."""
     try:
@@ -242,6 +255,7 @@ async def run_query(
 ) -> Result:
     """Start a query on the route of choice."""
     compiled = compiled_query(plan, slot, query)
+    check_populated(session, compiled)
     route, executable = choose_route(session, compiled, ctx.params)
     if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
         plan.quick = executable
@@ -259,6 +273,7 @@ async def run_query(
 
 async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> Result:
     """Start a query in the transaction of ``ctx``, which need not be the session's."""
+    check_populated(session, query)
     route, executable = choose_route(session, query, ctx.params, ctx.txn)
     return await settle(session.db.executors[route.executor].run(executable, ctx))
 

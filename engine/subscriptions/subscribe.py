@@ -27,7 +27,7 @@ from engine.connection.rows import RowBatch, RowStream, RowTuple
 from engine.executor import ExecContext
 from engine.index.access import conjuncts_of, has_sublink
 from engine.reads.plans import Plan
-from engine.reads.query import CompiledQuery, collect, execute
+from engine.reads.query import CompiledQuery, check_populated, collect, execute
 from engine.subscriptions.named import Reading, readable
 from engine.transaction.block_state import BlockState
 from engine.transaction.time_travel import timestamp_of
@@ -324,7 +324,8 @@ class SourceRows:
 async def open_source(session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]) -> Source:
     """Start a subscription.
 
-    Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then; ReadBelowSince.
+    Raises SqlError 22023 for timestamps in the future, 42P01 where a table did not exist then, 55000 for a materialized view
+    without data; ReadBelowSince.
     """
     store = session.db.store
     if session.block.txn is None:
@@ -352,6 +353,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     shards = [ShardId(r.oid) for r in relations]
     if not shards:
         return source
+    check_populated(session, CompiledQuery(statement.query, session.db.catalog_at(start)))
     if as_of is not None:
         _check_columns(session, relations, start)
 

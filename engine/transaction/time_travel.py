@@ -196,7 +196,7 @@ def since_bounds(session: Session, oids: Iterable[int]) -> tuple[Bound, ...]:
     bounds = []
     for oid in oids:
         relation = session.catalog.relation_by_oid(oid)
-        if relation is not None and not relation.virtual and relation.kind == "r":
+        if relation is not None and relation.stored:
             name = f"{relation.schema}.{relation.name}"
             bounds.append(
                 Bound(store.since_of(ShardId(oid)), f"since of table {name} (history_retention = {kept})")

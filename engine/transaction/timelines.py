@@ -146,9 +146,9 @@ async def drop_timeline(conn: Connection, plan: Plan, statement: st.DropTimeline
             session.notice(f'timeline "{name}" does not exist, skipping')
             continue
         used = sorted(
-            f"table {r.schema}.{r.name} is in timeline {name}"
+            f"{'materialized view' if r.kind == 'm' else 'table'} {r.schema}.{r.name} is in timeline {name}"
             for r in session.catalog.user_relations()
-            if r.kind == "r" and r.timeline == name
+            if r.stored and r.timeline == name
         )
         used += [
             f"subscription {named.record.name} reads timeline {name}"

@@ -57,7 +57,7 @@ def _relation(session: Session, oid: int) -> RelationDef:
     return relation
 
 
-def _to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
+def tables_to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
     """Return the tables that the statement has to lock because its source scans them.
 
     None of a statement that may run again with its transaction. In a block those of which any change would
@@ -205,7 +205,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     reads = []
     if statement.source is not None and plan.bound.reads:
         prepare_source(session, compiled_query(plan, "source", statement.source))
-        reads = _to_lock(session, plan, "source")
+        reads = tables_to_lock(session, plan, "source")
     await session.view.start_write(plan, [shape.shard], reads)
     if insert.effects:
         await effects.prepare(session, shape.relation, insert.reach)
@@ -375,7 +375,7 @@ async def _changed_rows(
     statement = change.statement
     prepare_source(session, compiled_query(plan, "source", statement.source))
     ctx = context(session, plan, params, for_update=change.for_update)
-    await session.view.start_write(plan, [change.shape.shard], _to_lock(session, plan, "source"))
+    await session.view.start_write(plan, [change.shape.shard], tables_to_lock(session, plan, "source"))
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.view.use(plan)

@@ -101,7 +101,7 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, source, subscribe, table, utility
+    from planner.bind import copy, ddl, dml, materialized, source, subscribe, table, utility
 
     _BINDERS.update(
         {
@@ -111,6 +111,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Copy: copy.bind_copy,
             ast.CreateTable: _without_params(table.bind_create_table),
             ast.CreateTableAs: table.bind_create_table_as,
+            ast.RefreshMaterializedView: materialized.bind_refresh,
             ast.CreateSchema: ddl.bind_create_schema,
             ast.CreateTimeline: ddl.bind_create_timeline,
             ast.DropTimeline: ddl.bind_drop_timeline,
@@ -171,7 +172,7 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
     if not isinstance(
         inner,
         ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete
-        | ast.CreateTableAs | ast.DeclareCursor | ast.Execute | ast.Subscribe,
+        | ast.CreateTableAs | ast.RefreshMaterializedView | ast.DeclareCursor | ast.Execute | ast.Subscribe,
     ):  # fmt: skip
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
     if isinstance(inner, ast.Subscribe) and options.get("analyze", "off") in ("on", "true", "1", ""):
@@ -211,7 +212,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
     count = len(made.params)
     if made.volatile and changes_settings(statement):
         return made
-    if isinstance(statement, st.CreateTable):
+    if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         # only what is read now: column defaults stay as they are defined
         if statement.query is None:
             return made

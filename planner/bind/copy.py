@@ -126,7 +126,7 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
         if is_from and relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
         return
-    what = {"v": "view", "i": "index", "S": "sequence"}[relation.kind]
+    what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence"}[relation.kind]
     if what == "index":
         raise SqlError("42809", f'"{relation.name}" is an index')
     if is_from:
@@ -140,7 +140,7 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
     raise SqlError(
         "42809",
         f'cannot copy from {what} "{relation.name}"',
-        hint="Try the COPY (SELECT ...) TO variant." if what == "view" else None,
+        hint="Try the COPY (SELECT ...) TO variant." if what.endswith("view") else None,
     )
 
 

@@ -204,7 +204,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
 def _indexable_relation(table: RelationDef) -> None:
     if table.kind == "i":
         raise SqlError("42809", f'"{table.name}" is an index')
-    if table.kind != "r":
+    if table.kind not in "rm":
         what = PLURALS[table.kind]
         raise SqlError(
             "42809",
@@ -293,13 +293,22 @@ _COLUMN_TUNING = frozenset(
 )
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
-_KINDS = {"table": ("r", "v", "i"), "view": ("v",), "index": ("i", "r")}
-_ARTICLES = {"table": "a table", "view": "a view", "index": "an index"}
+_KINDS = {"table": ("r", "v", "m", "i"), "view": ("v",), "materialized view": ("m",), "index": ("i", "r")}
+_ARTICLES = {
+    "table": "a table",
+    "view": "a view",
+    "materialized view": "a materialized view",
+    "index": "an index",
+}
 _VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+_MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
+     "set table space")
+)  # fmt: skip
 
 
 def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
-    """ALTER TABLE, VIEW, INDEX.
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, INDEX.
 
     Raises SqlError 42P01, 42703, 42809 and what its definitions raise; 0A000 for other actions. Actions that only
     tune storage are checked and dropped, so the result may have none.
@@ -316,7 +325,8 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
     actions: list[st.AlterAction] = []
     current = relation
     for action in node.actions:
-        if relation.kind != "r" and action.kind not in _VIEW_ACTIONS:
+        allowed = _MATVIEW_ACTIONS if relation.kind == "m" else _VIEW_ACTIONS
+        if relation.kind != "r" and action.kind not in allowed:
             raise _wrong_kind(relation, action)
         try:
             bound, current = _action(context, current, action)
@@ -432,10 +442,12 @@ def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
 
 def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
     """Check an action that only tunes storage; it has no effect."""
-    if relation.kind == "r" and any(o.name == "timeline" and not o.namespace for o in action.options):
+    if relation.stored and any(o.name == "timeline" and not o.namespace for o in action.options):
         raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
     if action.kind in ("set rel options", "replace rel options"):
-        check_storage_options(action.options, {"r": "table", "v": "view", "i": "btree"}[relation.kind])
+        check_storage_options(
+            action.options, {"r": "table", "m": "table", "v": "view", "i": "btree"}[relation.kind]
+        )
     elif action.kind == "set table space":
         check_tablespace(action.name)
     elif action.kind == "cluster on" and all(i.name != action.name for i in relation.indexes):
@@ -539,8 +551,8 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
-    """ALTER TABLE, VIEW ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for other kinds."""
-    if node.what not in ("table", "view") or node.relation is None:
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for other kinds."""
+    if node.what not in ("table", "view", "materialized view") or node.relation is None:
         raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
@@ -568,10 +580,11 @@ def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement
 
 
 def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
-    """DROP TABLE, VIEW, INDEX, SCHEMA: names are resolved when it runs, one by one."""
-    words: dict[str, Literal["table", "view", "index", "schema"]] = {
+    """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX, SCHEMA: names are resolved when it runs, one by one."""
+    words: dict[str, Literal["table", "view", "materialized view", "index", "schema"]] = {
         "table": "table",
         "view": "view",
+        "materialized view": "materialized view",
         "index": "index",
         "schema": "schema",
     }

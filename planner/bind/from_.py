@@ -194,6 +194,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         schema=relation.schema,
         name=relation.name,
         virtual=relation.virtual,
+        materialized=relation.kind == "m",
     )
     context.reads.add(relation.oid)
     if relation.virtual:

@@ -159,6 +159,8 @@ def _mark(
         if isinstance(item, RelationRange):
             if item.virtual:
                 raise not_supported(f"SELECT {clause_name(strength)} of a catalog relation")
+            if item.materialized:
+                raise SqlError("42809", f'cannot lock rows in materialized view "{item.name}"')
         elif isinstance(item, SubqueryRange):
             ranges[index] = replace(item, query=_push(item.query, strength, wait))
         else:

@@ -35,7 +35,7 @@ from planner.types import SqlType
 from planner.walk import walk
 
 MAX_COLUMNS = 1600
-PLURALS = {"r": "tables", "v": "views", "i": "indexes", "S": "sequences"}
+PLURALS = {"r": "tables", "v": "views", "m": "materialized views", "i": "indexes", "S": "sequences"}
 DEFAULT_COLLATION, C_COLLATION = 100, 950
 _BTREE, _HASH = 403, 405
 
@@ -380,7 +380,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     """Copy another relation's columns, and with INCLUDING its defaults, checks and keys."""
     source = node.relation
     relation = context.relation(source.schema, source.name, source.span, catalog=source.catalog)
-    if relation.kind not in ("r", "v"):
+    if relation.kind not in ("r", "v", "m"):
         raise SqlError(
             "42809",
             f'relation "{relation.name}" is invalid in LIKE clause',
@@ -544,12 +544,16 @@ def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
 # --- CREATE TABLE AS --------------------------------------------------------------------------------
 
 
-def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.CreateTable:
-    """Bind CREATE TABLE AS and SELECT INTO. Raises SqlError 42601, 42701, 42P16, 0A000."""
+def bind_create_table_as(
+    context: BindContext, node: ast.CreateTableAs
+) -> st.CreateTable | st.CreateMaterializedView:
+    """Bind CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW. Raises SqlError 42601, 42701, 42P16, 0A000."""
     from planner.bind.query import bind_query
 
     if node.materialized:
-        raise not_supported("CREATE MATERIALIZED VIEW", span=node.span)
+        from planner.bind.materialized import bind_create
+
+        return bind_create(context, node)
     if not isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
         raise not_supported("CREATE TABLE AS EXECUTE", span=node.span)
     check_tablespace(node.tablespace)
@@ -558,6 +562,21 @@ def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.Cr
     if node.on_commit and persistence_of(node.relation, schema) != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     query: QueryExpr = bind_query(context, node.query)
+    return st.CreateTable(
+        schema=schema,
+        name=node.relation.name,
+        if_not_exists=node.if_not_exists,
+        columns=columns_of_query(node, query),
+        persistence=persistence_of(node.relation, schema),
+        on_commit=node.on_commit,
+        options=check_storage_options(node.options, "table"),
+        query=query,
+        with_data=node.with_data,
+    )
+
+
+def columns_of_query(node: ast.CreateTableAs, query: QueryExpr) -> tuple[st.ColumnSpec, ...]:
+    """Return the columns of the table that a query fills. Raises SqlError 42601, 42701, 42P16."""
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "too many column names were specified")
     specs: list[st.ColumnSpec] = []
@@ -570,14 +589,4 @@ def bind_create_table_as(context: BindContext, node: ast.CreateTableAs) -> st.Cr
         check_column_type(name, type_)
         specs.append(st.ColumnSpec(name=name, type=type_, collation=column_collation((), type_, None)))
     check_columns(specs)
-    return st.CreateTable(
-        schema=schema,
-        name=node.relation.name,
-        if_not_exists=node.if_not_exists,
-        columns=tuple(specs),
-        persistence=persistence_of(node.relation, schema),
-        on_commit=node.on_commit,
-        options=check_storage_options(node.options, "table"),
-        query=query,
-        with_data=node.with_data,
-    )
+    return tuple(specs)

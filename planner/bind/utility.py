@@ -353,7 +353,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         _maintainable(node, relation, columns)
         if relation.kind == "i":
             tables.append(relation.table_oid)
-        elif relation.kind == "r" and not relation.virtual:
+        elif relation.stored:
             tables.append(relation.oid)
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
@@ -369,23 +369,28 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
     if node.what == "reindex":
         if node.object == "index" and relation.kind != "i":
             raise SqlError("42809", f'"{relation.name}" is not an index')
-        if node.object == "table" and relation.kind != "r":
+        if node.object == "table" and relation.kind not in "rm":
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
     if node.what == "cluster":
-        if relation.kind != "r":
-            raise SqlError("42809", f'"{relation.name}" is not a table')
+        if relation.kind not in "rm":
+            raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
         if node.name and all(index.name != node.name for index in relation.indexes):
             raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
 
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
 _PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID = 1259, 2615, 2606, 1260
-_COMMENT_KINDS = {"table": "r", "view": "v", "index": "i"}
-_ARTICLES = {"table": "a table", "view": "a view", "index": "an index"}
+_COMMENT_KINDS = {"table": "r", "view": "v", "materialized view": "m", "index": "i"}
+_ARTICLES = {
+    "table": "a table",
+    "view": "a view",
+    "materialized view": "a materialized view",
+    "index": "an index",
+}
 
 
 def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
-    """COMMENT ON TABLE, VIEW, INDEX, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
+    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
     if node.what in _COMMENT_KINDS:
         relation = _named_relation(context, node.name, node.span)
         if relation.kind != _COMMENT_KINDS[node.what]:
@@ -468,6 +473,12 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     tables: list[int] = []
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+        if relation.kind == "m":
+            raise SqlError(
+                "42809",
+                f'cannot lock relation "{relation.name}"',
+                detail="This operation is not supported for materialized views.",
+            )
         if relation.kind != "r" or relation.virtual:
             raise not_supported(
                 f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span

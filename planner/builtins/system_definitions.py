@@ -192,7 +192,7 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
     from planner.bind.query import bind_view
     from planner.deparse import deparse_query
 
-    if view.kind != "v" or not view.view_sql:
+    if view.kind not in "vm" or not view.view_sql:
         return None
     # which names need their schema depends on the search path and on the names there are
     key = (view.oid, view.view_sql, pretty, session.search_path, session.catalog.namespace_version)

@@ -12,7 +12,7 @@ import random
 import psycopg
 import pytest
 
-from tests.differential.test_constraints import run_ours, run_theirs
+from tests.differential.test_scripts import run_ours, run_theirs
 from tests.support.fields import connect
 from tests.support.postgres import postgres
 from tests.support.server import ServerProcess

@@ -1,6 +1,6 @@
-"""Constraints beside PostgreSQL 15: the same statements, the same rows, tags and errors with all their fields.
+"""Statements beside PostgreSQL 15: the same rows, tags and errors with all their fields.
 
-Each script of ``constraints/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
+Each script of ``constraints/`` and ``statements/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md).
 """
 
@@ -18,7 +18,9 @@ from tests.support.server import ServerProcess
 
 __all__ = ["postgres"]
 
-SCRIPTS = sorted((Path(__file__).parent / "constraints").glob("*.sql"))
+SCRIPTS = sorted(
+    p for folder in ("constraints", "statements") for p in (Path(__file__).parent / folder).glob("*.sql")
+)
 Field = psycopg.pq.DiagnosticField
 FIELDS = {
     "sqlstate": Field.SQLSTATE,
