@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from pgwire.codecs.zone import find_zone
@@ -499,6 +500,10 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
     return value
 
 
+MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+"""What each BEGIN sets and each end undoes; nothing that is derived from settings depends on them."""
+
+
 class Settings:
     """The settings of one session, with PostgreSQL's transaction semantics.
 
@@ -518,7 +523,7 @@ class Settings:
         # undo log of the transaction: (name, old override or None, is SET LOCAL)
         self._log: list[tuple[str, str | None, bool]] = []
         self._changed = changed
-        self.generation = 0  # grows with every change: caches key on it
+        self.generation = 0  # grows with every change but those of MODES: caches key on it
 
     def get(self, name: str) -> str:
         """Return the canonical value; 42704 for an unknown name. ``name`` in any case."""
@@ -613,7 +618,8 @@ class Settings:
         else:
             self._values[key] = value
         if before != value:
-            self.generation += 1
+            if key not in MODES:
+                self.generation += 1
             definition = definitions().get(key)
             if self._changed is not None and definition is not None and definition.name in REPORTED:
                 self._changed(definition.name, self.get(key))

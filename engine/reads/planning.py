@@ -59,7 +59,8 @@ class Planning:
     def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
         """Plan a single statement given as text (extended protocol); None for an empty text."""
         session = self.session
-        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT
+        # In a failed block binding says what is refused.
+        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not BlockState.FAILED
         key = (text, param_oids, session.plan_key)
         if cacheable and not session.view.is_private:
             plan = self.db.plans.get(key, session.catalog)

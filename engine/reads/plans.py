@@ -31,6 +31,7 @@ from planner.statements import (
     RefreshMaterializedView,
     StatementClass,
     Subscribe,
+    Transaction,
 )
 from planner.types import SqlType
 from txn.types import ShardId
@@ -155,9 +156,12 @@ class Plan:
     def cacheable(self) -> bool:
         """Whether the plan may be shared.
 
-        Utility statements are cheap to bind and often depend on state; a literal that was read under the
-        current time (``timestamp 'now'``) means something else in the next transaction.
+        Utility statements are seldom repeated and often depend on state, but for those about the transaction
+        block; a literal that was read under the current time (``timestamp 'now'``) means something else in the next
+        transaction.
         """
+        if isinstance(self.bound.statement, Transaction):
+            return self.as_of is None
         return self.bound.class_ in _CACHED and "now" not in self.bound.settings
 
     @property

@@ -131,6 +131,9 @@ def prepare_source(session: Session, query: CompiledQuery) -> None:
             raise
 
 
+_BY_KEY = Route("index", BY_KEY)
+
+
 def choose_route(
     session: Session, query: CompiledQuery, params: tuple[Any, ...] = (), txn: Transaction | None = None
 ) -> tuple[Route, Any]:
@@ -138,8 +141,12 @@ def choose_route(
 
     ``txn``: the transaction that tells how large tables are; default: the session's.
     """
-    series_rows = query.series_rows(params) if query.series else 0
     pinned = session.derived.executor
+    known = query.compiled.get("index")
+    by_key = known is not None and known.is_small and query.tables and not query.virtual
+    if by_key and pinned == "auto" and "index" not in query.refused:
+        return _BY_KEY, known  # nothing that is gathered below would change it
+    series_rows = query.series_rows(params) if query.series else 0
     if txn is None:
         txn = session.block.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import Stored, StoredKey
 from engine.connection.limits import TransactionLimit
+from engine.connection.settings import MODES
 from engine.constraints.timing import Mark
 from engine.reads.plans import Plan
 from engine.transaction import snapshots
@@ -36,8 +37,6 @@ from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-
-_MODES = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +434,7 @@ class Block:
             self._limit.stop()
         if self._modes_set:
             self._modes_set = False
-            for name in _MODES:
+            for name in MODES:
                 session.settings.override(name, None)
         self.state = next_state(self.state, BlockEvent.END)
         self.selection = None

@@ -1,0 +1,118 @@
+"""BEGIN and its kin are planned once and mean the same every time, also in a failed block."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from engine.database import Database
+from engine.reads import planning
+from tests.support.engine import Failed, Session, open_database
+from txn.persist.memory import MemoryDisk
+
+
+def run(work: Callable[[Database], Awaitable[None]]) -> None:
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        await work(database)
+        await database.close()
+
+    asyncio.run(main())
+
+
+async def state_after(session: Session, sql: str) -> str:
+    """Run a statement; return the SQLSTATE it fails with, else its tag."""
+    try:
+        await session.run(sql)
+    except Failed as failed:
+        return failed.report.sqlstate
+    return session._out.tag
+
+
+def test_a_block_costs_no_parsing_once_its_statements_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(database: Database) -> None:
+        one, two = Session(database, 1), Session(database, 2)
+        statements = (
+            "BEGIN",
+            "SAVEPOINT s",
+            "ROLLBACK TO s",
+            "COMMIT",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ",
+            "ROLLBACK",
+        )
+        for sql in statements:
+            await one.run(sql)
+        monkeypatch.setattr(planning, "parse", lambda text: pytest.fail(f"parsed again: {text}"))
+        monkeypatch.setattr(
+            "engine.connection.simple.parse", lambda text: pytest.fail(f"parsed again: {text}")
+        )
+        for sql in statements:
+            await two.run(f"{sql};")
+        assert two.connection.status() == "I"
+
+    run(work)
+
+
+def test_the_modes_of_a_known_begin_are_those_of_its_text() -> None:
+    async def work(database: Database) -> None:
+        session = Session(database, 1)
+        for _ in range(2):
+            for modes, level, read_only in (
+                ("ISOLATION LEVEL REPEATABLE READ, READ ONLY", "repeatable read", "on"),
+                ("", "serializable", "off"),
+            ):
+                await session.run(f"BEGIN {modes}")
+                assert await session.run("SHOW transaction_isolation") == [(level,)]
+                assert await session.run("SHOW transaction_read_only") == [(read_only,)]
+                await session.run("COMMIT")
+            await session.run("SET default_transaction_read_only = on")
+            await session.run("BEGIN")
+            assert await session.run("SHOW transaction_read_only") == [("on",)]
+            await session.run("COMMIT")
+            await session.run("RESET default_transaction_read_only")
+
+    run(work)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_failed_block_refuses_known_statements_but_its_end(prepared: bool) -> None:
+    async def work(database: Database) -> None:
+        session = Session(database, 1)
+        for sql in ("BEGIN", "SAVEPOINT s", "RELEASE s", "COMMIT"):
+            await session.run(sql)
+            plan = session.connection.planning.plan_text(sql, ())
+            assert plan is not None
+            assert plan.cacheable
+        await session.run("BEGIN")
+        assert await state_after(session, "SELECT 1/0") == "22012"
+        for sql in ("BEGIN", "SAVEPOINT s", "RELEASE s"):
+            if prepared:
+                with pytest.raises(Exception, match="current transaction is aborted"):
+                    session.connection.planning.plan_text(sql, ())
+            else:
+                assert await state_after(session, sql) == "25P02"
+        assert session.connection.status() == "E"
+        assert await state_after(session, "COMMIT") == "ROLLBACK"
+        assert session.connection.status() == "I"
+
+    run(work)
+
+
+def test_what_a_session_derives_from_its_settings_outlives_a_block_but_not_a_setting() -> None:
+    async def work(database: Database) -> None:
+        session = Session(database, 1)
+        derived = session.connection.session.derived
+        for sql in ("BEGIN READ ONLY", "ROLLBACK", "BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT"):
+            await session.run(sql)
+            assert session.connection.session.derived is derived
+        await session.run("SET TimeZone = 'Asia/Tokyo'")
+        assert session.connection.session.derived.codec.time_zone == "Asia/Tokyo"
+        await session.run("BEGIN")
+        await session.run("SET LOCAL lock_timeout = 77")
+        assert session.connection.session.derived.lock_timeout_ms == 77
+        await session.run("COMMIT")
+        assert session.connection.session.derived.lock_timeout_ms == 0
+
+    run(work)
