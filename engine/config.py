@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from engine.bulk.server_files import roots_of
 from engine.spark.properties import check_master, check_property
 
 DEFAULT_PORT = 7432
@@ -74,6 +75,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("shutdown_timeout_s", "int", 10, "seconds that SIGTERM lets running statements finish", 0, 86_400),
     Option("authentication_timeout_s", "int", 60, "seconds a client has to authenticate", 1, 3600),
     Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
+    Option("server_files", "str", "", "directories, separated by commas, below which COPY may read and write files of the "
+           "server; none = nowhere"),
     Option("log_level", "choice", "info", "what is logged to standard error",
            choices=("debug", "info", "warning", "error")),
     Option("loop_stall_ms", "int", 0, "log event loop stalls longer than this many milliseconds; 0 = off", 0, 60_000),
@@ -108,6 +111,7 @@ class Config:
     shutdown_timeout_s: int
     authentication_timeout_s: int
     max_message_bytes: int
+    server_files: str
     log_level: str
     loop_stall_ms: int
 
@@ -269,4 +273,8 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
         raise ConfigError(problem)
     if bool(config.tls_cert) != bool(config.tls_key):
         raise ConfigError("tls_cert and tls_key go together")
+    try:
+        roots_of(config.server_files)
+    except ValueError as error:
+        raise ConfigError(f"server_files: {error}") from None
     return config

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from engine.bulk.server_files import roots_of
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import (
     DATABASE_OID,
@@ -108,6 +109,7 @@ class Database:
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors
+        self.server_files = roots_of(config.server_files)
         self.start_time_us = self.clock_us()
         self.counters = Counters()
         self.stopping: Callable[[], None] | None = None
@@ -336,6 +338,7 @@ class Database:
             "max_connections": str(self.config.max_connections),
             "deadlock_policy": self.config.deadlock_policy,
             "history_retention": str(self.config.history_retention),
+            "server_files": self.config.server_files,
         }
         settings = Settings(overrides)
         try:

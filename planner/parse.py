@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import msgspec.json
 from pglast import parser as _pg
 
-from planner import as_of, ast
+from planner import as_of, ast, beyond_copy
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Token
@@ -105,6 +105,9 @@ def _parse_plain(text: str) -> list[Parsed]:
         clauses: list[AsOf] = []
         if as_of.possible(text):
             text, clauses = as_of.cut(text, _tokens(text))
+        before = text
+        if beyond_copy.POSSIBLE.search(text) is not None:
+            text = beyond_copy.masked(text, _tokens(text))
         raw_statements: list[Raw] = _decode(_raw_json(text)).get("stmts", [])
         ascii_only = text.isascii()
         encoded = b"" if ascii_only else text.encode("utf-8")
@@ -125,12 +128,14 @@ def _parse_plain(text: str) -> list[Parsed]:
             start += len(piece) - len(stripped)
             body = stripped.rstrip()
             clause: AsOf | None = None
-            if clauses:
+            if clauses or text is not before:
                 # the statement's last word may have been a clause
                 body = whole[start:end].strip()
                 clause = next((c for c in clauses if start <= c.span.start < end), None)
             reader = StatementReader(text, lambda word, body=body: _after(body, word))  # type: ignore[misc]
             statement = reader.statement(raw["stmt"])
+            if text is not before:
+                statement = beyond_copy.unmasked(statement)
             if isinstance(statement, ast.Prepare):
                 statement = replace(statement, at=start + len(body) - len(statement.text))
             found.append(

@@ -253,6 +253,10 @@ OURS = (
         description="For how long the past stays readable besides what transactions hold.",
     ),
     SettingDef(
+        name="server_files", kind="string", default="", context="postmaster", category="Holdfast",
+        description="Directories below which COPY may read and write files of the server.",
+    ),
+    SettingDef(
         name="transaction_timeout", kind="integer", unit="ms", default="0", minimum="0",
         maximum="2147483647", category="Holdfast",
         description="Ends connections whose transaction lasts longer.",

@@ -246,7 +246,7 @@ def shape_of(session: Session, relation: RelationDef) -> TableShape:
     key = ("shape", relation.oid, session.output_settings)
     shape = kept.get(key)
     if shape is None:
-        shape = kept[key] = TableShape(relation, session)
+        shape = kept[key] = TableShape.of(relation, session)
     return shape
 
 

@@ -159,7 +159,7 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
     if volatile:
         assert spec.default is not None
         make = compile_expr(spec.default)
-        shape = TableShape(changed, session)
+        shape = TableShape.of(changed, session)
         rows: list[Row] = []
         async for chunk in _rows(session, relation):
             longer = [(*row, make((), env)) for row in chunk]

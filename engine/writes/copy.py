@@ -15,6 +15,9 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.read_split import make_decoder
+from engine.bulk.rejected import tell_rejects, told
+from engine.bulk.server_files import ServerFile, file_error, found, target
 from engine.connection.output import encoded
 from engine.connection.portal import Command, Outcome, RowReader
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
@@ -25,15 +28,14 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, context, run_query
 from engine.subscriptions.subscribe import only_outside_transaction, open_source, stream
 from engine.writes.copy_bulk import BulkLoad
-from engine.writes.copy_rows import RowLoader
+from engine.writes.copy_rows import LoadSpec, RowLoader
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
 from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
 from planner.catalog import RelationDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.query import OutputColumn, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.statements import Copy
 from txn.types import ShardId
@@ -54,7 +56,13 @@ async def run_copy(
     if statement.filename is not None and not conn.session.is_superuser:
         raise SqlError(
             "42501",
-            "permission denied to COPY " + ("from" if statement.is_from else "to") + " a file",
+            "must be superuser or have privileges of the "
+            + (
+                "pg_read_server_files role to COPY from"
+                if statement.is_from
+                else "pg_write_server_files role to COPY to"
+            )
+            + " a file",
             hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
         )
     table = 0 if statement.table is None or statement.query is not None else statement.table
@@ -87,36 +95,23 @@ async def _run(
 
 
 async def _chunks(
-    statement: Copy, options: CopyOptions, out: Responder, progress: CopyProgress
+    statement: Copy, options: CopyOptions, out: Responder, progress: CopyProgress, file: ServerFile | None
 ) -> AsyncIterator[bytes]:
-    if statement.filename is None:
+    if file is None:
         binary = int(options.format == "binary")
         async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
             progress.bytes += len(chunk)
             yield chunk
         return
     try:
-        handle = await asyncio.to_thread(open, statement.filename, "rb")
+        handle = await asyncio.to_thread(open, file.path, "rb")
     except OSError as error:
-        raise _file_error(error, statement.filename, "reading") from None
+        raise file_error(error, file.name, "reading") from None
     with handle:
         progress.bytes_total = os.fstat(handle.fileno()).st_size
         while chunk := await asyncio.to_thread(handle.read, FILE_CHUNK_BYTES):
             progress.bytes += len(chunk)
             yield chunk
-
-
-def _file_error(error: OSError, name: str, what: str) -> SqlError:
-    sqlstate = {"FileNotFoundError": "58P01", "PermissionError": "42501"}.get(type(error).__name__, "58030")
-    return SqlError(
-        sqlstate,
-        f'could not open file "{name}" for {what}: {error.strerror}',
-        hint="COPY "
-        + ("FROM" if what == "reading" else "TO")
-        + " instructs the PostgreSQL server process to "
-        + ("read" if what == "reading" else "write")
-        + " a file. You may want a client-side facility such as psql's \\copy.",
-    )
 
 
 async def _copy_from(
@@ -133,19 +128,27 @@ async def _copy_from(
     ctx = context(session, plan, params)
     progress = session.copying
     assert progress is not None
-    loader = RowLoader(session, statement, relation, make_env(ctx), progress)
-    decoder = copy_decoder(loader.options, relation.name, [c.name for c in loader.targets])
-    load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out, progress))
+    spec = LoadSpec.of(session, statement, relation)
     bulk = effects.may_bulk_load(session, relation)
+    file = None
+    if statement.filename is not None:
+        files = await asyncio.to_thread(found, statement.filename, session.db.server_files)
+        if len(files) > 1 or spec.options.format == "parquet":
+            raise not_supported("COPY FROM several files")
+        file = files[0]
+    loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
+    load = BulkLoad(loader, make_decoder(spec), _chunks(statement, loader.options, out, progress, file))
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
     txn = session.block.ensure_txn()
     if len(first) <= BULK_ROWS or not bulk:
         if first:
             await settle(txn.insert(shard, first))
             await effects.inserted(session, relation, first)
-        return Command(f"COPY {len(first)}")
-    total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
-    await check_bulk(session, relation)
+        total = len(first)
+    else:
+        total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
+        await check_bulk(session, relation)
+    tell_rejects(session, spec.options, loader.rejects)
     return Command(f"COPY {total}")
 
 
@@ -222,7 +225,7 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
     try:
         if not to_client:
             assert statement.filename is not None
-            count = await _write_file(statement.filename, header, pieces(), trailer)
+            count = await _write_file(statement.filename, session.db.server_files, header, pieces(), trailer)
             return Command(f"COPY {count}")
         binary = int(options.format == "binary")
         out.copy_out(binary, [binary] * len(columns))
@@ -252,14 +255,13 @@ def _with_header(header: bytes, framed: Any) -> bytes:
 
 
 async def _write_file(
-    name: str, header: bytes, pieces: AsyncIterator[tuple[Any, int]], trailer: bytes
+    name: str, roots: Sequence[str], header: bytes, pieces: AsyncIterator[tuple[Any, int]], trailer: bytes
 ) -> int:
-    if not os.path.isabs(name):
-        raise SqlError("42602", "relative path not allowed for COPY to file")
     try:
-        handle = await asyncio.to_thread(open, name, "wb")
+        path = await asyncio.to_thread(target, name, roots)
+        handle = await asyncio.to_thread(open, path, "wb")
     except OSError as error:
-        raise _file_error(error, name, "writing") from None
+        raise file_error(error, name, "writing") from None
     count = 0
     with handle:
         handle.write(header)

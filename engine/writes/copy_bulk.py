@@ -43,13 +43,29 @@ PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """Whole rows: as read by column, or (``columns`` None) as bytes."""
 
     data: bytes
     lines: int = 0
     rows: int = 0
     columns: dict[str, Any] | None = None
+
+
+def table_batches(columns: Sequence[ShardColumn]) -> Any:
+    """Return the Arrow schema of a load's batches."""
+    return pa.schema([field for column in columns for field in column_fields(column)])
+
+
+def row_batches(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> Iterator[Any]:
+    """Yield table rows as Arrow batches."""
+    schema = table_batches(columns)
+    for start in range(0, len(rows), BATCH_ROWS):
+        some = rows[start : start + BATCH_ROWS]
+        arrays: list[Any] = []
+        for column in columns:
+            arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class BulkLoad:
@@ -62,8 +78,7 @@ class BulkLoad:
         self._chunks = chunks
         self._left = b""  # of a chunk that ``first_rows`` did not use up
         self._columns = [shard_column(c) for c in loader.relation.live]
-        self._schema = pa.schema([field for column in self._columns for field in column_fields(column)])
-        self._by_column = _ColumnLoader(loader, self._columns, decoder) if _serves(loader, decoder) else None
+        self._by_column = ColumnLoader(loader, self._columns, decoder) if serves(loader, decoder) else None
 
     async def first_rows(self, limit: int) -> list[Row]:
         """Return table rows: all of them if there are at most ``limit``, else a few more than that."""
@@ -72,7 +87,7 @@ class BulkLoad:
             at = 0
             while at < len(chunk):
                 end = at + self._slice_bytes()
-                rows += self._loader.rows(self._decoder.feed(chunk[at:end]))
+                rows += self._loader.feed(self._decoder, chunk[at:end])
                 at = end
                 if len(rows) > limit:
                     self._left = chunk[at:]
@@ -89,13 +104,13 @@ class BulkLoad:
 
         Raises what the careful path raises, with the same CONTEXT; the load is dead then.
         """
-        for batch in self._of_rows(first):
+        for batch in row_batches(self._columns, first):
             yield batch
             await asyncio.sleep(0)
         rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
         async for batch in rest:
             yield batch
-        for batch in self._of_rows(self._loader.rows(self._decoder.finish())):
+        for batch in row_batches(self._columns, self._loader.rows(self._decoder.finish())):
             yield batch
 
     # -- row by row --------------------------------------------------------------------------------
@@ -105,33 +120,27 @@ class BulkLoad:
         held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder) else 0
         return max(SLICE_BYTES, held)
 
-    def _of_rows(self, rows: Sequence[Row]) -> Iterator[Any]:
-        for start in range(0, len(rows), BATCH_ROWS):
-            some = rows[start : start + BATCH_ROWS]
-            arrays: list[Any] = []
-            for column in self._columns:
-                arrays += column_arrays([row[column.attnum - 1] for row in some], column)
-            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
     async def _careful_stream(self) -> AsyncIterator[Any]:
         pending: list[Row] = []
         async for chunk in self._all_chunks():
             at = 0
             while at < len(chunk):
                 end = at + self._slice_bytes()
-                pending += self._loader.rows(self._decoder.feed(chunk[at:end]))
+                pending += self._loader.feed(self._decoder, chunk[at:end])
                 at = end
                 if len(pending) >= BATCH_ROWS:
-                    for batch in self._of_rows(pending):
+                    for batch in row_batches(self._columns, pending):
                         yield batch
                     pending = []
                 await asyncio.sleep(0)
-        for batch in self._of_rows(pending):
+        for batch in row_batches(self._columns, pending):
             yield batch
 
     async def _careful(self, data: bytes) -> AsyncIterator[Any]:
         for at in range(0, len(data), SLICE_BYTES):
-            for batch in self._of_rows(self._loader.rows(self._decoder.feed(data[at : at + SLICE_BYTES]))):
+            for batch in row_batches(
+                self._columns, self._loader.feed(self._decoder, data[at : at + SLICE_BYTES])
+            ):
                 yield batch
             await asyncio.sleep(0)
 
@@ -144,9 +153,9 @@ class BulkLoad:
 
     # -- by column ---------------------------------------------------------------------------------
 
-    async def _column_stream(self, columns: _ColumnLoader) -> AsyncIterator[Any]:
+    async def _column_stream(self, columns: ColumnLoader) -> AsyncIterator[Any]:
         loop = asyncio.get_running_loop()
-        reading: deque[asyncio.Future[list[_Piece]]] = deque()
+        reading: deque[asyncio.Future[list[Piece]]] = deque()
         async for block in self._blocks(columns):
             reading.append(loop.run_in_executor(None, columns.read, block))
             if len(reading) >= AHEAD:
@@ -159,7 +168,7 @@ class BulkLoad:
             async for batch in self._careful(self._left):
                 yield batch
 
-    async def _blocks(self, columns: _ColumnLoader) -> AsyncIterator[bytes]:
+    async def _blocks(self, columns: ColumnLoader) -> AsyncIterator[bytes]:
         """Yield about BLOCK_BYTES at a time, up to a row's end; the rest without one stays in ``_left``."""
         decoder = columns.decoder
         held = [decoder.take_rest()]
@@ -180,36 +189,20 @@ class BulkLoad:
             yield data[:cut]
         self._left = data[cut:]
 
-    async def _believe(self, pieces: Sequence[_Piece], columns: _ColumnLoader) -> AsyncIterator[Any]:
+    async def _believe(self, pieces: Sequence[Piece], columns: ColumnLoader) -> AsyncIterator[Any]:
         """Yield the batches of pieces whose turn has come."""
         for piece in pieces:
             batch = None
             if piece.columns is not None and columns.decoder.between_rows:
-                batch = await self._complete(piece.rows, piece.columns)
+                for _ in columns.add_defaults(piece.rows, piece.columns):
+                    await asyncio.sleep(0)
+                batch = columns.batch(piece.rows, piece.columns)
             if batch is None:
                 async for one in self._careful(piece.data):
                     yield one
                 continue
             columns.decoder.pass_lines(piece.lines)
             yield batch
-
-    async def _complete(self, rows: int, read: dict[str, Any]) -> Any:
-        """Add defaults to columns that were read; None if the careful path has an error to report."""
-        by_attnum = {column.attnum: column for column in self._columns}
-        for position, make in self._loader.defaults:
-            values: list[Any] = []
-            for start in range(0, rows, DEFAULT_ROWS):
-                values += [make((), self._loader.env) for _ in range(min(DEFAULT_ROWS, rows - start))]
-                await asyncio.sleep(0)
-            column = by_attnum[position + 1]
-            for field, array in zip(column_fields(column), column_arrays(values, column), strict=True):
-                read[field.name] = array
-        for position, _name in self._loader.shape.not_null:
-            array = read.get(f"c{position + 1}")
-            if array is None or array.null_count:
-                return None
-        arrays = [read[f.name] if f.name in read else pa.nulls(rows, f.type) for f in self._schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 async def _nothing() -> AsyncIterator[bytes]:
@@ -219,13 +212,13 @@ async def _nothing() -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
+def serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
     """Return whether rows may be loaded by column: no expression looks at whole rows."""
     plain = PlainSplitter.serves(loader.options, len(loader.targets))
     return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.checks
 
 
-class _ColumnLoader:
+class ColumnLoader:
     """Reads blocks by column; ``read`` runs in threads, several at a time."""
 
     def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn], decoder: CopyDecoder) -> None:
@@ -233,26 +226,47 @@ class _ColumnLoader:
         self.decoder = decoder
         self.splitter = PlainSplitter(loader.options, len(loader.targets))
         self._loader = loader
-        by_attnum = {column.attnum: column for column in columns}
+        self._by_attnum = by_attnum = {column.attnum: column for column in columns}
+        self._schema = table_batches(columns)
         settings = loader.settings
         self._targets: list[tuple[ShardColumn, ColumnReader | None]] = [
             (by_attnum[c.attnum], column_reader(c.type.oid, c.type.typmod, settings)) for c in loader.targets
         ]
         self._hopeless = 0  # blocks in a row without a plain piece
 
-    def read(self, block: bytes) -> list[_Piece]:
+    def add_defaults(self, rows: int, read: dict[str, Any]) -> Iterator[None]:
+        """Add the defaults of ``rows`` rows to the columns that were read, a slice at a time."""
+        for position, make in self._loader.defaults:
+            values: list[Any] = []
+            for start in range(0, rows, DEFAULT_ROWS):
+                values += [make((), self._loader.env) for _ in range(min(DEFAULT_ROWS, rows - start))]
+                yield
+            column = self._by_attnum[position + 1]
+            for field, array in zip(column_fields(column), column_arrays(values, column), strict=True):
+                read[field.name] = array
+
+    def batch(self, rows: int, read: dict[str, Any]) -> Any:
+        """Return the columns as a batch of the table; None if the careful path has an error to report."""
+        for position, _name in self._loader.shape.not_null:
+            array = read.get(f"c{position + 1}")
+            if array is None or array.null_count:
+                return None
+        arrays = [read[f.name] if f.name in read else pa.nulls(rows, f.type) for f in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def read(self, block: bytes) -> list[Piece]:
         """Return a block's pieces in order. Pure but for a guess about what is worth trying."""
         pieces = list(self._pieces(block, PIECE_BYTES if self._hopeless < PATIENCE else ()))
         self._hopeless = self._hopeless + 1 if all(p.columns is None for p in pieces) else 0
         return pieces
 
-    def _pieces(self, block: bytes, sizes: Sequence[int]) -> Iterator[_Piece]:
+    def _pieces(self, block: bytes, sizes: Sequence[int]) -> Iterator[Piece]:
         piece = self._plain(block)
         if piece is not None:
             yield piece
             return
         if not sizes or len(block) <= sizes[0]:
-            yield _Piece(block)
+            yield Piece(block)
             return
         at = 0
         while at < len(block):
@@ -260,7 +274,7 @@ class _ColumnLoader:
             yield from self._pieces(block[at : at + cut], sizes[1:])
             at += cut
 
-    def _plain(self, block: bytes) -> _Piece | None:
+    def _plain(self, block: bytes) -> Piece | None:
         texts = self.splitter.split(block, crlf=self.decoder.eol == "\r\n")
         if texts is None:
             return None
@@ -276,7 +290,7 @@ class _ColumnLoader:
                 return None
             for field, array in zip(column_fields(column), arrays, strict=True):
                 read[field.name] = array
-        return _Piece(block, block.count(b"\n"), len(texts[0]), read)
+        return Piece(block, block.count(b"\n"), len(texts[0]), read)
 
     def _by_value(self, at: int, texts: Sequence[Any], column: ShardColumn) -> list[Any]:
         """Read a column with its codec, as the careful path does; errors are left to that."""

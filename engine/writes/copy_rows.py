@@ -1,24 +1,33 @@
 """COPY FROM, row by row: decoded fields -> values -> defaults, WHERE, NOT NULL, CHECK -> table rows.
 
 This is the careful path: it serves small loads, and of large ones what ``engine.writes.copy_bulk`` cannot read by column.
-Errors carry PostgreSQL's CONTEXT with the line, the column and the text.
+It goes by column as long as all is well. Where something is not, the rows are gone through one by one, so that the error
+is that of the first bad row, and carries PostgreSQL's CONTEXT with the line, the column and the text.
+
+With ON_ERROR ignore (manual of PostgreSQL 17 and 18), rows with a field that does not read are left out and counted;
+what breaks the form of the file or a constraint still ends the load.
+
+A ``LoadSpec`` is all that reading rows takes, as values: it can be sent to another process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.writes.progress import CopyProgress
-from engine.writes.shape import TableShape, table_layout
+from engine.writes.shape import TableShape, bound_checks, table_layout
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
-from pgwire.codecs.copy_in import CopyRows
+from pgwire.codecs.copy_in import CopyDecoder, CopyRows
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
+from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, compile_expr, compile_predicate
+from planner.query import Expr
 from planner.statements import Copy
 from txn.types import Row
 
@@ -26,93 +35,204 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSpec:
+    """What the rows of one COPY FROM are made of. ``attnums``: the columns read, in the order of the file."""
+
+    relation: RelationDef
+    attnums: tuple[int, ...]
+    options: CopyOptions
+    settings: CodecSettings
+    defaults: tuple[tuple[int, Expr], ...]
+    where: Expr | None
+    checks: tuple[tuple[str, Expr], ...]
+
+    @classmethod
+    def of(cls, session: Session, statement: Copy, relation: RelationDef) -> LoadSpec:
+        """Return that of a bound statement."""
+        options = statement.options["codec"]
+        assert isinstance(options, CopyOptions)
+        return cls(
+            relation=relation,
+            attnums=statement.attnums,
+            options=options,
+            settings=session.codec_settings,
+            defaults=statement.defaults,
+            where=statement.where,
+            checks=bound_checks(relation, session),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that ON_ERROR ignore left out: where it stood, and the field (None: NULL) that did not read."""
+
+    line: int
+    column: str
+    text: str | None
+    file: str = ""
+
+    def message(self) -> str:
+        """Return the notice of LOG_VERBOSITY verbose."""
+        what = "null input" if self.text is None else f'"{self.text}"'
+        return (
+            f"skipping row due to data type incompatibility at line {self.line} "
+            f'for column "{self.column}": {what}'
+        )
+
+
+@dataclass(slots=True)
+class Rejects:
+    """The rows left out so far. ``keep``: how many of the first are remembered."""
+
+    keep: int = 0
+    count: int = 0
+    first: list[Reject] = field(default_factory=list)
+
+    def add(self, reject: Reject) -> None:
+        """Count a row."""
+        self.count += 1
+        if len(self.first) < self.keep:
+            self.first.append(reject)
+
+
+def too_many(limit: int, where: str | None) -> DataError:
+    """Return PostgreSQL's error for more rows left out than REJECT_LIMIT allows."""
+    return DataError(
+        "22P02",
+        f"skipped more than REJECT_LIMIT ({limit}) rows due to data type incompatibility",
+        where=where,
+    )
+
+
 class RowLoader:
     """Turns decoded fields into table rows of one table."""
 
     def __init__(
-        self, session: Session, statement: Copy, relation: RelationDef, env: Env, progress: CopyProgress
+        self, spec: LoadSpec, env: Env, progress: CopyProgress, *, file: str = "", keep: int = 0
     ) -> None:
-        """Compile what the rows of one COPY need; ``progress`` is told of them."""
+        """Compile what the rows of one COPY need; ``progress`` is told of them.
+
+        ``file``: named by errors, where there are several. ``keep``: see ``Rejects``.
+        """
+        self.spec = spec
         self._progress = progress
-        self.relation = relation
-        self.shape = TableShape(relation, session)
+        self._file = file
+        self.relation = relation = spec.relation
+        self.shape = TableShape(relation, spec.settings, spec.checks)
         self.env = env
         self.by_attnum = {c.attnum: c for c in relation.columns}
-        self.targets = [self.by_attnum[attnum] for attnum in statement.attnums]
-        options = statement.options["codec"]
-        assert isinstance(options, CopyOptions)
-        self.options = options
-        self.binary = options.format == "binary"
+        self.targets = [self.by_attnum[attnum] for attnum in spec.attnums]
+        self.options = spec.options
+        self.binary = spec.options.format == "binary"
         make = binary_decoder if self.binary else text_decoder
-        settings = self.settings = session.codec_settings
+        settings = self.settings = spec.settings
         self.decoders = [make(c.type.oid, settings) for c in self.targets]
         self.coercions = [typmod_function(c.type.oid, c.type.typmod) for c in self.targets]
-        self.defaults = [(attnum - 1, compile_expr(expr)) for attnum, expr in statement.defaults]
+        self.defaults = [(attnum - 1, compile_expr(expr)) for attnum, expr in spec.defaults]
         self.where = None
-        if statement.where is not None:
-            self.where = compile_predicate([statement.where], table_layout(relation))
+        if spec.where is not None:
+            self.where = compile_predicate([spec.where], table_layout(relation))
+        self._ignores = spec.options.on_error == "ignore"
+        self.rejects = Rejects(keep)
+
+    def feed(self, decoder: CopyDecoder, data: bytes) -> list[Row]:
+        """Return the rows that ``data`` completes.
+
+        Raises:
+            DataError: that of the first bad row: a row before one that cannot be split counts first.
+        """
+        before = decoder.save()
+        try:
+            decoded = decoder.feed(data)
+        except DataError:
+            # Line by line: what stands behind the end marker, say, is not looked at.
+            decoder.restore(before)
+            rows: list[Row] = []
+            for piece in data.splitlines(keepends=True):
+                rows += self.rows(decoder.feed(piece))
+            return rows
+        return self.rows(decoded)
 
     def rows(self, decoded: CopyRows) -> list[Row]:
-        """Return table rows for decoded ones, column by column; errors name line and column."""
+        """Return table rows for decoded ones. Raises DataError for the first that is none, naming line and column."""
         if not decoded.rows:
             return []
         count = len(decoded.rows)
+        try:
+            rows = self._by_column(decoded.rows)
+        except DataError:
+            rows = self._one_by_one(decoded)
+        self._progress.rows(count, len(rows))
+        return rows
+
+    def _by_column(self, decoded: Sequence[Sequence[Any]]) -> list[Row]:
+        count = len(decoded)
         columns: list[Sequence[Any]] = [(None,) * count] * self.shape.width
-        fields = zip(*decoded.rows, strict=True)
+        fields = zip(*decoded, strict=True)
         for target, decode, coerce, texts in zip(
             self.targets, self.decoders, self.coercions, fields, strict=True
         ):
-            try:
-                values = [None if text is None else decode(text) for text in texts]
-                if coerce is not None:
-                    values = [None if v is None else coerce(v) for v in values]
-            except DataError:
-                raise self._locate(target.name, decode, coerce, texts, decoded.lines) from None
+            values = [None if text is None else decode(text) for text in texts]
+            if coerce is not None:
+                values = [None if v is None else coerce(v) for v in values]
             columns[target.attnum - 1] = values
         for position, make in self.defaults:
             columns[position] = [make((), self.env) for _ in range(count)]
         rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * count
         if self.where is not None:
             rows = [row for row in rows if self.where((*row, self.relation.oid), self.env)]
-        try:
-            self.shape.check(rows, self.env)
-        except SqlError as error:
-            raise self._locate_row(error, rows, decoded) from None
-        self._progress.rows(count, len(rows))
+        self.shape.check(rows, self.env)
         return rows
 
-    def _locate(
-        self, column: str, decode: Any, coerce: Any, texts: Sequence[Any], lines: Sequence[int]
-    ) -> DataError:
-        """Find the row whose field does not read, and return its error with CONTEXT."""
-        for text, line in zip(texts, lines, strict=True):
+    def _one_by_one(self, decoded: CopyRows) -> list[Row]:
+        rows: list[Row] = []
+        for fields, line in zip(decoded.rows, decoded.lines, strict=True):
+            bad = self._bad_field(fields, line)
+            if bad is not None:
+                if not self._ignores:
+                    raise bad
+                self._check_limit(bad)
+                continue
             try:
-                value = None if text is None else decode(text)
-                if value is not None and coerce is not None:
+                rows += self._by_column([fields])
+            except SqlError as error:
+                text = None
+                if not self.binary:
+                    null = self.options.effective_null
+                    text = self.options.effective_delimiter.join(
+                        null if field is None else str(field) for field in fields
+                    )
+                raise self._located(error, copy_context(self.relation.name, line, None, text)) from None
+        return rows
+
+    def _check_limit(self, bad: DataError) -> None:
+        """Raise if more rows were left out than REJECT_LIMIT allows; ``bad``: the error of the latest."""
+        limit = self.options.reject_limit
+        if limit and self.rejects.count > limit:
+            raise too_many(limit, bad.where)
+
+    def _bad_field(self, fields: Sequence[Any], line: int) -> DataError | None:
+        """Return the error of the first field that does not read, if any; count the row as left out."""
+        for target, decode, coerce, text in zip(
+            self.targets, self.decoders, self.coercions, fields, strict=True
+        ):
+            if text is None:
+                continue
+            try:
+                value = decode(text)
+                if coerce is not None:
                     coerce(value)
             except DataError as error:
-                return with_context(
-                    error,
-                    copy_context(
-                        self.relation.name,
-                        line,
-                        column,
-                        None if self.binary else text,
-                        binary=self.binary,
-                    ),
-                )
-        raise RuntimeError(f"a field of column {column} failed to read, then read")
+                shown = None if self.binary else text
+                self.rejects.add(Reject(line, target.name, shown, self._file))
+                where = copy_context(self.relation.name, line, target.name, shown, binary=self.binary)
+                return self._located(error, where)
+        return None
 
-    def _locate_row(self, error: SqlError, rows: Sequence[Row], decoded: CopyRows) -> DataError:
-        if self.where is not None or self.binary:
-            return error
-        for row, fields, line in zip(rows, decoded.rows, decoded.lines, strict=True):
-            try:
-                self.shape.check([row], self.env)
-            except SqlError as first:
-                null = self.options.effective_null
-                text = self.options.effective_delimiter.join(
-                    null if field is None else str(field) for field in fields
-                )
-                return with_context(first, copy_context(self.relation.name, line, None, text))
-        return error
+    def _located(self, error: DataError, where: str) -> DataError:
+        return with_context(error, where + (f'\nfile "{self._file}"' if self._file else ""))
+
+    def locate(self, error: DataError) -> DataError:
+        """Add the file to an error of a decoder."""
+        return with_context(error, f'file "{self._file}"') if self._file else error

@@ -110,7 +110,7 @@ class InsertPlan:
         relation = _relation(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
-        self.shape = TableShape(relation, session)
+        self.shape = TableShape.of(relation, session)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
@@ -336,7 +336,7 @@ class ChangePlan:
         keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.statement = statement
-        self.shape = TableShape(relation, session)
+        self.shape = TableShape.of(relation, session)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         live = relation.live
         slots: list[int | None] = [None] * self.shape.width

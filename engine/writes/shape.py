@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
+from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
 from planner.evaluate_runtime import record_maker
-from planner.query import CTID, TABLEOID, WHOLE_ROW
+from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -27,27 +28,28 @@ class TableShape:
 
     __slots__ = ("checks", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width")
 
-    def __init__(self, relation: RelationDef, session: Session) -> None:
-        """Compile the table's checks."""
+    def __init__(
+        self, relation: RelationDef, settings: CodecSettings, checks: Sequence[tuple[str, Expr]]
+    ) -> None:
+        """Compile the table's checks (``bound_checks``)."""
         self.relation = relation
-        self.settings = session.codec_settings
+        self.settings = settings
         self.oid = relation.oid
         self.shard = ShardId(relation.oid)
         self.width = len(relation.columns)
         self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
         layout = table_layout(relation)
-        self.checks: list[tuple[str, RowFunction]] = []
-        for constraint in sorted(
-            relation.constraints, key=lambda c: c.name
-        ):  # as PostgreSQL goes through them
-            if constraint.kind == "c":
-                expr = bind_check(
-                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
-                )
-                self.checks.append((constraint.name, compile_expr(expr, layout)))
+        self.checks: list[tuple[str, RowFunction]] = [
+            (name, compile_expr(expr, layout)) for name, expr in checks
+        ]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
+
+    @classmethod
+    def of(cls, relation: RelationDef, session: Session) -> TableShape:
+        """Return that of a table as a session sees it."""
+        return cls(relation, session.codec_settings, bound_checks(relation, session))
 
     def check(self, rows: Sequence[Row], env: Env) -> None:
         """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
@@ -90,6 +92,15 @@ class TableShape:
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         return f"Failing row contains ({', '.join(shown)})."
+
+
+def bound_checks(relation: RelationDef, session: Session) -> tuple[tuple[str, Expr], ...]:
+    """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name."""
+    return tuple(
+        (c.name, bind_check(c.check_sql, relation, session.catalog, settings=session.bind_settings))
+        for c in sorted(relation.constraints, key=lambda c: c.name)
+        if c.kind == "c"
+    )
 
 
 def row_record(relation: RelationDef) -> Callable[[Row], RecordValue]:

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from pgwire.codecs.errors import DataError
 
-Format: TypeAlias = Literal["text", "csv", "binary"]
+Format: TypeAlias = Literal["text", "csv", "binary", "json", "parquet"]
 
 BINARY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00"
 MAX_CONTEXT_BYTES: Final = 100
@@ -22,7 +22,8 @@ class CopyOptions:
     r"""Options of one COPY; None means "not given".
 
     ``delimiter``, ``null``, ``quote`` and ``escape`` get their defaults from ``effective_*``. ``header`` may be
-    ``"match"`` (COPY FROM: names must match). The ``force_*`` sets hold column *indexes*.
+    ``"match"`` (COPY FROM: names must match). The ``force_*`` sets hold column *indexes*. ``on_error``,
+    ``reject_limit`` (0: none) and ``log_verbosity`` are those of PostgreSQL 17 and 18.
     """
 
     format: Format = "text"
@@ -34,6 +35,9 @@ class CopyOptions:
     force_quote: frozenset[int] = field(default=frozenset())
     force_not_null: frozenset[int] = field(default=frozenset())
     force_null: frozenset[int] = field(default=frozenset())
+    on_error: Literal["stop", "ignore"] = "stop"
+    reject_limit: int = 0
+    log_verbosity: Literal["silent", "default", "verbose"] = "default"
 
     @property
     def effective_delimiter(self) -> str:
@@ -59,11 +63,16 @@ class CopyOptions:
 
     def check(self, direction: Literal["from", "to"]) -> None:
         """Refuse what PostgreSQL refuses: 42601, 0A000 or 22023 with its wording."""
-        csv, binary = self.format == "csv", self.format == "binary"
+        csv, binary = self.format == "csv", self.format not in ("text", "csv")
+        mode = self.format.upper()
         if binary and self.delimiter is not None:
-            raise DataError("42601", "cannot specify DELIMITER in BINARY mode")
+            raise DataError("42601", f"cannot specify DELIMITER in {mode} mode")
         if binary and self.null is not None:
-            raise DataError("42601", "cannot specify NULL in BINARY mode")
+            raise DataError("42601", f"cannot specify NULL in {mode} mode")
+        if self.format == "binary" and self.on_error != "stop":
+            raise DataError("42601", "only ON_ERROR STOP is allowed in BINARY mode")
+        if self.reject_limit and self.on_error == "stop":
+            raise DataError("22023", "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE")
         delimiter, null = self.effective_delimiter, self.effective_null
         if self.delimiter is not None and len(self.delimiter.encode("utf-8")) != 1:
             raise DataError("0A000", "COPY delimiter must be a single one-byte character")
@@ -74,7 +83,7 @@ class CopyOptions:
         if not csv and delimiter in _TEXT_DELIMITERS_REFUSED:
             raise DataError("22023", f'COPY delimiter cannot be "{delimiter}"')
         if binary and self.header:
-            raise DataError("0A000", "cannot specify HEADER in BINARY mode")
+            raise DataError("0A000", f"cannot specify HEADER in {mode} mode")
         if self.header == "match" and direction == "to":
             raise DataError("0A000", 'cannot use "match" with HEADER in COPY TO')
         self._check_csv(direction, csv)

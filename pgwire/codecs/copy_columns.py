@@ -72,7 +72,11 @@ class PlainSplitter:
     @staticmethod
     def serves(options: CopyOptions, width: int) -> bool:
         """Return whether blocks under these options can be plain at all."""
-        return options.format != "binary" and width > 0 and not (options.force_null or options.force_not_null)
+        return (
+            options.format in ("text", "csv")
+            and width > 0
+            and not (options.force_null or options.force_not_null)
+        )
 
     def cut(self, block: bytes) -> int:
         """Return where the last whole row of ``block`` ends (0: nowhere); a guess where quotes are odd."""

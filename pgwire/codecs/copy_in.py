@@ -8,7 +8,7 @@ Whole blocks of lines are split at C speed as long as they hold nothing special 
 quote in CSV); other lines take the careful path. Rows always have one field per column. Line numbers are
 PostgreSQL's: the number of lines read when the row was complete.
 
-After an error a decoder is dead.
+After an error a decoder is dead, unless it is restored to what ``save`` returned.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ class CopyDecoder(Protocol):
 
     def finish(self) -> CopyRows:
         """The data ended; return what is left. Raises DataError if it ends inside a row."""
+
+    def save(self) -> dict[str, Any]:
+        """Return the decoder's state, for ``restore``."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a state; it may be used once."""
 
 
 _EMPTY: Final = CopyRows([], ())
@@ -105,6 +111,18 @@ class LineDecoder:
             return _EMPTY
         self.rest = data[cut + 1 :]
         return self._block(data[:cut])
+
+    def resume(self, eol: str, line: int) -> None:
+        """Begin in the middle of a file whose rows end in ``eol``, behind ``line`` lines and any header."""
+        self.eol, self.line, self.header_pending = eol, line, False
+
+    def save(self) -> dict[str, Any]:
+        """See CopyDecoder."""
+        return dict(self.__dict__)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """See CopyDecoder."""
+        self.__dict__.update(state)
 
     # What lets a caller read plain blocks of rows by other means (``copy_columns``), in turn with ``feed``.
 
@@ -183,7 +201,7 @@ class LineDecoder:
         return self.take(lines)
 
     def _bad_line(self, block: bytes) -> int:
-        for number, line in enumerate(block.split(b"\n"), 1):
+        for number, line in enumerate(block.split(b"\r" if self.eol == "\r" else b"\n"), 1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
@@ -422,12 +440,21 @@ class _CsvDecoder(LineDecoder):
         self.open: list[str] = []  # lines of a row whose quote is still open
         quote, escape = re.escape(self.quote), re.escape(self.escape)
         body = rf"[^{quote}]|{quote}{quote}" if self.quote == self.escape else (
-            rf"[^{quote}{escape}]|{escape}[{quote}{escape}]|{escape}"
+            rf"[^{quote}{escape}]|{escape}[{quote}{escape}]|{escape}(?![{quote}{escape}])"
         )  # fmt: skip
         self.quoted = re.compile(rf"{quote}((?:{body})*){quote}(?={re.escape(self.delimiter)}|\Z)", re.DOTALL)
         self.forced = bool(options.force_null or options.force_not_null)
         self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
         self.first_row = True
+
+    def resume(self, eol: str, line: int) -> None:
+        """See LineDecoder."""
+        super().resume(eol, line)
+        self.first_row = False
+
+    def save(self) -> dict[str, Any]:
+        """See CopyDecoder."""
+        return self.__dict__ | {"open": list(self.open)}
 
     @property
     def inside_row(self) -> bool:
@@ -642,6 +669,12 @@ class _BinaryDecoder:
         if self.state == "header" and not self._header():
             return _EMPTY
         return self._rows()
+
+    def save(self) -> dict[str, Any]:
+        return self.__dict__ | {"buffer": bytearray(self.buffer)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def _header(self) -> bool:
         buffer = self.buffer

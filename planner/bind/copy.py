@@ -4,16 +4,17 @@ r"""COPY: options checked, columns resolved.
     COPY (SELECT ...) TO STDOUT                       the bound query; attnums ()
 
 ``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape, encoding,
-freeze; the force_* lists as frozensets of positions in the copied columns) and, under ``codec``, the same as the
+freeze; the force_* lists as frozensets of positions in the copied columns; PostgreSQL 17's and 18's on_error, reject_limit
+and log_verbosity) and, under ``codec``, the same as the
 ``CopyOptions`` value that ``pgwire.codecs.copy`` takes. ``freeze`` has no effect (promise P4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
-from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.copy import CopyOptions, Format
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
@@ -27,7 +28,7 @@ from planner.errors import SqlError, not_supported
 from planner.query import QueryExpr
 
 _ENCODINGS = frozenset(("utf8", "unicode"))
-_FORMATS = ("text", "csv", "binary")
+_FORMATS = ("text", "csv", "binary", "json", "parquet")
 
 
 def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
@@ -191,8 +192,18 @@ def _options(
         header=_header(found.get("header", False)),
         quote=_text(found, "quote"),
         escape=_text(found, "escape"),
+        on_error=found.get("on_error", "stop"),  # type: ignore[arg-type]
+        reject_limit=found.get("reject_limit", 0),  # type: ignore[arg-type]
+        log_verbosity=found.get("log_verbosity", "default"),  # type: ignore[arg-type]
         **force,
     )
+    for name in ("on_error", "reject_limit"):
+        if name in found and not node.is_from:
+            raise SqlError("22023", f"COPY {name.upper()} cannot be used with COPY TO")
+    if codec.format in ("json", "parquet") and not node.is_from:
+        raise not_supported(f"COPY TO with the format {codec.format}", span=node.span)
+    if codec.format == "parquet" and node.filename is None:
+        raise not_supported("COPY of the format parquet from or to the client", span=node.span)
     try:
         codec.check("from" if node.is_from else "to")
     except SqlError:
@@ -209,8 +220,8 @@ def _text(found: dict[str, object], name: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _format(value: object) -> Literal["text", "csv", "binary"]:
-    return "csv" if value == "csv" else "binary" if value == "binary" else "text"
+def _format(value: object) -> Format:
+    return value if value in _FORMATS else "text"  # type: ignore[return-value]
 
 
 def _header(value: object) -> bool | Literal["match"]:
@@ -280,6 +291,38 @@ def _read_encoding(option: ast.Option) -> str:
     )
 
 
+def _read_on_error(option: ast.Option) -> str:
+    return _choice(option, ("stop", "ignore"))
+
+
+def _read_verbosity(option: ast.Option) -> str:
+    return _choice(option, ("silent", "default", "verbose"))
+
+
+def _choice(option: ast.Option, known: tuple[str, ...]) -> str:
+    text = option_text(option)
+    if text is None:
+        raise SqlError("42601", f"{option.name} requires a parameter")
+    if text.lower() not in known:
+        raise SqlError("22023", f'COPY {option.name.upper()} "{text}" not recognized', span=option.span)
+    return text.lower()
+
+
+def _read_limit(option: ast.Option) -> int:
+    text = option_text(option)
+    if text is None:
+        raise SqlError("22023", f"{option.name} requires a numeric value")
+    try:
+        limit = int(text)
+    except ValueError:
+        raise SqlError("22P02", f'invalid input syntax for type bigint: "{text}"') from None
+    if limit >= 1 << 63:
+        raise SqlError("22003", f'value "{text}" is out of range for type bigint')
+    if limit <= 0:
+        raise SqlError("22023", f"REJECT_LIMIT ({limit}) must be greater than zero")
+    return limit
+
+
 _KNOWN_ENCODINGS = frozenset(
     [
         "sqlascii",
@@ -328,7 +371,7 @@ _KNOWN_ENCODINGS = frozenset(
     ]
 )
 
-_READERS = {
+_READERS: dict[str, Callable[[ast.Option], object]] = {
     "format": _read_format,
     "freeze": boolean_option,
     "delimiter": _read_text,
@@ -340,4 +383,7 @@ _READERS = {
     "force_not_null": _read_names,
     "force_null": _read_names,
     "encoding": _read_encoding,
+    "on_error": _read_on_error,
+    "reject_limit": _read_limit,
+    "log_verbosity": _read_verbosity,
 }

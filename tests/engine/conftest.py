@@ -12,6 +12,10 @@ from tests.support.server import ServerProcess
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    process = ServerProcess(Path(tmp_path_factory.mktemp("server")) / "data")
+    process = ServerProcess(
+        Path(tmp_path_factory.mktemp("server")) / "data",
+        "--server-files",
+        str(tmp_path_factory.getbasetemp()),
+    )
     yield process
     process.stop()

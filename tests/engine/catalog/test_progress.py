@@ -20,7 +20,9 @@ VIEW = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    running = ServerProcess(tmp_path_factory.mktemp("progress"))
+    running = ServerProcess(
+        tmp_path_factory.mktemp("progress"), "--server-files", str(tmp_path_factory.getbasetemp())
+    )
     running.sql("CREATE TABLE loaded (a int, b text)")
     yield running
     assert running.stop() == 0

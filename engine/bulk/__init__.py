@@ -1,0 +1,1 @@
+"""Work over many rows: files on the server, and what reads and writes them."""

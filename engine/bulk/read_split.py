@@ -1,0 +1,155 @@
+"""One split of a file -> Arrow batches of a table, with the functions that COPY FROM STDIN reads with.
+
+    bytes [start, end) ──blocks──> plain pieces by column ──┬──> batches c1, c2, ...
+                                   other pieces, row by row ─┘
+
+Text, CSV, binary and JSON lines come here, Parquet files go to ``read_parquet``. What a split yields does not depend on
+how the file was cut: neither rows, nor the lines that errors name (``tests/engine/bulk``). Synchronous: it runs in a thread
+of the server, or in a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+from engine.bulk.server_files import file_error
+from engine.bulk.splits import Split
+from engine.catalog.physical import shard_column
+from engine.writes.copy_bulk import ColumnLoader, Piece, row_batches, serves
+from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader
+from engine.writes.progress import CopyProgress
+from pgwire.codecs.copy_in import CopyDecoder, LineDecoder, copy_decoder
+from pgwire.codecs.copy_json import JsonDecoder
+from pgwire.codecs.errors import DataError
+from planner.evaluate import Env, Shared
+from planner.facts import facts
+
+BLOCK_BYTES: Final = 1 << 20
+CAREFUL_BYTES: Final = 64 << 10  # read row by row at once
+HEAD_BYTES: Final = 8 << 10  # read row by row until it is known how lines end
+
+
+@dataclass(slots=True)
+class Reading:
+    """What has come of a split so far. ``read``: bytes; ``excluded``: rows that WHERE left out."""
+
+    rows: int = 0
+    read: int = 0
+    excluded: int = 0
+    rejects: Rejects = field(default_factory=Rejects)
+
+
+def worker_env(params: tuple[Any, ...] = ()) -> Env:
+    """Return the environment for expressions that ask no session for anything (see ``engine.bulk.portable``)."""
+    return Env(params, shared=Shared())
+
+
+def make_decoder(spec: LoadSpec) -> CopyDecoder:
+    """Return the decoder of a load's format."""
+    relation = spec.relation
+    columns = [relation.column(attnum) for attnum in spec.attnums]
+    names = [c.name for c in columns]
+    if spec.options.format == "json":
+        types = facts().types
+        arrays = frozenset(
+            i for i, c in enumerate(columns) if c.type.oid in types and types[c.type.oid].category == "A"
+        )
+        return JsonDecoder(spec.options, relation.name, names, arrays)
+    return copy_decoder(spec.options, relation.name, names)
+
+
+def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep: int = 0) -> Iterator[Any]:
+    """Yield a split's rows as batches; ``reading`` is kept up to date.
+
+    ``keep``: how many rows left out under ON_ERROR ignore are remembered.
+
+    Raises:
+        DataError: of the first bad row; its CONTEXT names line and file.
+        SqlError: 58P01, 42501, 58030 for a file that cannot be read.
+    """
+    progress = CopyProgress("COPY FROM", spec.relation.oid, "FILE")
+    loader = RowLoader(spec, env, progress, file=split.name, keep=keep)
+    reading.rejects = loader.rejects
+    try:
+        with open(split.path, "rb") as file:
+            file.seek(split.start)
+            for batch in _Lines(loader, split, reading).batches(file):
+                reading.rows += batch.num_rows
+                yield batch
+    except OSError as error:
+        raise file_error(error, split.name, "reading") from None
+    finally:
+        reading.excluded = progress.excluded
+
+
+class _Lines:
+    """Reads a split of a file in a format that bytes are fed to."""
+
+    def __init__(self, loader: RowLoader, split: Split, reading: Reading) -> None:
+        self._loader = loader
+        self._split = split
+        self._reading = reading
+        self._columns = [shard_column(c) for c in loader.relation.live]
+        self._decoder = decoder = make_decoder(loader.spec)
+        if not split.first and isinstance(decoder, LineDecoder | JsonDecoder):
+            decoder.resume(split.eol, split.line)
+        self._by_column: ColumnLoader | None = None
+        if serves(loader, decoder):
+            self._by_column = ColumnLoader(loader, self._columns, decoder)
+
+    def batches(self, file: BinaryIO) -> Iterator[Any]:
+        try:
+            if self._by_column is None:
+                while data := self._next(file, BLOCK_BYTES):
+                    yield from self._careful(data)
+            else:
+                yield from self._plain(file, self._by_column)
+            yield from row_batches(self._columns, self._loader.rows(self._decoder.finish()))
+        except DataError as error:
+            if not error.where or f'file "{self._split.name}"' not in error.where:
+                error = self._loader.locate(error)
+            raise error
+
+    def _next(self, file: BinaryIO, size: int) -> bytes:
+        data = file.read(min(size, self._split.end - self._split.start - self._reading.read))
+        self._reading.read += len(data)
+        return data
+
+    def _careful(self, data: bytes) -> Iterator[Any]:
+        at = 0
+        while at < len(data):
+            # A line of many megabytes is put together in ever larger steps: each step copies what there is.
+            held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder | JsonDecoder) else 0
+            size = max(CAREFUL_BYTES, held)
+            yield from row_batches(self._columns, self._loader.feed(self._decoder, data[at : at + size]))
+            at += size
+
+    def _plain(self, file: BinaryIO, columns: ColumnLoader) -> Iterator[Any]:
+        decoder = columns.decoder
+        while (not decoder.eol or decoder.header_pending) and (data := self._next(file, HEAD_BYTES)):
+            yield from self._careful(data)
+        held = [decoder.take_rest()]
+        while data := self._next(file, BLOCK_BYTES):
+            held.append(data)
+            if b"\n" not in data:
+                continue
+            block = b"".join(held)
+            cut = columns.splitter.cut(block)
+            for piece in columns.read(block[:cut]):
+                yield from self._believe(piece, columns)
+            held = [block[cut:]]
+        yield from self._careful(b"".join(held))
+
+    def _believe(self, piece: Piece, columns: ColumnLoader) -> Iterator[Any]:
+        """Yield the batches of a piece whose turn has come."""
+        if piece.columns is not None and columns.decoder.between_rows:
+            for _ in columns.add_defaults(piece.rows, piece.columns):
+                pass
+            batch = columns.batch(piece.rows, piece.columns)
+            if batch is not None:
+                columns.decoder.pass_lines(piece.lines)
+                yield batch
+                return
+        yield from self._careful(piece.data)

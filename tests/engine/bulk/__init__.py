@@ -1,0 +1,1 @@
+"""Tests of bulk work: files on the server."""
