@@ -55,7 +55,8 @@ def read(url: str, until: Callable[[], bool], setting: str = "") -> Latency:
     return Latency(times[len(times) // 2], times[int(len(times) * 0.99)], len(times))
 
 
-def _host(url: str) -> list[str]:
+def host_options(url: str) -> list[str]:
+    """Return what tells pgbench where the server is."""
     host, port = url.split("@")[1].split("/")[0].split(":")
     return ["-h", host, "-p", port, "-U", "postgres"]
 
@@ -83,7 +84,7 @@ def _beside(
 def _tpcb(url: str, setting: str, seconds: int, *options: str) -> tuple[Latency, float]:
     command = [
         "pgbench",
-        *_host(url),
+        *host_options(url),
         "-n",
         "-c",
         "8",
@@ -99,12 +100,17 @@ def _tpcb(url: str, setting: str, seconds: int, *options: str) -> tuple[Latency,
     return found, float(match.group(1)) if match else 0.0
 
 
+def copy_lines() -> bytes:
+    """Return the rows of the load, as text."""
+    return "".join(f"{i}\t{i % 1000}\tname {i}\n" for i in range(COPY_ROWS)).encode("ascii")
+
+
 def _copy(url: str, setting: str) -> Latency:
     client = connect(url)
     client.run("DROP TABLE IF EXISTS loaded")
     client.run("CREATE TABLE loaded (id int PRIMARY KEY, k int, name text)")
     client.close()
-    lines = "".join(f"{i}\t{i % 1000}\tname {i}\n" for i in range(COPY_ROWS)).encode("ascii")
+    lines = copy_lines()
 
     def feed(load: subprocess.Popen[bytes]) -> None:
         assert load.stdin is not None
@@ -128,7 +134,9 @@ def report(us: str, them: str, seconds: int, rounds: int) -> None:
     """Measure both in turn and print medians over rounds, with the ratio of p99 to the idle one."""
     for url in (us, them):
         subprocess.run(
-            ["pgbench", *_host(url), "-i", "-q", "-s", "1", "postgres"], check=True, capture_output=True
+            ["pgbench", *host_options(url), "-i", "-q", "-s", "1", "postgres"],
+            check=True,
+            capture_output=True,
         )
     runs: dict[str, list[dict[str, Latency]]] = {us: [], them: []}
     for _ in range(rounds):

@@ -17,6 +17,7 @@ import uvloop
 
 from engine import doctor
 from engine.config import Config, ConfigError, add_arguments, load
+from engine.loop.threads import put_loop_first, worker_pool
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
 from txn.errors import TxnError
@@ -116,6 +117,8 @@ async def serve_forever(config: Config) -> None:
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()
+    put_loop_first()
+    loop.set_default_executor(worker_pool())
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

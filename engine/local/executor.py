@@ -26,6 +26,7 @@ from engine.executor import ExecContext
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
+from engine.loop.threads import stand_back
 from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
 from planner import facts as f
@@ -144,7 +145,7 @@ class LocalExecutor:
         self._spill = spill
         self._memory_bytes = memory_bytes
         self._threads = threads
-        self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb")
+        self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb", initializer=stand_back)
         self._instance: Any = None
 
     # -- the executor interface ----------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""How the event loop and the threads beside it share the processors."""
