@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from engine.sources.changes import TableChanges
 
@@ -50,7 +50,7 @@ class Progress:
 
     lag: Lag = field(default_factory=Lag)
     done: bool = False
-    activity: str = "running"
+    activity: Literal["running", "snapshot"] = "running"
 
 
 class Reader(Protocol):

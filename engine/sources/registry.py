@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from engine.sources.postgres import PostgresReader
 from engine.sources.rate import RateReader
 from engine.sources.reader import Reader
 from engine.sources.runner import Runner, Status, missing
@@ -26,7 +27,11 @@ def _rate(db: Database, source: SourceDef) -> Reader:
     return RateReader(source, _table(db, source.tables[0]), db.clock_us)
 
 
-_READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {"rate": _rate}
+def _postgres(db: Database, source: SourceDef) -> Reader:
+    return PostgresReader(source, [_table(db, oid) for oid in source.tables])
+
+
+_READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {"rate": _rate, "postgres": _postgres}
 
 
 class Sources:

@@ -187,7 +187,7 @@ class Runner:
         poll_s = self._options.int("poll_interval_ms") / 1000
         limit = self._options.int("max_rows_per_second")
         while not self._stopping:
-            self._status.state = "running"
+            self._status.state = reader.progress.activity
             self._status.lag = reader.progress.lag
             if reader.progress.done:
                 return

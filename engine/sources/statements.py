@@ -7,6 +7,7 @@ drop      ends the task; what upstream keeps for it; table(s), offsets, the sour
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ from engine.ddl.keys import add_keys
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sources import offsets as stored
-from engine.sources import rate
+from engine.sources import postgres_slot, rate
 from engine.sources.options import check
+from engine.sources.postgres_tables import UpstreamTable, encoded
+from engine.transaction.block_state import BlockState
 from engine.transaction.timelines import unknown
 from pgwire.backend import Responder
 from planner import statements as st
@@ -47,7 +50,7 @@ async def create(
     session = conn.session
     _check_superuser(session)
     options = check(statement.kind, statement.options)
-    tables = _tables(session, statement, options)
+    tables, tables_from = await _tables(session, statement, options)
     await session.view.start_ddl(plan)
     if statement.name in session.catalog.sources:
         if not statement.if_not_exists:
@@ -63,7 +66,12 @@ async def create(
         created_us=session.statement_time_us,
     )
     relations = [_relation(session, table, source.oid) for table in tables]
-    source = replace(source, tables=tuple(r.oid for r in relations), timeline=relations[0].timeline)
+    source = replace(
+        source,
+        tables=tuple(r.oid for r in relations),
+        tables_from=tuple(map(encoded, tables_from)),
+        timeline=relations[0].timeline,
+    )
     if not session.catalog.has_timeline(source.timeline):
         raise unknown(source.timeline)
     txn = session.block.ensure_txn()
@@ -80,16 +88,52 @@ def _check_superuser(session: Session) -> None:
         raise SqlError("42501", "must be superuser to create sources")
 
 
-def _tables(session: Session, statement: st.CreateSource, options: dict[str, str]) -> list[st.CreateTable]:
-    """Return the tables that a source is going to write."""
+async def _tables(
+    session: Session, statement: st.CreateSource, options: dict[str, str]
+) -> tuple[list[st.CreateTable], list[UpstreamTable]]:
+    """Return the tables that a source is going to write, and what each is upstream where that is a table.
+
+    What upstream has to be asked for is entered among the options.
+    """
     kind = statement.kind
     if kind == "rate":
         if statement.has_columns:
             raise SqlError(
                 "42601", "a RATE source has columns of its own", detail=f"They are {rate.COLUMNS}."
             )
-        return [_with_columns(session, statement.table, rate.COLUMNS)]
+        return [_with_columns(session, statement.table, rate.COLUMNS)], []
+    if kind == "postgres":
+        if statement.has_columns or statement.table.name != statement.name:
+            raise SqlError(
+                "42601",
+                "a POSTGRES source has the tables of its publication",
+                hint="Its option schema says where they go.",
+            )
+        found = await postgres_slot.look(options, _slot_name(session, statement.name))
+        schema = options.get("schema", statement.table.schema)
+        return [_followed(session, statement.table, schema, table) for table in found], found
     raise SqlError("0A000", f"{kind.upper()} sources are not supported")
+
+
+def _slot_name(session: Session, source: str) -> str:
+    """Return a name for a replication slot that nobody else has."""
+    plain = re.sub("[^a-z0-9_]", "_", source.lower())[:40]
+    return f"holdfast_{plain}_{session.random_bytes(4).hex()}"
+
+
+def _followed(
+    session: Session, table: st.CreateTable, schema: str, upstream: UpstreamTable
+) -> st.CreateTable:
+    """Return the table for one of a publication. Raises SqlError 0A000 for types that there are not here."""
+    try:
+        made = _with_columns(session, table, upstream.definition())
+    except SqlError as error:
+        raise SqlError(
+            "0A000" if error.sqlstate == "42704" else error.sqlstate,
+            error.message,
+            detail=f"Table {upstream.shown} of the publication is ({upstream.definition()}).",
+        ) from None
+    return replace(made, schema=schema, name=upstream.name)
 
 
 def _with_columns(session: Session, table: st.CreateTable, columns: str) -> st.CreateTable:
@@ -174,10 +218,17 @@ async def drop(
     await session.view.start_ddl(plan)
     found = [_named(session, name, statement.if_exists) for name in dict.fromkeys(statement.names)]
     sources = [source for source in found if source is not None]
+    if any(source.kind == "postgres" for source in sources) and (
+        session.block.state is BlockState.BLOCK or session.block.one_of_several
+    ):
+        raise SqlError("25001", "DROP SOURCE of a POSTGRES source cannot run inside a transaction block")
+    if sources:
+        session.block.ensure_txn().on_end(session.db.sources.follow)
     for source in sources:
         await _drop(session, source, cascade=statement.cascade)
-    if sources:
-        session.block.ensure_txn().on_applied(lambda _ts: session.db.sources.follow())
+    for source in sources:
+        if source.kind == "postgres":
+            await _drop_slot(session, source)
     return Command(plan.bound.tag)
 
 
@@ -187,3 +238,17 @@ async def _drop(session: Session, source: SourceDef, *, cascade: bool) -> None:
     await drop_relations(session, relations, cascade=cascade, of_source=source.oid)
     await settle(session.block.ensure_txn().drop_shard(ShardId(source.oid)))
     await session.view.change([], [key_of(source)])
+
+
+async def _drop_slot(session: Session, source: SourceDef) -> None:
+    """Drop what upstream keeps for a source. If that cannot be done the source goes all the same, with a warning."""
+    await session.db.sources.halt(source.oid)
+    wrong = await postgres_slot.drop(source)
+    if wrong is not None:
+        slot = source.options["slot"]
+        session.notice(
+            f'replication slot "{slot}" of source "{source.name}" was left behind upstream: {wrong}',
+            severity="WARNING",
+            sqlstate="01000",
+            hint=f"Upstream keeps its log for it until it is dropped there: SELECT pg_drop_replication_slot('{slot}').",
+        )

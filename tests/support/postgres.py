@@ -70,7 +70,7 @@ def postgres() -> Iterator[str]:
                 "postgres", "--no-sync"]  # fmt: skip
         subprocess.run(_as_server_user(init), check=True, capture_output=True)
         options = (
-            f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB "
+            f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB -c wal_level=logical "
             f"-c unix_socket_directories={folder}"
         )
         control = [str(BINARIES / "pg_ctl"), "-D", data, "-w"]
