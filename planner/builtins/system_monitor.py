@@ -129,14 +129,14 @@ def is_publishable(session: EvalSession, oid: int) -> bool | None:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
-    return relation.stored and relation.persistence == "p"
+    return relation.kind == "r" and not relation.virtual and relation.persistence == "p"
 
 
 INSERT_UPDATE_DELETE = (1 << 3) | (1 << 2) | (1 << 4)
 
 
 def _updatable(relation: RelationDef | None) -> bool:
-    return relation is not None and relation.stored
+    return relation is not None and relation.kind == "r" and not relation.virtual
 
 
 def is_updatable(session: EvalSession, oid: int, triggers: bool) -> int:
