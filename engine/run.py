@@ -27,6 +27,7 @@ from engine.transaction.lock_table import lock_table
 from engine.transaction.races import must_lock
 from engine.writes import copy
 from engine.writes.dml import run_delete, run_insert, run_update
+from engine.writes.merge import run_merge
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -104,6 +105,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         return await run_insert(session, plan, statement, params)
     if isinstance(statement, q.Delete):
         return await run_delete(session, plan, statement, params)
+    if isinstance(statement, q.Merge):
+        return await run_merge(session, plan, statement, params)
     kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:

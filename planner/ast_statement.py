@@ -129,6 +129,30 @@ class Delete(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergeWhen(Node):
+    """``WHEN [NOT] MATCHED [AND condition] THEN action``; INSERT has ``values`` None for DEFAULT VALUES."""
+
+    matched: bool
+    action: Literal["update", "delete", "insert", "nothing"]
+    condition: Expression | None = None
+    assignments: tuple[Assignment, ...] = ()
+    columns: tuple[TargetColumn, ...] = ()
+    values: tuple[Expression, ...] | None = None
+    overriding: Literal["", "user", "system"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Node):
+    """MERGE."""
+
+    relation: TableRef
+    source: FromNode
+    on: Expression
+    clauses: tuple[MergeWhen, ...]
+    with_: With | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(Node):
     """COPY of a table's ``columns`` (() = all) or of ``query``; ``filename`` None is STDIN/STDOUT."""
 

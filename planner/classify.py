@@ -54,7 +54,7 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.READ_ONLY
         case query.Insert():
             return _insert_class(statement)
-        case query.Update() | query.Delete():
+        case query.Update() | query.Delete() | query.Merge():
             return StatementClass.READ_THEN_WRITE
         case st.Copy() if statement.subscribe is not None:
             return StatementClass.UTILITY
@@ -96,7 +96,7 @@ def _insert_class(insert: query.Insert) -> StatementClass:
 def relations_written(statement: st.Statement) -> frozenset[int]:
     """Return the oids of tables whose rows the statement changes."""
     match statement:
-        case query.Insert() | query.Update() | query.Delete():
+        case query.Insert() | query.Update() | query.Delete() | query.Merge():
             return frozenset((statement.table,))
         case st.Copy() if statement.is_from:
             return frozenset((statement.table,))
@@ -139,7 +139,7 @@ def setting_spelling(name: str) -> str:
 
 
 _TAGS: dict[type, str] = {
-    ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY",
+    ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",

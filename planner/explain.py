@@ -47,6 +47,7 @@ from planner.query import (
     GroupingFunc,
     Insert,
     Join,
+    Merge,
     MinMaxExpr,
     NullIf,
     NullTest,
@@ -91,6 +92,8 @@ def explain_statement(statement: object) -> list[str]:
         printer.change("Update", statement, [f"set: {_numbers(statement.assigned)}"])
     elif isinstance(statement, Delete):
         printer.change("Delete", statement, [])
+    elif isinstance(statement, Merge):
+        printer.merge(statement)
     elif isinstance(query, QueryBase):
         name = type(statement).__name__
         if name != "QueryStatement":
@@ -295,6 +298,17 @@ class _Printer:
             self.line(1, text)
         self.query(statement.source, 1)
         self._returning(statement.returning)
+
+    def merge(self, statement: Merge) -> None:
+        """Print a MERGE."""
+        self.line(0, f"Merge into {statement.table}")
+        self.query(statement.source, 1)
+        for action in statement.actions:
+            self.line(1, f"{'matched' if action.matched else 'not matched'}: {action.action}")
+            if action.condition is not None:
+                self.line(2, f"if: {self.expr(action.condition)}")
+            for attnum, value in zip(action.assigned, action.values, strict=True):
+                self.line(2, f"set {attnum}: {self.expr(value)}")
 
     def _returning(self, targets: Sequence[Target]) -> None:
         for target in targets:

@@ -702,4 +702,31 @@ class Delete:
     columns: tuple[OutputColumn, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeAction:
+    """One WHEN clause of MERGE over range 0 = the target's row and range 1 = the source's extras.
+
+    ``values`` of the columns ``assigned`` (attnums), already coerced; an INSERT's other columns are NULL.
+    """
+
+    matched: bool
+    action: Literal["update", "delete", "insert", "nothing"]
+    condition: Expr | None
+    assigned: tuple[int, ...] = ()
+    values: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """MERGE: of the actions that fit a row of ``source``, the first whose condition holds is done.
+
+    ``source`` outputs [0] the row id, NULL where nothing matches, [1..n] the old values of the target's live columns,
+    [n+1..] the extras: what the actions ask of other ranges, and of the target beside its columns.
+    """
+
+    table: int
+    source: Select
+    actions: tuple[MergeAction, ...]
+
+
 ParameterTypes: TypeAlias = Mapping[int, int]

@@ -25,7 +25,9 @@ from planner.raw_tables import (
     DEFINE,
     FETCH_ALL,
     LIKE_OPTIONS,
+    MERGE_ACTIONS,
     ON_COMMIT,
+    OVERRIDING,
     REFUSED,
     TRANSACTION,
 )
@@ -183,9 +185,7 @@ class StatementReader(RawReader):
 
     def _insert(self, body: Raw) -> ast.Node:
         conflict = body.get("onConflictClause")
-        overriding = {"OVERRIDING_USER_VALUE": "user", "OVERRIDING_SYSTEM_VALUE": "system"}.get(
-            body.get("override", ""), ""
-        )
+        overriding = OVERRIDING.get(body.get("override", ""), "")
         query = body.get("selectStmt")
         return ast.Insert(
             relation=self.table(body["relation"]),
@@ -227,6 +227,34 @@ class StatementReader(RawReader):
             where=self.optional(body.get("whereClause")),
             returning=self.returning(body.get("returningClause")),
             with_=self.with_clause(body.get("withClause")),
+        )
+
+    def _merge(self, body: Raw) -> ast.Node:
+        if "returningClause" in body:
+            raise not_supported("MERGE ... RETURNING")
+        return ast.Merge(
+            relation=self.table(body["relation"]),
+            source=self.from_item(body["sourceRelation"]),
+            on=self.expr(body["joinCondition"]),
+            clauses=tuple([self._merge_when(node["MergeWhenClause"]) for node in body["mergeWhenClauses"]]),
+            with_=self.with_clause(body.get("withClause")),
+        )
+
+    def _merge_when(self, body: Raw) -> ast.MergeWhen:
+        kind = body["matchKind"]
+        if kind == "MERGE_WHEN_NOT_MATCHED_BY_SOURCE":
+            raise not_supported("MERGE ... WHEN NOT MATCHED BY SOURCE")
+        action = MERGE_ACTIONS[body["commandType"]]
+        targets = body.get("targetList", [])
+        inserts = action == "insert"
+        return ast.MergeWhen(
+            matched=kind == "MERGE_WHEN_MATCHED",
+            action=action,  # type: ignore[arg-type]
+            condition=self.optional(body.get("condition")),
+            assignments=self._assignments(targets) if action == "update" else (),
+            columns=tuple([self._target_column(n["ResTarget"]) for n in targets]) if inserts else (),
+            values=tuple([self.expr(value) for value in body["values"]]) if "values" in body else None,
+            overriding=OVERRIDING.get(body.get("override", ""), ""),  # type: ignore[arg-type]
         )
 
     def _copy(self, body: Raw) -> ast.Node:
@@ -662,6 +690,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "InsertStmt": StatementReader._insert,
     "UpdateStmt": StatementReader._update,
     "DeleteStmt": StatementReader._delete,
+    "MergeStmt": StatementReader._merge,
     "CopyStmt": StatementReader._copy,
     "CreateStmt": StatementReader._create_table,
     "CreateTableAsStmt": StatementReader._create_table_as,

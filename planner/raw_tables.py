@@ -48,7 +48,6 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 
 # Statements that are refused altogether, by the name the error gives them.
 REFUSED = {
-    "MergeStmt": "MERGE",
     "CreateFunctionStmt": "CREATE FUNCTION",
     "AlterFunctionStmt": "ALTER FUNCTION",
     "CallStmt": "CALL",
@@ -151,6 +150,12 @@ LIKE_OPTIONS = (
     "comments", "compression", "constraints", "defaults", "generated", "identity", "indexes",
     "statistics", "storage",
 )  # fmt: skip
+
+OVERRIDING = {"OVERRIDING_USER_VALUE": "user", "OVERRIDING_SYSTEM_VALUE": "system"}
+
+MERGE_ACTIONS = {
+    "CMD_UPDATE": "update", "CMD_DELETE": "delete", "CMD_INSERT": "insert", "CMD_NOTHING": "nothing",
+}  # fmt: skip
 
 ON_COMMIT = {
     "ONCOMMIT_PRESERVE_ROWS": "preserve",

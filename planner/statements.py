@@ -652,6 +652,7 @@ Statement: TypeAlias = (
     | query.Insert
     | query.Update
     | query.Delete
+    | query.Merge
     | Explain
     | Copy
     | CreateTable

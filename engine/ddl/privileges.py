@@ -71,7 +71,7 @@ class _Check:
         match statement:
             case st.QueryStatement() | st.DeclareCursor() | st.Subscribe() | st.CreateSubscription():
                 self.query(statement.query, self.role)
-            case q.Insert() | q.Update() | q.Delete():
+            case q.Insert() | q.Update() | q.Delete() | q.Merge():
                 self._change(statement.table)
                 self.query(statement, self.role)
             case st.DeclareSubscribe():

@@ -33,7 +33,7 @@ def _source(statement: Any) -> tuple[str, QueryExpr] | None:
     match statement:
         case st.QueryStatement() | st.DeclareCursor() | st.Subscribe():
             return "query", statement.query
-        case q.Update() | q.Delete():
+        case q.Update() | q.Delete() | q.Merge():
             return "source", statement.source
         case q.Insert() if statement.source is not None:
             return "source", statement.source

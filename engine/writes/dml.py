@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
 
 
-def _relation(session: Session, oid: int) -> RelationDef:
+def target_of(session: Session, oid: int) -> RelationDef:
+    """Return the table that a plan writes."""
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         raise RuntimeError(f"plan refers to relation {oid}, which the catalog does not hold")
@@ -107,7 +108,7 @@ class InsertPlan:
 
     def __init__(self, session: Session, statement: Insert) -> None:
         """Compile against the session's catalog."""
-        relation = _relation(session, statement.table)
+        relation = target_of(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
         self.shape = TableShape.of(relation, session)
@@ -331,7 +332,7 @@ class ChangePlan:
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
         """Compile against the session's catalog."""
-        relation = _relation(session, statement.table)
+        relation = target_of(session, statement.table)
         keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
         keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
         self.for_update = CHANGES_NO_KEY if keeps else CHANGES

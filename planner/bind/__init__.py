@@ -101,13 +101,14 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, materialized, source, subscribe, table, utility
+    from planner.bind import copy, ddl, dml, materialized, merge, source, subscribe, table, utility
 
     _BINDERS.update(
         {
             ast.Insert: dml.bind_insert,
             ast.Update: dml.bind_update,
             ast.Delete: dml.bind_delete,
+            ast.Merge: merge.bind_merge,
             ast.Copy: copy.bind_copy,
             ast.CreateTable: _without_params(table.bind_create_table),
             ast.CreateTableAs: table.bind_create_table_as,
@@ -171,7 +172,7 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
     inner = node.statement
     if not isinstance(
         inner,
-        ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete
+        ast.Select | ast.SetOp | ast.Values | ast.Insert | ast.Update | ast.Delete | ast.Merge
         | ast.CreateTableAs | ast.RefreshMaterializedView | ast.DeclareCursor | ast.Execute | ast.Subscribe,
     ):  # fmt: skip
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
@@ -220,7 +221,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         return replace(made, statement=replace(statement, query=tree), stable=stable)
     if isinstance(
         statement,
-        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | st.DeclareCursor | st.Copy
+        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | qt.Merge | st.DeclareCursor | st.Copy
         | st.Subscribe | st.DeclareSubscribe | st.AcknowledgeSubscription,
     ):  # fmt: skip
         changed, stable = extract_stable(fold(statement), count)

@@ -25,6 +25,7 @@ _WORDS = {
     "EXECUTE": "EXECUTE parameters",
     "TRANSFORM": "transform expressions",
     "INSERT": "VALUES",
+    "MERGE WHEN": "MERGE WHEN conditions",
     "COPY WHERE": "COPY FROM WHERE conditions",
 }
 

@@ -92,6 +92,8 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
     elif isinstance(node.query, ast.CreateTableAs):
         raise SqlError("0A000", "COPY (SELECT INTO) is not supported")
     else:
+        if isinstance(node.query, ast.Merge):
+            raise SqlError("0A000", "MERGE not supported in COPY")
         raise not_supported("COPY of this statement", span=node.span)
     return st.Copy(
         table=0,

@@ -73,7 +73,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     source raises.
     """
     relation = target_relation(context, node.relation, "inserting into")
-    columns = _insert_columns(relation, node.columns)
+    columns = insert_columns(relation, node.columns)
     source: QueryExpr | None = None
     if node.query is not None:
         source, columns = _insert_source(context, node, relation, columns)
@@ -112,7 +112,8 @@ def _bar_with(scope: Scope, with_: ast.With | None) -> None:
         scope.ctes[cte.name] = CteEntry(name=cte.name, columns=(), barred=barred)
 
 
-def _insert_columns(relation: RelationDef, nodes: Sequence[ast.TargetColumn]) -> list[ColumnDef]:
+def insert_columns(relation: RelationDef, nodes: Sequence[ast.TargetColumn]) -> list[ColumnDef]:
+    """Return the columns that INSERT names, all without a list. Raises SqlError 42703, 42701."""
     if not nodes:
         return list(relation.live)
     columns: list[ColumnDef] = []
@@ -155,7 +156,7 @@ def _insert_source(
         query = replace(query, with_=merged)
     bound = bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
     spans = _output_spans(query, len(bound.columns))
-    columns = _match_counts(node, columns, spans, row=None)
+    columns = match_counts(node, columns, spans, row=None)
     return _converted(context, bound, columns, spans), columns
 
 
@@ -175,8 +176,11 @@ def _output_spans(query: ast.QueryNode, count: int) -> list[Span | None]:
     return spans or [query.span] * count
 
 
-def _match_counts(
-    node: ast.Insert, columns: list[ColumnDef], spans: Sequence[Span | None], row: ast.Expression | None
+def match_counts(
+    node: ast.Insert | ast.MergeWhen,
+    columns: list[ColumnDef],
+    spans: Sequence[Span | None],
+    row: ast.Expression | None,
 ) -> list[ColumnDef]:
     """Return the columns that get values: fewer values than columns are fine without a column list."""
     if len(spans) > len(columns):
@@ -218,20 +222,20 @@ def _insert_values(
     if quick is not None:
         rows = [quick]
     else:
-        first = _cells(scope, query.rows[0])
+        first = insert_cells(scope, query.rows[0])
         only = query.rows[0][0] if len(query.rows[0]) == 1 else None
-        columns = _match_counts(node, columns, [cell.span for cell in first], only)
+        columns = match_counts(node, columns, [cell.span for cell in first], only)
         readers = readers[: len(columns)]
-        rows = [_converted_row(first, columns, node, env)]
+        rows = [converted_row(first, columns, node, env)]
     for row in query.rows[1:]:
         quick = _quick_row(scope, row, readers, columns, node)
         if quick is not None:
             rows.append(quick)
             continue
-        cells = _cells(scope, row)
+        cells = insert_cells(scope, row)
         if len(cells) != len(columns):
             raise SqlError("42601", "VALUES lists must all be the same length", span=cells[0].span)
-        rows.append(_converted_row(cells, columns, node, env))
+        rows.append(converted_row(cells, columns, node, env))
     outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
     ctes = tuple(scope.bound_ctes)
     if single and scope.set_returning:
@@ -275,9 +279,13 @@ def _quick_row(
     return tuple(cells)
 
 
-def _converted_row(
-    cells: Sequence[Expr | ast.Default], columns: Sequence[ColumnDef], node: ast.Insert, env: CoerceEnv
+def converted_row(
+    cells: Sequence[Expr | ast.Default],
+    columns: Sequence[ColumnDef],
+    node: ast.Insert | ast.MergeWhen,
+    env: CoerceEnv,
 ) -> tuple[Expr, ...]:
+    """Return the values of a VALUES row as its columns store them. Raises SqlError 42804, 428C9."""
     return tuple(
         [
             default_value(column, cell.span)
@@ -288,7 +296,8 @@ def _converted_row(
     )
 
 
-def _cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Default]:
+def insert_cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Default]:
+    """Bind the values of a VALUES row; stars stand for several."""
     cells: list[Expr | ast.Default] = []
     for item in row:
         if isinstance(item, ast.Default):
@@ -300,7 +309,7 @@ def _cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast.Defau
     return cells
 
 
-def _checked(cell: Expr, column: ColumnDef, node: ast.Insert, env: CoerceEnv) -> Expr:
+def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, env: CoerceEnv) -> Expr:
     """Convert a cell; refuses values for generated columns (428C9)."""
     if column.generated or (column.identity == "a" and not node.overriding):
         detail = (
@@ -484,13 +493,13 @@ def _target_scope(context: BindContext, node: ast.TableRef, relation: RelationDe
 def bind_update(context: BindContext, node: ast.Update) -> Update:
     """Bind UPDATE. Raises SqlError 42601, 42703, 42804, 428C9 and what its clauses raise."""
     relation = target_relation(context, node.relation, "updating")
-    scope, from_ = _changed_scope(context, node.relation, relation, node.with_, node.from_)
+    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_)
     bound = bind_assignments(scope, node.assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
     values = complete_assignments(relation, bound, context.env)
     returning, extras = split_returning(returning, dict(values))
-    source = _source(
+    source = rows_to_change(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )
     return Update(
@@ -505,15 +514,15 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
 def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     """Bind DELETE. Raises what its clauses raise."""
     relation = target_relation(context, node.relation, "deleting from")
-    scope, from_ = _changed_scope(context, node.relation, relation, node.with_, node.using)
+    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
     returning, extras = split_returning(returning, {})
-    source = _source(scope, relation, from_, where, [], extras)
+    source = rows_to_change(scope, relation, from_, where, [], extras)
     return Delete(table=relation.oid, source=source, returning=returning, columns=outputs)
 
 
-def _changed_scope(
+def changed_scope(
     context: BindContext,
     node: ast.TableRef,
     relation: RelationDef,
@@ -534,7 +543,7 @@ def _changed_scope(
     return scope, from_
 
 
-def _source(
+def rows_to_change(
     scope: Scope,
     relation: RelationDef,
     from_: tuple[FromItem, ...],

@@ -36,6 +36,8 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
         if item.name in names:
             raise SqlError("42712", f'WITH query name "{item.name}" specified more than once', span=item.span)
         names.add(item.name)
+        if isinstance(item.query, ast.Merge):
+            raise SqlError("0A000", "MERGE not supported in WITH query", span=item.span)
         if not isinstance(item.query, _QUERIES):
             raise not_supported("a data-modifying statement in WITH", span=item.span)
     items = _ordered(clause.ctes) if clause.recursive else list(clause.ctes)

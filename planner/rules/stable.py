@@ -38,6 +38,7 @@ from planner.query import (
     FuncExpr,
     FunctionRange,
     GroupingFunc,
+    MergeAction,
     OpExpr,
     Param,
     RelabelType,
@@ -110,6 +111,9 @@ class _Extraction:
                 [replace_children(call, lambda child: self.visit(child, guarded)) for call in node.functions]
             )
             return node if functions == node.functions else replace(node, functions=functions)
+        if isinstance(node, MergeAction):
+            # values of an action are asked for where a row comes to it
+            return replace_children(node, lambda child: self.visit(child, True))
         if isinstance(node, Expr):
             if (
                 node.type.oid not in _NO_PARAMETER

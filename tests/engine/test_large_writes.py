@@ -245,3 +245,26 @@ def test_several_connections_load_one_table_at_once(
     ]
     admin.run("DROP TABLE loaded")
     admin.close()
+
+
+def test_merge_of_many_rows(server: ServerProcess) -> None:
+    client = server.connect()
+    try:
+        client.run("CREATE TABLE goods AS SELECT i AS id, 0 AS n FROM generate_series(1, 30000) i")
+        client.run("ALTER TABLE goods ADD PRIMARY KEY (id)")
+        client.run("CREATE TABLE news AS SELECT i AS id, i % 3 AS what FROM generate_series(20001, 40000) i")
+        merge = (
+            "MERGE INTO goods g USING news n ON g.id = n.id WHEN MATCHED AND what = 0 THEN DELETE "
+            "WHEN MATCHED AND what = 1 THEN UPDATE SET n = n.id WHEN MATCHED THEN DO NOTHING "
+            "WHEN NOT MATCHED AND what < 2 THEN INSERT VALUES (n.id, -1)"
+        )
+        assert client.run(merge).tag == f"MERGE {3334 + 3333 + 6667}"
+        rows = client.run(
+            "SELECT count(*), count(*) FILTER (WHERE n > 0), count(*) FILTER (WHERE n < 0) FROM goods"
+        )
+        assert rows.rows == [(f"{30000 - 3334 + 6667}", "3333", "6667")]
+        found = client.run("SELECT n FROM goods WHERE id IN (20001, 20002, 39999) ORDER BY id").rows
+        assert found == [("20002",), ("-1",)]
+    finally:
+        client.run("DROP TABLE IF EXISTS goods, news")
+        client.close()

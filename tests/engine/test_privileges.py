@@ -20,6 +20,8 @@ SETUP = [
     "CREATE MATERIALIZED VIEW kept AS SELECT a FROM private",
     "CREATE SCHEMA hidden CREATE TABLE t (a int)",
     "CREATE SCHEMA own AUTHORIZATION ann",
+    "CREATE TABLE own.s (x int)",
+    "ALTER TABLE own.s OWNER TO ann",
 ]
 
 
@@ -46,6 +48,14 @@ DENIED = [
     ("INSERT INTO private VALUES (2, 2)", "permission denied for table private"),
     ("UPDATE private SET b = 1", "permission denied for table private"),
     ("DELETE FROM private", "permission denied for table private"),
+    (
+        "MERGE INTO private p USING own.s ON true WHEN MATCHED THEN DELETE",
+        "permission denied for table private",
+    ),
+    (
+        "MERGE INTO own.s USING private p ON true WHEN MATCHED THEN DELETE",
+        "permission denied for table private",
+    ),
     ("TRUNCATE private", "permission denied for table private"),
     ("COPY private TO STDOUT", "permission denied for table private"),
     ("EXPLAIN ANALYZE DELETE FROM private", "permission denied for table private"),

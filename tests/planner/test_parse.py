@@ -116,7 +116,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
 @pytest.mark.parametrize(
     ("text", "construct"),
     [
-        ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE"),
         ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE FUNCTION"),
         ("CREATE TRIGGER x BEFORE INSERT ON t EXECUTE FUNCTION f()", "CREATE TRIGGER"),
         ("GRANT SELECT ON t TO bob", "GRANT or REVOKE"),

@@ -1,0 +1,167 @@
+"""MERGE: from bound statement to staged row changes.
+
+    source query ──rows──> first action whose condition holds ─┬─> DELETE   row id
+      row id or NULL | old columns | extras                    ├─> UPDATE   row id, old row with new values
+                                                               └─> INSERT   new row
+
+As every statement it reads all its input before its first write, and its changes are staged as one: first what goes, then what
+changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.connection.portal import Command, Outcome
+from engine.connection.rows import ReadyRows
+from engine.constraints import effects
+from engine.eager import settle
+from engine.executor import CHANGES
+from engine.index.plan import Planning
+from engine.index.state import value_of
+from engine.reads.plans import Plan
+from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.slices import SLICE_ROWS
+from engine.writes.dml import tables_to_lock, target_of
+from engine.writes.returning import make_env
+from engine.writes.shape import TableShape
+from planner.errors import SqlError
+from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
+from planner.query import Merge, MergeAction
+from txn.types import Row, RowId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class _Action(NamedTuple):
+    """A WHEN clause, compiled over a row of the source; ``positions`` are those of its values in a row of the table."""
+
+    what: str
+    condition: RowFunction | None
+    positions: Sequence[int]
+    values: RowFunction
+
+
+class MergePlan:
+    """The compiled parts of a MERGE over the source layout of ``planner.query.Merge``."""
+
+    __slots__ = ("matched", "old", "reach", "shape", "unmatched")
+
+    def __init__(self, session: Session, statement: Merge) -> None:
+        """Compile against the session's catalog."""
+        relation = target_of(session, statement.table)
+        self.shape = TableShape.of(relation, session)
+        live = relation.live
+        columns = {(0, column.attnum): at for at, column in enumerate(live, 1)}
+        extras = len(statement.source.columns) - 1 - len(live)
+        columns |= {(1, number): len(live) + number for number in range(1, extras + 1)}
+        layout = Layout(columns=columns)
+        layout.subplan = Planning(session.catalog).sublink
+        self.old = [(column.attnum - 1, at) for at, column in enumerate(live, 1)]
+        self.matched = [_compiled(action, layout) for action in statement.actions if action.matched]
+        self.unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
+        self.reach = effects.Reach(session, relation, "insert", frozenset())
+        for action in statement.actions:
+            if action.action in ("update", "delete"):
+                self.reach.add(session, relation, action.action, frozenset(action.assigned))
+
+    def old_row(self, row: Row) -> list[Any]:
+        """Return the target's row that a row of the source has."""
+        cells = [None] * self.shape.width
+        for position, at in self.old:
+            cells[position] = row[at]
+        return cells
+
+
+def _compiled(action: MergeAction, layout: Layout) -> _Action:
+    condition = None if action.condition is None else compile_predicate([action.condition], layout)
+    positions = [attnum - 1 for attnum in action.assigned]
+    return _Action(action.action, condition, positions, compile_row(action.values, layout))
+
+
+class _Changes:
+    """What a MERGE does to its target, gathered row by row."""
+
+    def __init__(self, merge: MergePlan, env: Env) -> None:
+        self.merge = merge
+        self.env = env
+        self.deleted: list[tuple[RowId, Row]] = []
+        self.updated: list[tuple[RowId, Row]] = []
+        self.replaced: list[Row] = []
+        self.inserted: list[Row] = []
+        self._touched: set[RowId] = set()
+
+    async def take(self, row: Row) -> None:
+        """Do the first action that fits. Raises SqlError 21000 for a second one on a row of the target."""
+        merge, env = self.merge, self.env
+        for action in merge.unmatched if row[0] is None else merge.matched:
+            if action.condition is None or await value_of(action.condition, row, env):
+                break
+        else:
+            return
+        if action.what == "nothing":
+            return
+        cells = merge.old_row(row)
+        if action.what == "delete":
+            self.deleted.append((self._touch(row[0]), tuple(cells)))
+            return
+        row_id = None if row[0] is None else self._touch(row[0])
+        old = tuple(cells)
+        for position, value in zip(action.positions, await value_of(action.values, row, env), strict=True):
+            cells[position] = value
+        new = tuple(cells)
+        merge.shape.check([new], env)
+        if row_id is None:
+            self.inserted.append(new)
+        else:
+            self.updated.append((row_id, new))
+            self.replaced.append(old)
+
+    def _touch(self, row_id: int) -> RowId:
+        if row_id in self._touched:
+            raise SqlError(
+                "21000",
+                "MERGE command cannot affect row a second time",
+                hint="Ensure that not more than one source row matches any one target row.",
+            )
+        self._touched.add(RowId(row_id))
+        return RowId(row_id)
+
+    async def stage(self, session: Session) -> int:
+        """Write it all; return how many rows that are."""
+        txn, shape = session.block.ensure_txn(), self.merge.shape
+        if self.deleted:
+            await settle(txn.delete(shape.shard, [row_id for row_id, _row in self.deleted]))
+        if self.updated:
+            await settle(txn.update(shape.shard, self.updated))
+        if self.inserted:
+            await settle(txn.insert(shape.shard, self.inserted))
+        relation = shape.relation
+        if self.merge.reach or relation.has_deferrable_key:
+            await effects.deleted(session, relation, [row for _row_id, row in self.deleted])
+            await effects.updated(session, relation, self.replaced, [row for _row_id, row in self.updated])
+            await effects.inserted(session, relation, self.inserted)
+        return len(self.deleted) + len(self.updated) + len(self.inserted)
+
+
+async def run_merge(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
+    """Run a MERGE. Raises SqlError 21000, and what storing rows raises (23502, 23503, 23505, 23514)."""
+    if plan.dml is None:
+        plan.dml = MergePlan(session, statement)
+    merge: MergePlan = plan.dml
+    prepare_source(session, compiled_query(plan, "source", statement.source))
+    ctx = context(session, plan, params, for_update=CHANGES)
+    await session.view.start_write(plan, [merge.shape.shard], tables_to_lock(session, plan, "source"))
+    await effects.prepare(session, merge.shape.relation, merge.reach)
+    session.view.use(plan)
+    result = await run_query(session, plan, "source", statement.source, ctx)
+    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    changes = _Changes(merge, make_env(ctx))
+    for count, row in enumerate(rows, 1):
+        await changes.take(row)
+        if count % SLICE_ROWS == 0:
+            await asyncio.sleep(0)
+    return Command(f"MERGE {await changes.stage(session)}")
