@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.bulk.server_files import roots_of
 from engine.spark.properties import check_master, check_property
+from txn.persist.object_url import CACHE_FOLDER, is_object_url, parse_object_url
 
 DEFAULT_PORT = 7432
 
@@ -50,7 +51,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("consensus", "str", "", "postgresql://... of the log that servers share; none = a log in data_dir (a password is "
            "best given by the environment or ~/.pgpass)"),
     Option("consensus_schema", "str", "holdfast", "schema of that database which holds the log"),
-    Option("blob", "str", "", "directory of the data files that servers share; goes with consensus"),
+    Option("blob", "str", "", "where data files are: an object store, s3://bucket/prefix or gs://..., or (with consensus) a "
+           "directory that servers share; none = data_dir"),
+    Option("blob_cache", "bytes", 10 << 30, "space for local copies of files in an object store", 1 << 20),
     Option("lease_ms", "int", 5000, "how long a leader answers without hearing from the consensus, and how long a standby "
            "waits", 200, 600_000),
     Option("standby", "bool", False, "wait until the leader has ended or stalls, then lead; needs consensus"),
@@ -93,6 +96,7 @@ class Config:
     consensus: str = field(repr=False)
     consensus_schema: str
     blob: str
+    blob_cache: int
     lease_ms: int
     standby: bool
     max_connections: int
@@ -117,8 +121,15 @@ class Config:
 
     @property
     def blob_dir(self) -> Path:
-        """The folder below which parts lie."""
+        """The folder below which parts lie, or their local copies."""
+        if self.object_store:
+            return Path(self.data_dir) / CACHE_FOLDER
         return Path(self.blob) if self.consensus else Path(self.data_dir)
+
+    @property
+    def object_store(self) -> bool:
+        """Whether data files are in an object store."""
+        return is_object_url(self.blob)
 
     @property
     def loopback(self) -> bool:
@@ -260,8 +271,13 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
             f"host {config.host} is reachable from other machines, where trust authentication is refused; "
             "set auth = scram-sha-256"
         )
-    if bool(config.consensus) != bool(config.blob):
-        raise ConfigError("consensus and blob go together: servers share both or neither")
+    if "://" in config.blob:
+        try:
+            parse_object_url(config.blob)
+        except ValueError as error:
+            raise ConfigError(f"blob: {error}") from None
+    elif bool(config.consensus) != bool(config.blob):
+        raise ConfigError("consensus and a blob directory go together: servers share both or neither")
     if config.standby and not config.consensus:
         raise ConfigError("standby needs consensus, which the leader and its standbys share")
     if config.consensus and not config.consensus.startswith(_CONSENSUS_SCHEMES):

@@ -61,7 +61,7 @@ from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import Fenced
 from txn.lease import Lease, LeaseOptions
-from txn.shared import SharedConfig
+from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
 from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes
@@ -151,7 +151,10 @@ class Database:
         memory = MemoryPlan.of(config.memory)
         store = await open_store(
             StorageConfig(
-                path=Path(config.data_dir), cache_bytes=memory.cache, shared=_shared(config, waiting)
+                path=Path(config.data_dir),
+                cache_bytes=memory.cache,
+                shared=_shared(config, waiting),
+                objects=_objects(config) if not config.consensus else None,
             ),
             TxnOptions(
                 policy=config.deadlock_policy,
@@ -419,11 +422,16 @@ def _shared(config: Config, waiting: Callable[[str], None] | None) -> SharedConf
     return SharedConfig(
         consensus=config.consensus,
         schema=config.consensus_schema,
-        blob=Path(config.blob),
+        blob=_objects(config) or Path(config.blob),
         lease=LeaseOptions(holder=holder, duration_ms=config.lease_ms),
         standby=config.standby,
         waiting=waiting,
     )
+
+
+def _objects(config: Config) -> ObjectStore | None:
+    """Return the object store that holds the data files, None if there is none."""
+    return ObjectStore(url=config.blob, cache_bytes=config.blob_cache) if config.object_store else None
 
 
 def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:

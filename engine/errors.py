@@ -30,6 +30,7 @@ from planner.errors import SqlError
 from planner.evaluate_env import Suspend
 from txn import errors as txn_errors
 from txn.locks.advisory import MAX_NUMBERS
+from txn.persist.location import StoreUnavailable
 from txn.selection import FUTURE_MS
 from txn.time import moment_text
 
@@ -206,6 +207,11 @@ _TXN: dict[type[Exception], Make] = {
         "could not write the commit: no space left on device",
         detail="The transaction was rolled back; reads go on.",
         hint="Free space on the data directory's file system and retry.",
+    ),
+    StoreUnavailable: lambda e, _c, _k: _report(
+        "58030",
+        f"could not access the data files in {e.store}",
+        detail=f"{str(e)[:1].upper()}{str(e)[1:]}.",
     ),
     txn_errors.StorageError: lambda e, _c, _k: _report(
         "58030",

@@ -8,6 +8,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.objects import object_store, proxy  # noqa: F401 - fixtures of several suites
+
 # No deadlines: how long an example takes, or its making, says more about the machine than about the code. In CI the
 # examples are the same every time, so that a red run is about the change.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])

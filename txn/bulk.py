@@ -117,7 +117,7 @@ async def insert_parts(
         await log.end_job(job, ())
         raise
     new_parts: list[PartState] = []
-    left = deque(part.ref for part in written)
+    left = deque(log.here(part.ref) for part in written)
     try:
         await log.end_job(job, [ref.name for ref in left])
         txn.life.check_active()

@@ -17,6 +17,7 @@ The user (``txn.coordinator`` and its kin) applies replayed batches to memory ex
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -51,7 +52,7 @@ from txn.persist.part import (
 from txn.persist.part_job import PartJob
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import Batch
-from txn.shared import SharedConfig, open_shared
+from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
 from txn.time import Clock, IdGen
 from txn.timeline import DEFAULT_TIMELINE
 from txn.types import IndexId, PartRef, ShardId, ShardSpec, Timestamp
@@ -75,6 +76,8 @@ class StorageConfig:
 
     path: Path | None
     shared: SharedConfig | None = None
+    objects: ObjectStore | None = None
+    """Data files are in an object store, the log is in ``path``; not together with ``shared``."""
     cache_bytes: int = 64 << 20
     """Budget of decoded row groups, in bytes of Arrow data."""
 
@@ -189,11 +192,18 @@ class DurableLog:
         consensus: SqliteConsensus | None = None
         try:
             blobs = os.path.join(path, "blobs")
-            # The folder of the files is made once the log is durable: with it but without a log, that is lost.
+            store = config.objects
+            owned = object_cluster(path, None if store is None else store.url, str(ids.next_id()))
+            # What says where the files are is made once the log is durable: with it but without a log, that is lost.
             consensus = await SqliteConsensus.open(
-                os.path.join(path, "log.sqlite"), expected=os.path.isdir(blobs)
+                os.path.join(path, "log.sqlite"),
+                expected=os.path.isdir(blobs) if owned is None else owned[1],
             )
-            blob = await asyncio.to_thread(LocalBlob, blobs)
+            blob: Blob
+            if store is None or owned is None:
+                blob = await asyncio.to_thread(LocalBlob, blobs)
+            else:
+                blob = await open_own_objects(store, path, owned, consensus)
             return await cls.assemble(consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock)
         except BaseException:
             if consensus is not None:
@@ -418,6 +428,10 @@ class DurableLog:
             part_rows=part_rows,
             part_bytes=part_bytes,
         )
+
+    def here(self, ref: PartRef) -> PartRef:
+        """Return the reference of a part with the path under which this server reads it: a worker's may be another."""
+        return dataclasses.replace(ref, path=self.blob.local_path(f"{ref.name}.parquet"))
 
     async def end_job(self, job: PartJob, kept: Iterable[str]) -> None:
         """Keep these parts of a job and delete all its other files; none comes into being any more.

@@ -1,7 +1,7 @@
-"""Stores that several servers share: consensus in PostgreSQL, blobs in a common directory.
+"""Stores outside the data directory: consensus in PostgreSQL, blobs in a common directory or an object store.
 
     lock the server's own directory -> connect to the consensus -> wait for leadership (epoch, lease)
-      -> the blob directory, which must belong to the same database
+      -> the blob store, which must belong to the same database
 
 A server's own directory then holds nothing durable: its lock, and what engines spill. Only the leader opens the
 blob directory, so what it finds in ``tmp`` is left over from leaders that can complete nothing any more.
@@ -27,12 +27,25 @@ from txn.errors import UnknownFormat
 from txn.leadership import SCRATCH, DirectoryLock, Leadership, take_leadership
 from txn.lease import LeaseOptions, Waiting
 from txn.persist.blobfs import LocalBlob, write_durably
+from txn.persist.location import Blob, Consensus
+from txn.persist.object_url import CACHE_FOLDER, parse_object_url
+from txn.persist.objects import ObjectBlob
 from txn.time import Clock, IdGen
 
 if TYPE_CHECKING:
     from txn.persist.postgres import PostgresConsensus
 
 CLUSTER_FILE = "CLUSTER"
+OBJECTS_FILE = "OBJECTS"
+"""In a data directory whose data files are in an object store: the identity of that, and its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectStore:
+    """An object store. ``url``: see ``txn.persist.objects``. ``cache_bytes``: of local copies of what is read."""
+
+    url: str
+    cache_bytes: int = 10 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +56,7 @@ class SharedConfig:
     """
 
     consensus: str
-    blob: Path
+    blob: Path | ObjectStore
     lease: LeaseOptions
     schema: str = "holdfast"
     standby: bool = False
@@ -56,7 +69,7 @@ class SharedStores:
 
     lock: DirectoryLock
     consensus: PostgresConsensus
-    blob: LocalBlob
+    blob: Blob
     leadership: Leadership
     append_attempts: int
 
@@ -92,10 +105,14 @@ async def open_shared(config: SharedConfig, path: str, clock: Clock, ids: IdGen)
         leadership = await take_leadership(
             consensus, clock, config.lease, standby=config.standby, waiting=config.waiting
         )
-        root = str(config.blob)
         fresh = (await consensus.log_bounds())[1] == 1
-        await asyncio.to_thread(_check_cluster, root, consensus.cluster, fresh)
-        blob = await asyncio.to_thread(LocalBlob, root, writer=f"{leadership.epoch}-{ids.next_id()}")
+        blob: Blob
+        if isinstance(config.blob, ObjectStore):
+            blob = await open_objects(config.blob, path, consensus.cluster, fresh)
+        else:
+            root = str(config.blob)
+            await asyncio.to_thread(_check_cluster, root, consensus.cluster, fresh)
+            blob = await asyncio.to_thread(LocalBlob, root, writer=f"{leadership.epoch}-{ids.next_id()}")
         return SharedStores(
             lock=lock, consensus=consensus, blob=blob, leadership=leadership, append_attempts=APPEND_ATTEMPTS
         )
@@ -106,6 +123,68 @@ async def open_shared(config: SharedConfig, path: str, clock: Clock, ids: IdGen)
             await consensus.close()
         lock.release()
         raise
+
+
+async def open_objects(store: ObjectStore, path: str, cluster: str, fresh: bool) -> ObjectBlob:
+    """Open an object store for the server with the directory ``path``.
+
+    Raises:
+        StoreUnavailable: no such bucket, no access, no answer.
+        UnknownFormat: it belongs to another database, or holds something else.
+    """
+    url = parse_object_url(store.url)
+    blob = await ObjectBlob.open(url, os.path.join(path, CACHE_FOLDER), store.cache_bytes)
+    found = await blob.claim(cluster, fresh=fresh)
+    if found is None:
+        what = (
+            "is not empty and is not a blob store"
+            if fresh
+            else "has no blob store, but the log is not empty: is it the right one?"
+        )
+        raise UnknownFormat(f"{url.name} {what}")
+    if found != cluster:
+        raise UnknownFormat(f"{url.name} belongs to another database than the log ({found[:40]!r})")
+    return blob
+
+
+async def open_own_objects(
+    store: ObjectStore, path: str, owned: tuple[str, bool], consensus: Consensus
+) -> ObjectBlob:
+    """Open the object store of a data directory with a log of its own. ``owned``: see ``object_cluster``.
+
+    The directory names the store, durably, before anything is written to it. Raises as ``open_objects``.
+    """
+    cluster, known = owned
+    fresh = (await consensus.log_bounds())[1] == 1
+    if not known:
+        text = f"{cluster}\n{parse_object_url(store.url).name}\n"
+        await asyncio.to_thread(write_durably, os.path.join(path, OBJECTS_FILE), text)
+    return await open_objects(store, path, cluster, fresh)
+
+
+def object_cluster(path: str, url: str | None, new_id: str) -> tuple[str, bool] | None:
+    """Return the identity of a data directory whose data files are in an object store, and whether it was known.
+
+    ``url``: of the store that the server was given, None: it was given none, and its files are in the directory.
+
+    Raises:
+        UnknownFormat: the directory says otherwise.
+    """
+    name = os.path.join(path, OBJECTS_FILE)
+    try:
+        with open(name, encoding="utf-8") as file:
+            cluster, _, where = file.read().partition("\n")
+    except FileNotFoundError:
+        if url is not None and os.path.isdir(os.path.join(path, "blobs")):
+            raise UnknownFormat(
+                f"the data files of {path} are in the directory itself, not in an object store"
+            ) from None
+        return None if url is None else (new_id, False)
+    if url is None:
+        raise UnknownFormat(
+            f"the data files of {path} are in {where.strip()}: start the server with blob set to it"
+        )
+    return cluster, True
 
 
 def _check_cluster(root: str, cluster: str, fresh: bool) -> None:

@@ -118,6 +118,9 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
                 rows_to_table(spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk))
             )
         hot = pa.concat_tables(own_tables)
+    held: object = None
+    if any(part.file.remote for part in at.parts):
+        held = yield asyncio.gather(*(part.file.hold() for part in at.parts))
     unread = [part.file for part in at.parts if not part.file.verified]
     if unread:
         yield asyncio.gather(*(file.verify() for file in unread))
@@ -128,7 +131,7 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
         if part.needs_begins(at.ts):
             begins = (yield part.file.read_arrow([])).column("s_begin").combine_chunks()
         parts.append(SnapshotPart(part.ref, part.hidden(at.ts, extra.get(part.ref.name, ()), begins)))
-    return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot)
+    return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot, held)
 
 
 def _mask(segment: Segment, length: int, ts: int, resident: int, with_history: bool) -> Any:

@@ -165,6 +165,8 @@ class Snapshot:
     ts: Timestamp
     parts: tuple[SnapshotPart, ...]
     hot: Any  # pyarrow.Table
+    held: object = None
+    """Keeps local copies of the parts, where these lie in an object store: readers of files reference the snapshot."""
 
     @property
     def rows(self) -> int:

@@ -13,8 +13,11 @@ import pytest
 from tests.support.postgres import fresh_schema, url_of
 from txn.persist.blobfs import LocalBlob
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
+from txn.persist.file_cache import FileCache
 from txn.persist.location import Blob, Consensus, inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.persist.object_url import parse_object_url
+from txn.persist.objects import ObjectBlob, open_filesystem
 from txn.persist.postgres import PostgresConsensus
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import RowOp, ShardWrites, WriteSet
@@ -101,16 +104,19 @@ def consensus_openers(kind: str, folder: Path, url: str = "") -> ConsensusOpener
 
 
 CONSENSUS_KINDS = ["memory", "memory-slow", "sqlite", "sqlite-slow", "postgres", "postgres-slow"]
-BLOB_KINDS = ["memory", "memory-slow", "files", "files-slow"]
+BLOB_KINDS = ["memory", "memory-slow", "files", "files-slow", "objects", "objects-slow"]
 
 
-def blob_of(kind: str, folder: Path) -> Blob:
+def blob_of(kind: str, folder: Path, url: str = "") -> Blob:
+    """Return a new, empty store. ``url``: of the object store, for the kinds that are in one."""
     inner: Blob
-    inner = (
-        MemoryBlob(MemoryDisk())
-        if kind.startswith("memory")
-        else LocalBlob(str(folder / "blobs"), offload=inline)
-    )
+    if kind.startswith("memory"):
+        inner = MemoryBlob(MemoryDisk())
+    elif kind.startswith("objects"):
+        where = parse_object_url(url)
+        inner = ObjectBlob(where, open_filesystem(where), FileCache(str(folder / "cache"), 1 << 20))
+    else:
+        inner = LocalBlob(str(folder / "blobs"), offload=inline)
     return FaultyBlob(inner, SystemRng(7), SLOW) if kind.endswith("slow") else inner
 
 

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from txn.errors import OutOfSpace, StorageError
 from txn.persist.location import Indeterminate, Offload, in_thread
@@ -64,6 +64,8 @@ def write_durably(path: str, text: str) -> None:
 
 class LocalBlob:
     """Blob over the directory ``root``, which is created if need be. One owner at a time (see leadership)."""
+
+    remote = False
 
     def __init__(
         self, root: str, *, writer: str = "", files: Files | None = None, offload: Offload = in_thread
@@ -188,9 +190,25 @@ class LocalBlob:
 
     def local_path(self, name: str) -> str:
         """See Blob."""
-        if not _NAME.match(name) or ".." in name or name.startswith("tmp/"):
-            raise ValueError(f"not a blob name: {name!r}")
-        return os.path.join(self._root, name)
+        return os.path.join(self._root, checked_name(name))
+
+    async def hold(self, name: str) -> object:
+        """See Blob: it is here."""
+        return None
+
+    def source(self, name: str) -> Any:
+        """See Blob."""
+        return self.local_path(name)
+
+    async def keep(self, part: str) -> None:
+        """See Blob: they are here."""
+
+
+def checked_name(name: str) -> str:
+    """Return a blob's name. Raises ValueError if it is none."""
+    if not _NAME.match(name) or ".." in name or name.startswith("tmp/"):
+        raise ValueError(f"not a blob name: {name!r}")
+    return name
 
 
 class _LentBlob(LocalBlob):

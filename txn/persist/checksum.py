@@ -188,21 +188,23 @@ def _footer_crc(tail: bytes) -> int:
     return crc32(tail[-length:]) if length <= len(tail) else 0
 
 
-def check_footer(path: str, size: int, crc: int) -> None:
-    """Check length and footer of a Parquet file. ``crc`` 0: there is none to compare. Raises DamagedFile, OSError."""
-    with open(path, "rb") as file:
-        actual = file.seek(0, 2)
-        if actual != size:
-            raise DamagedFile(path, f"it has {actual} bytes, not {size}")
-        file.seek(-8, 2)
-        tail = file.read(8)
-        length = _CRC.unpack_from(tail)[0] + 8
-        if tail[-4:] != b"PAR1" or length > actual:
-            raise DamagedFile(path, "it does not end as a Parquet file does")
-        if crc:
-            file.seek(-length, 2)
-            if crc32(file.read(length)) != crc:
-                raise DamagedFile(path, "the checksum of its footer is wrong")
+def check_footer(name: str, file: BinaryIO, size: int, crc: int) -> None:
+    """Check length and footer of a Parquet file. ``crc`` 0: there is none to compare.
+
+    ``name`` is for errors. Raises DamagedFile, and what reading raises.
+    """
+    actual = file.seek(0, 2)
+    if actual != size:
+        raise DamagedFile(name, f"it has {actual} bytes, not {size}")
+    file.seek(-8, 2)
+    tail = file.read(8)
+    length = _CRC.unpack_from(tail)[0] + 8
+    if tail[-4:] != b"PAR1" or length > actual:
+        raise DamagedFile(name, "it does not end as a Parquet file does")
+    if crc:
+        file.seek(-length, 2)
+        if crc32(file.read(length)) != crc:
+            raise DamagedFile(name, "the checksum of its footer is wrong")
 
 
 def check_file(path: str, crc: int) -> None:

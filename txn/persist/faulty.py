@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from txn.errors import OutOfSpace
 from txn.persist.location import Blob, BlobGrant, Consensus, Indeterminate, Pulse, Versioned
@@ -112,6 +112,7 @@ class FaultyBlob(_Faulty):
         """``rng`` decides; the same seed and calls give the same faults."""
         super().__init__(rng, rates)
         self.inner = inner
+        self.remote = inner.remote
 
     async def put(self, name: str, data: bytes) -> None:
         """See Blob."""
@@ -144,3 +145,15 @@ class FaultyBlob(_Faulty):
     async def revoke(self, job: str) -> None:
         """See Blob."""
         await self._run(lambda: self.inner.revoke(job), writes=False)
+
+    async def hold(self, name: str) -> object:
+        """See Blob."""
+        return await self.inner.hold(name)
+
+    def source(self, name: str) -> Any:
+        """See Blob."""
+        return self.inner.source(name)
+
+    async def keep(self, part: str) -> None:
+        """See Blob."""
+        await self.inner.keep(part)

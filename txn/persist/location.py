@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from txn.errors import StorageError, TxnError
 
@@ -37,6 +37,15 @@ class SequenceConflict(TxnError):
 
 class Indeterminate(StorageError):
     """The operation may or may not have happened, or may yet happen (I/O error, timeout)."""
+
+
+class StoreUnavailable(Indeterminate):
+    """An object store refused, or did not answer (58030). ``store``: its name."""
+
+    def __init__(self, store: str, message: str) -> None:
+        """``message``: what could not be done, and the store's words."""
+        super().__init__(message)
+        self.store = store
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,15 @@ class Consensus(Protocol):
 
 
 class Blob(Protocol):
-    """Immutable named byte strings. Names match ``[0-9a-z._/-]+`` and are never reused."""
+    """Immutable named byte strings. Names match ``[0-9a-z._/-]+`` and are never reused.
+
+    Bytes are read in four ways: ``get`` (small blobs), ``local_path`` after ``keep`` (sidecars) or while ``hold``
+    (files that engines open by their path), ``source`` (pieces of Parquet files). Where blobs are local files, the last
+    three are all the same file.
+    """
+
+    remote: bool
+    """Whether blobs have to be brought here before they are read by their path."""
 
     async def put(self, name: str, data: bytes) -> None:
         """Write a blob; durable on return. FileExistsError if it exists; OutOfSpace: nothing is left behind."""
@@ -138,7 +155,22 @@ class Blob(Protocol):
         """Delete a blob. Idempotent."""
 
     def local_path(self, name: str) -> str:
-        """Return the path (or URL) under which engines read the blob; stable, whether or not it exists."""
+        """Return the path under which the blob is read; stable, whether or not it is there."""
+
+    async def hold(self, name: str) -> object:
+        """Bring a blob to ``local_path``; it stays there while what is returned is referenced.
+
+        Raises FileNotFoundError, StoreUnavailable, OutOfSpace, DamagedFile; nothing where blobs are not remote.
+        """
+
+    def source(self, name: str) -> Any:
+        """Return what pyarrow reads pieces of the blob from: a path, or an open file. Blocks, in a thread.
+
+        Raises FileNotFoundError (or opening the path does), StoreUnavailable.
+        """
+
+    async def keep(self, part: str) -> None:
+        """Bring the sidecars of a part to their ``local_path`` for good. Raises as ``hold``."""
 
     async def grant(self, job: str) -> BlobGrant:
         """Let processes elsewhere write blobs until ``revoke(job)``. ``job``: a name not used before."""

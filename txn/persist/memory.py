@@ -22,7 +22,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from txn.errors import Fenced, OutOfSpace
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
@@ -185,6 +185,8 @@ class MemoryConsensus(_Handle):
 class MemoryBlob(_Handle):
     """Blob over a ``MemoryDisk``."""
 
+    remote = False
+
     def __init__(self, disk: MemoryDisk) -> None:
         """Copies for ``local_path`` live in a temporary directory as long as this object."""
         super().__init__(disk)
@@ -238,6 +240,17 @@ class MemoryBlob(_Handle):
             with open(path, "wb") as file:
                 file.write(data)
         return path
+
+    async def hold(self, name: str) -> object:
+        """See Blob."""
+        return None
+
+    def source(self, name: str) -> Any:
+        """See Blob."""
+        return self.local_path(name)
+
+    async def keep(self, part: str) -> None:
+        """See Blob: ``local_path`` copies."""
 
     async def grant(self, job: str) -> MemoryGrant:
         """See Blob. It serves within this process only."""

@@ -339,6 +339,8 @@ class Part:
         self.ref = ref
         self.spec: ShardSpec = decode_spec(footer.metadata[b"holdfast.spec"])
         """The schema that the part was written under."""
+        self.remote = blob.remote
+        """Whether the file has to be held (``hold``) while engines read it by its path."""
         self.row_bytes = int(footer.metadata.get(b"holdfast.row_bytes", 0))
         """What a row takes as Arrow data, on average."""
         self.verified = False
@@ -511,7 +513,11 @@ class Part:
 
     def _open(self) -> Any:
         return pq.ParquetFile(
-            self.ref.path, metadata=self._footer, memory_map=True, page_checksum_verification=True
+            self._blob.source(parquet_name(self.ref.name)),
+            metadata=self._footer,
+            memory_map=True,
+            pre_buffer=self.remote,
+            page_checksum_verification=True,
         )
 
     @contextmanager
@@ -534,13 +540,23 @@ class Part:
         if self.damage is not None:
             raise self.damage
         if not self.verified:
+            held = await self.hold() if self.remote else None
 
             def check() -> None:
                 with self._reading():
                     check_file(self.ref.path, self._system.file_crc)
 
             await self._offload(check)
+            del held
             self.verified = True
+
+    async def hold(self) -> object:
+        """Return what keeps the file at ``ref.path`` while it is referenced, where blobs are ``remote``.
+
+        Raises DamagedFile, StoreUnavailable, OutOfSpace.
+        """
+        with self._reading():
+            return await self._blob.hold(parquet_name(self.ref.name))
 
     async def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
         """Yield (first position, rows) by row group, in order; decoded in a thread, not cached."""
@@ -591,17 +607,24 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         MissingFile: the part, or its system sidecar, is not there.
         UnknownFormat: a newer server wrote it.
         DamagedFile: footer or system sidecar are damaged, or their lengths are not the reference's.
+        StoreUnavailable, OutOfSpace: an object store did not answer, or there is no space for the sidecars.
     """
     path = blob.local_path(parquet_name(ref.name))
+    await blob.keep(ref.name)
 
     def load() -> tuple[Any, SystemSidecar]:
         try:
             system = SystemSidecar(blob.local_path(system_name(ref.name)))
-            check_footer(path, ref.bytes, system.footer_crc)
+            source: Any = blob.source(parquet_name(ref.name))
+            if isinstance(source, str):
+                with open(source, "rb") as local:
+                    check_footer(path, local, ref.bytes, system.footer_crc)
+            else:
+                check_footer(path, source, ref.bytes, system.footer_crc)
         except FileNotFoundError as error:
-            raise MissingFile(str(error.filename)) from error
+            raise MissingFile(error.filename or path) from error
         try:
-            with pq.ParquetFile(path, memory_map=True) as file:
+            with pq.ParquetFile(source, memory_map=True) as file:
                 footer = file.metadata
         except (pa.ArrowInvalid, OSError) as error:
             raise DamagedFile(path, f"it cannot be read: {error}") from error

@@ -1,0 +1,468 @@
+"""Blobs as objects of an S3 or Google Cloud Storage bucket, with copies of what is read in a local cache.
+
+    publish   write to <cache>/tmp  ->  upload, whole, with its checksum  ->  the copy stays in the cache
+    hold      in the cache? else download -> checksum -> cache            whole files, for engines
+    source    in the cache? that, else ranges of the object               single row groups, footers
+    keep      a part's sidecars into the cache for good                   mapped, and looked up without waiting
+
+An object appears under its name when its upload is complete, never in parts, and its bytes never change. Its checksum
+(CRC-32) is a parameter of its Content-Type, since pyarrow stores no other metadata: ``application/octet-stream;
+crc32=01abcdef``. Objects that others wrote without one are checked by their formats alone.
+
+Credentials come from AWS's (Google's) standard chain: environment, configuration files, the machine's role. A URL that
+contains some is refused. Requests are made in threads of this object's own: a store that does not answer holds up
+those who wait for it, nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, BinaryIO, Final, TypeVar
+from zlib import crc32
+
+from txn.errors import DamagedFile, OutOfSpace
+from txn.persist.blobfs import checked_name
+from txn.persist.file_cache import NO_SPACE, FileCache
+from txn.persist.location import Indeterminate, Offload, StoreUnavailable
+from txn.persist.object_url import ObjectUrl
+
+T = TypeVar("T")
+Names = list[str]
+
+CLUSTER_OBJECT: Final = "CLUSTER"
+CONNECT_TIMEOUT_S: Final = 5.0
+REQUEST_TIMEOUT_S: Final = 30.0
+THREADS: Final = 8
+WARM_READS: Final = 8
+"""Ranges read from one object before it is fetched whole."""
+_TAIL_BYTES: Final = 1 << 16  # where Parquet's footer is, mostly
+_PIECE_BYTES: Final = 8 << 20
+_GRANTS: Final = "tmp/"
+_CHECKSUM: Final = re.compile(rb"crc32=([0-9a-f]{8})")
+_FULL: Final = re.compile(r"QuotaExceeded|StorageFull|InsufficientStorage|ServiceQuota")
+
+
+def open_filesystem(url: ObjectUrl) -> Any:
+    """Return pyarrow's file system of a store. Connects nowhere yet, but may look for credentials: in a thread."""
+    from pyarrow import fs
+
+    options = dict(url.options)
+    if url.scheme == "gs":
+        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=REQUEST_TIMEOUT_S), **options)
+    return fs.S3FileSystem(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        request_timeout=REQUEST_TIMEOUT_S,
+        # A piece that fails is then remembered, and the end refuses to complete the object without it.
+        background_writes=True,
+        allow_delayed_open=True,
+        **options,
+    )
+
+
+class ObjectBlob:
+    """Blob over the objects below ``url``. Made by ``open``; one owner at a time (see leadership)."""
+
+    remote = True
+
+    def __init__(
+        self, url: ObjectUrl, filesystem: Any, cache: FileCache, offload: Offload | None = None
+    ) -> None:
+        """``filesystem``: pyarrow's. ``offload``: None: in threads of its own."""
+        self.url = url
+        self.cache = cache
+        self._fs = filesystem
+        self._threads = None if offload is not None else ThreadPoolExecutor(THREADS, "object-store")
+        self._given_offload = offload
+        self._names: dict[str, set[str]] = {}  # of folders that were listed: nobody else writes into them
+        self._reads: dict[str, int] = {}  # ranges of objects that are not in the cache
+
+    @classmethod
+    async def open(cls, url: ObjectUrl, cache_dir: str, cache_bytes: int) -> ObjectBlob:
+        """Connect, and empty the cache directory.
+
+        Raises:
+            StoreUnavailable: no such bucket, no access, no answer.
+        """
+        blob = await asyncio.to_thread(
+            lambda: cls(url, open_filesystem(url), FileCache(cache_dir, cache_bytes))
+        )
+        await blob._run("look at", "", lambda: blob._check_bucket())
+        return blob
+
+    def _check_bucket(self) -> None:
+        from pyarrow.fs import FileType
+
+        if self._fs.get_file_info(self.url.bucket).type == FileType.NotFound:
+            raise OSError(f"the bucket {self.url.bucket} does not exist")
+
+    # -- Blob --------------------------------------------------------------------------------------
+
+    async def put(self, name: str, data: bytes) -> None:
+        """See Blob."""
+        key = self._key(name)
+        await self._run("write", name, lambda: self._upload(key, io.BytesIO(data), crc32(data)))
+        self._note(name)
+
+    async def publish(self, name: str, write: Callable[[BinaryIO], None]) -> int:
+        """See Blob. Needs space in the cache directory (OutOfSpace)."""
+        key = self._key(name)
+        return await self._run("write", name, lambda: self._publish(name, key, write))
+
+    def _publish(self, name: str, key: str, write: Callable[[BinaryIO], None]) -> int:
+        path = self.cache.new_file()
+        try:
+            try:
+                with open(path, "x+b", buffering=1 << 20) as file:
+                    write(file)
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(0)
+                    crc = 0
+                    while piece := file.read(_PIECE_BYTES):
+                        crc = crc32(piece, crc)
+            except OSError as error:
+                if error.errno in NO_SPACE:
+                    raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
+                raise Indeterminate(f"could not write a data file: {error}") from error
+            with open(path, "rb") as file:
+                self._upload(key, file, crc)
+            if not name.startswith("txn/"):  # a large write set is read at the next start only
+                self.cache.adopt(name, path, keep=_is_sidecar(name))
+            self._note(name)
+        finally:
+            self.cache.discard(path)
+        return size
+
+    def _upload(self, key: str, file: BinaryIO, crc: int) -> None:
+        """Write an object. What goes wrong half-way leaves nothing under its name, or what ``_withdraw`` removes."""
+        self._check_grant(key)
+        if self._exists(key):
+            raise FileExistsError(key)
+        stream: Any = None
+        try:
+            kind = f"application/octet-stream; crc32={crc:08x}"
+            stream = self._fs.open_output_stream(key, metadata={"Content-Type": kind})
+            while piece := file.read(_PIECE_BYTES):
+                stream.write(piece)
+            stream.close()
+            self._check_grant(key)
+        except BaseException:
+            self._withdraw(key, stream)
+            raise
+
+    def _withdraw(self, key: str, stream: Any) -> None:
+        """See to it that nothing is there. What cannot be removed has a name that nobody will refer to."""
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()  # here, not by the collector, which would stop all threads meanwhile
+        with contextlib.suppress(OSError):
+            self._fs.delete_file(key)
+
+    def _exists(self, key: str) -> bool:
+        from pyarrow.fs import FileType
+
+        return bool(self._fs.get_file_info(key).type == FileType.File)
+
+    async def get(self, name: str) -> bytes | None:
+        """See Blob. Raises StoreUnavailable, DamagedFile."""
+        key = self._key(name)
+
+        def read() -> bytes | None:
+            try:
+                with self._fs.open_input_stream(key) as stream:
+                    expected = _checksum(stream)
+                    data: bytes = stream.read()
+            except FileNotFoundError:
+                return None
+            self._check(name, crc32(data), expected)
+            return data
+
+        return await self._run("read", name, read)
+
+    async def list(self, prefix: str) -> list[str]:
+        """See Blob. Always asks the store."""
+        return await self._run("list", prefix, lambda: self._list(prefix))
+
+    def _list(self, prefix: str) -> Names:
+        from pyarrow.fs import FileSelector, FileType
+
+        folder = prefix.rpartition("/")[0]
+        selector = FileSelector(self.url.root + folder, recursive=True, allow_not_found=True)
+        start = len(self.url.root)
+        found = (info.path[start:] for info in self._fs.get_file_info(selector) if info.type == FileType.File)
+        return sorted(
+            name
+            for name in found
+            if name.startswith(prefix) and name != CLUSTER_OBJECT and not name.startswith(_GRANTS)
+        )
+
+    async def delete(self, name: str) -> None:
+        """See Blob."""
+        key = self._key(name)
+        self.cache.drop(name)
+        self._names.get(name.rpartition("/")[0], set()).discard(name)
+        self._reads.pop(name, None)
+        await self._run("delete", name, lambda: self._remove(key))
+
+    def _remove(self, key: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.delete_file(key)
+
+    def local_path(self, name: str) -> str:
+        """See Blob: where the copy is while it is held or kept."""
+        return self.cache.path(checked_name(name))
+
+    async def hold(self, name: str) -> object:
+        """See Blob."""
+        return await self._run("read", name, lambda: self._hold(name))
+
+    def _hold(self, name: str, *, keep: bool = False) -> object:
+        key = self._key(name)
+        held = self._asked(
+            "read", name, lambda: self.cache.hold(name, lambda p: self._download(name, key, p), keep=keep)
+        )
+        self._reads.pop(name, None)
+        return held
+
+    def _download(self, name: str, key: str, path: str) -> None:
+        crc = 0
+        with self._fs.open_input_stream(key) as stream, open(path, "xb") as file:
+            expected = _checksum(stream)
+            while piece := stream.read(_PIECE_BYTES):
+                crc = crc32(piece, crc)
+                file.write(piece)
+        self._check(name, crc, expected)
+
+    def source(self, name: str) -> Any:
+        """See Blob: the copy in the cache if there is one, else the object."""
+        found = self.cache.open(name)
+        if found is not None:
+            return found
+        reads = self._reads[name] = self._reads.get(name, 0) + 1
+        if reads > WARM_READS:
+            self._hold(name)
+            found = self.cache.open(name)
+            if found is not None:
+                return found
+        key = self._key(name)
+        return ObjectFile(self, name, self._asked("read", name, lambda: self._fs.open_input_file(key)))
+
+    async def keep(self, part: str) -> None:
+        """See Blob."""
+        folder = part.rpartition("/")[0]
+        if f"{part}.sys" not in self._names.get(folder, ()):
+            self._names[folder] = set(await self.list(f"{folder}/"))
+        wanted = [n for n in self._names[folder] if n.rpartition(".")[0] == part and _is_sidecar(n)]
+
+        def fetch() -> None:
+            for name in wanted:
+                self._hold(name, keep=True)
+
+        await self._run("read", part, fetch)
+
+    async def grant(self, job: str) -> ObjectGrant:
+        """See Blob. Workers need credentials of their own, from the standard chain.
+
+        Nothing makes a store refuse an object that comes late: a worker that finds the grant ended removes what it has
+        just written. What one leaves that dies at that moment, nobody refers to; the next start sweeps it.
+        """
+        key = self._grant_key(job)
+        await self._run("write", f"{_GRANTS}{job}", lambda: self._upload(key, io.BytesIO(b""), 0))
+        return ObjectGrant(self.url, job)
+
+    async def revoke(self, job: str) -> None:
+        """See Blob, and ``grant``."""
+        await self._run("delete", f"{_GRANTS}{job}", lambda: self._remove(self._grant_key(job)))
+
+    def _grant_key(self, job: str) -> str:
+        return f"{self.url.root}{_GRANTS}{checked_name(job)}"
+
+    def _check_grant(self, key: str) -> None:
+        """Raise Indeterminate if the blobs were lent, and are no more."""
+
+    def _end_grants(self) -> None:
+        """Remove what earlier owners left in ``tmp``."""
+        from pyarrow.fs import FileSelector, FileType
+
+        selector = FileSelector(self.url.root + _GRANTS, recursive=True, allow_not_found=True)
+        for info in self._fs.get_file_info(selector):
+            if info.type == FileType.File:
+                self._remove(info.path)
+
+    # -- errors ------------------------------------------------------------------------------------
+
+    async def _run(self, verb: str, name: str, work: Callable[[], T]) -> T:
+        """Do ``work`` in a thread; what the store says comes as StoreUnavailable."""
+
+        def asked() -> T:
+            return self._asked(verb, name, work)
+
+        if self._given_offload is not None:
+            return await self._given_offload(asked)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, asked)
+
+    def _asked(self, verb: str, name: str, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except (FileExistsError, FileNotFoundError):
+            raise
+        except OSError as error:
+            raise self.trouble(verb, name, error) from error
+
+    def trouble(self, verb: str, name: str, error: OSError) -> Exception:
+        """Return what to raise for an error of the store."""
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        where = f"{self.url.name}/{name}".rstrip("/")
+        if verb == "write" and _FULL.search(text):
+            return OutOfSpace(f"could not write {where}: {text}")
+        return StoreUnavailable(self.url.name, f"could not {verb} {where}: {text}")
+
+    def _check(self, name: str, crc: int, expected: int | None) -> None:
+        if expected is not None and crc != expected:
+            raise DamagedFile(f"{self.url.name}/{name}", "the checksum of the object is wrong")
+
+    def _key(self, name: str) -> str:
+        return self.url.root + checked_name(name)
+
+    def _note(self, name: str) -> None:
+        known = self._names.get(name.rpartition("/")[0])
+        if known is not None:
+            known.add(name)
+
+    # -- whose it is -------------------------------------------------------------------------------
+
+    async def claim(self, cluster: str, *, fresh: bool) -> str | None:
+        """Write the store's identity where there is none and it is empty; return what was there instead.
+
+        Returns ``cluster`` if it is, or was made, this database's; None: there are objects but no identity, or
+        (``fresh`` False: the database has a history) there is nothing at all.
+        """
+        key = self.url.root + CLUSTER_OBJECT
+
+        def look() -> str | None:
+            try:
+                with self._fs.open_input_stream(key) as stream:
+                    return bytes(stream.read(200)).decode(errors="replace").strip()
+            except FileNotFoundError:
+                if not fresh or self._list(""):
+                    return None
+            data = f"{cluster}\n".encode()
+            self._upload(key, io.BytesIO(data), crc32(data))
+            return cluster
+
+        found = await self._run("open", CLUSTER_OBJECT, look)
+        if found == cluster:
+            await self._run("delete", _GRANTS, self._end_grants)
+        return found
+
+
+class _LentObjects(ObjectBlob):
+    """The blobs as a worker writes them by a grant."""
+
+    def __init__(self, url: ObjectUrl, job: str, cache: FileCache) -> None:
+        super().__init__(url, open_filesystem(url), cache)
+        self._grant = self._grant_key(job)
+
+    def _check_grant(self, key: str) -> None:
+        if not self._exists(self._grant):
+            raise Indeterminate("the grant has ended")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectGrant:
+    """Leave to write objects below ``url`` while the marker of ``job`` is there; see BlobGrant."""
+
+    url: ObjectUrl
+    job: str
+
+    def open(self, worker: str) -> ObjectBlob:
+        """See BlobGrant. What is written passes through a temporary directory, which goes with the object."""
+        folder = tempfile.mkdtemp(prefix=f"holdfast-{worker}-")
+        blob = _LentObjects(self.url, self.job, FileCache(folder, 0))
+        weakref.finalize(blob, shutil.rmtree, folder, True)
+        return blob
+
+
+class ObjectFile(io.RawIOBase):
+    """An object as a file to read at positions. The end, where Parquet has its footer, is read once.
+
+    What the store refuses comes as StoreUnavailable, so that it is not taken for damage.
+    """
+
+    def __init__(self, blob: ObjectBlob, name: str, file: Any) -> None:
+        """``file``: pyarrow's."""
+        self._blob, self._name, self._file = blob, name, file
+        self._position = 0
+        self._size: int = self._ask(file.size)
+        self._tail = b""
+        self._tail_at = self._size
+
+    def _ask(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except OSError as error:
+            raise self._blob.trouble("read", self._name, error) from error
+
+    def readable(self) -> bool:
+        """See io."""
+        return True
+
+    def seekable(self) -> bool:
+        """See io."""
+        return True
+
+    def tell(self) -> int:
+        """See io."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """See io."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """See io; never short but at the end."""
+        start = min(self._position, self._size)
+        stop = self._size if size is None or size < 0 else min(start + size, self._size)
+        data = self._range(start, stop)
+        self._position = stop
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        """See io."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _range(self, start: int, stop: int) -> bytes:
+        if start >= stop:
+            return b""
+        if stop - start <= _TAIL_BYTES and start >= self._size - _TAIL_BYTES and not self._tail:
+            at = max(self._size - _TAIL_BYTES, 0)
+            self._tail = self._ask(lambda: bytes(self._file.read_at(self._size - at, at)))
+            self._tail_at = at
+        if start >= self._tail_at:
+            return self._tail[start - self._tail_at : stop - self._tail_at]
+        return self._ask(lambda: bytes(self._file.read_at(stop - start, start)))
+
+
+def _is_sidecar(name: str) -> bool:
+    """Return whether a blob is mapped while its part is open (``txn.persist.sidecar``)."""
+    return name.rpartition(".")[2].startswith(("sys", "x"))
+
+
+def _checksum(stream: Any) -> int | None:
+    kind = (stream.metadata() or {}).get("Content-Type") or b""
+    found = _CHECKSUM.search(kind if isinstance(kind, bytes) else kind.encode())
+    return None if found is None else int(found.group(1), 16)
