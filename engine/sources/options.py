@@ -60,7 +60,6 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "after": Rule(kind="choice", choices=("keep", "move", "delete"), default="keep",
                       help="what becomes of a file that has been read and committed"),
         "move_to": Rule(kind="text", help="with after = move: a directory below one of server_files"),
-        "ignore_unknown": Rule(kind="bool", default="false", help="json, parquet: members that are no column"),
         "header": Rule(kind="bool", default="false", help="csv: the first line names the columns, which it must match"),
         "delimiter": Rule(kind="char", help="csv"),
         "null": Rule(kind="text", help="csv: how NULL is written"),

@@ -19,13 +19,14 @@ class Batch:
     """What one transaction is to apply.
 
     ``changes``: by table; ``offsets``: what becomes of each partition's offset, None: forgotten; ``rows``: how many rows
-    or changes there were, by partition; ``positions``: the offsets as people read them.
+    or changes there were, by partition; ``positions``: the offsets as people read them; ``context``: where its rows are from.
     """
 
     changes: Mapping[int, TableChanges]
     offsets: Mapping[str, bytes | None]
     rows: Mapping[str, int]
     positions: Mapping[str, str]
+    context: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

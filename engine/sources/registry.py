@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from engine.sources.files import FilesReader
 from engine.sources.postgres import PostgresReader
 from engine.sources.rate import RateReader
 from engine.sources.reader import Reader
@@ -31,7 +32,13 @@ def _postgres(db: Database, source: SourceDef) -> Reader:
     return PostgresReader(source, [_table(db, oid) for oid in source.tables])
 
 
-_READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {"rate": _rate, "postgres": _postgres}
+def _files(db: Database, source: SourceDef) -> Reader:
+    return FilesReader(source, _table(db, source.tables[0]), db.server_files)
+
+
+_READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {
+    "rate": _rate, "files": _files, "postgres": _postgres,
+}  # fmt: skip
 
 
 class Sources:

@@ -106,6 +106,7 @@ class Runner:
         self._options = Options(source.kind, source.options)
         self._offsets: dict[str, bytes] = {}
         self._reader: Reader | None = None
+        self._context = ""  # of the batch that is being committed
         self._between_commits = asyncio.Event()
         self._between_commits.set()
         self._stopping = False
@@ -148,7 +149,11 @@ class Runner:
     def _note(self, error: Exception) -> bool:
         """Say what went wrong; tell whether to try again."""
         name = self.source.name
-        self._status.last_error = describe(error, self._db)
+        said = describe(error, self._db)
+        context, self._context = self._context, ""
+        self._status.last_error = (
+            f"{said}\nCONTEXT: {context}" if context and "\nCONTEXT: " not in said else said
+        )
         self._status.last_error_us = self._db.clock_us()
         if isinstance(error, _MAY_PASS):
             self._status.state = "retrying"
@@ -195,7 +200,9 @@ class Runner:
             if batch is None:
                 await self._sleep(poll_s)
                 continue
+            self._context = batch.context
             ts = await self._commit(batch)
+            self._context = ""
             await self._acknowledge(reader, batch, ts)
             self._advanced = True
             await self._sleep(sum(batch.rows.values()) / limit if limit else 0)

@@ -7,6 +7,7 @@ drop      ends the task; what upstream keeps for it; table(s), offsets, the sour
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,9 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sources import offsets as stored
 from engine.sources import postgres_slot, rate
-from engine.sources.options import check
+from engine.sources.files import directory
+from engine.sources.files_read import csv_options
+from engine.sources.options import Options, check
 from engine.sources.postgres_tables import UpstreamTable, encoded
 from engine.transaction.block_state import BlockState
 from engine.transaction.timelines import unknown
@@ -102,6 +105,9 @@ async def _tables(
                 "42601", "a RATE source has columns of its own", detail=f"They are {rate.COLUMNS}."
             )
         return [_with_columns(session, statement.table, rate.COLUMNS)], []
+    if kind == "files":
+        await asyncio.to_thread(_check_files, session, statement, options)
+        return [statement.table], []
     if kind == "postgres":
         if statement.has_columns or statement.table.name != statement.name:
             raise SqlError(
@@ -113,6 +119,34 @@ async def _tables(
         schema = options.get("schema", statement.table.schema)
         return [_followed(session, statement.table, schema, table) for table in found], found
     raise SqlError("0A000", f"{kind.upper()} sources are not supported")
+
+
+def _check_files(session: Session, statement: st.CreateSource, given: dict[str, str]) -> None:
+    """Check what the options of a FILES source say together. Blocks.
+
+    Raises SqlError 42601, 22023; 42501, 58P01 and 42809 for directories.
+    """
+    options = Options("files", given)
+    if not statement.table.columns:
+        raise SqlError("42601", "a FILES source requires columns")
+    _check_envelope(statement, options)
+    form = options.need("format")
+    if form == "csv":
+        csv_options(options)
+    else:
+        for name in ("header", "delimiter", "null", "quote", "escape"):
+            if name in given:
+                raise SqlError("22023", f'option "{name}" goes with the format csv')
+    if (options.need("after") == "move") != ("move_to" in given):
+        raise SqlError("22023", 'the option "move_to" goes with after = move')
+    for name in ("path", "move_to"):
+        if name in given:
+            directory(given[name], session.db.server_files)
+
+
+def _check_envelope(statement: st.CreateSource, options: Options) -> None:
+    if options.need("envelope") == "upsert" and not any(key.primary for key in statement.table.keys):
+        raise SqlError("22023", "envelope = upsert requires a primary key")
 
 
 def _slot_name(session: Session, source: str) -> str:
