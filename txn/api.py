@@ -198,11 +198,14 @@ class Transaction(Protocol):
     ) -> MaybeAwaitable[StoredRow | None]:
         """Lock X the unique keys of ``row`` in ``indexes`` and return a live row holding one, or None."""
 
-    def update(self, shard: ShardId, changes: Sequence[tuple[RowId, Row]]) -> MaybeAwaitable[list[bool]]:
+    def update(
+        self, shard: ShardId, changes: Sequence[tuple[RowId, Row]], *, keys_kept: bool = False
+    ) -> MaybeAwaitable[list[bool]]:
         """Stage new values for rows (ids from reads of this transaction). Unique keys as for insert.
 
         All of one statement's changes are checked together at its end, so that ``SET k = k + 1`` works
-        where the final state is unique.  Entry i is False when row i no longer exists.
+        where the final state is unique.  Entry i is False when row i no longer exists. ``keys_kept``: the caller
+        knows that no column of an index changes, so old values need not be read.
         """
 
     def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> MaybeAwaitable[list[bool]]:

@@ -82,6 +82,62 @@ def table_schema(columns: Iterable[ShardColumn]) -> Any:
     return pa.schema(fields)
 
 
+# -- columns that engines computed ------------------------------------------------------------------
+
+
+def as_stored(column: Any, wanted: Any) -> Any:
+    """Return an engine's column in the Arrow type that parts have, or None if that takes more than another view of it.
+
+    uuids may come as binary, times as microseconds, numerics of one scale as decimals.
+    """
+    found = column.type
+    if found.equals(wanted):
+        return column
+    if not is_near(found, wanted):
+        return None
+    if wanted.equals(_NUMERIC) and pa.types.is_decimal128(found):
+        return _of_one_scale(column)
+    if pa.types.is_struct(wanted):
+        return pa.StructArray.from_arrays(
+            [column.field(i).cast(f.type) for i, f in enumerate(wanted)],
+            fields=list(wanted),
+            mask=column.is_null(),
+        )
+    return column.cast(wanted)
+
+
+def is_near(found: Any, wanted: Any) -> bool:
+    """Return whether ``as_stored`` takes columns of the Arrow type ``found`` for ``wanted``."""
+    if found.equals(wanted):
+        return True
+    if pa.types.is_fixed_size_binary(wanted):
+        return bool(pa.types.is_binary(found))
+    if pa.types.is_time64(wanted):
+        return bool(found == pa.int64())
+    if pa.types.is_struct(wanted):
+        if pa.types.is_struct(found):
+            return [(f.name, f.type) for f in found] == [(f.name, f.type) for f in wanted]
+        return bool(wanted.equals(_NUMERIC) and pa.types.is_decimal128(found) and found.scale >= 0)
+    if pa.types.is_decimal128(wanted):
+        return bool(
+            pa.types.is_decimal128(found)
+            and found.scale == wanted.scale
+            and found.precision <= wanted.precision
+        )
+    return False
+
+
+def _of_one_scale(column: Any) -> Any:
+    """Return decimals of one scale as ``numeric``: the same 128-bit numbers, read as unscaled ones."""
+    column = one_chunk(column)
+    null = column.is_null()
+    unscaled = pa.Array.from_buffers(
+        pa.decimal128(MAX_DIGITS, 0), len(column), column.buffers(), offset=column.offset
+    )
+    scales = pc.if_else(null, pa.scalar(None, pa.int32()), pa.scalar(column.type.scale, pa.int32()))
+    return pa.StructArray.from_arrays([unscaled, scales], fields=list(_NUMERIC), mask=null)
+
+
 # -- lists of several dimensions -------------------------------------------------------------------
 
 

@@ -474,10 +474,10 @@ class StoreTransaction:
         return self.run(writes.find_conflicts(self, shard, row, indexes))
 
     def update(
-        self, shard: ShardId, changes: Sequence[tuple[RowId, Row]]
+        self, shard: ShardId, changes: Sequence[tuple[RowId, Row]], *, keys_kept: bool = False
     ) -> list[bool] | Awaitable[list[bool]]:
         """See ``txn.api``."""
-        return self.run(writes.change(self, shard, changes))
+        return self.run(writes.change(self, shard, changes, keys_kept=keys_kept))
 
     def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> list[bool] | Awaitable[list[bool]]:
         """See ``txn.api``."""

@@ -7,7 +7,7 @@ the final state is unique. A failed statement leaves nothing but its locks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -219,9 +219,16 @@ def find_conflicts(
 
 
 def change(
-    txn: StoreTransaction, shard: ShardId, changes: Sequence[tuple[RowId, Row | None]]
+    txn: StoreTransaction,
+    shard: ShardId,
+    changes: Sequence[tuple[RowId, Row | None]],
+    *,
+    keys_kept: bool = False,
 ) -> Steps[list[bool]]:
-    """Update (or delete, where the new row is None): lock, read what is replaced, stage, check."""
+    """Update (or delete, where the new row is None): lock, read what is replaced, stage, check.
+
+    ``keys_kept``: no column of an index changes.
+    """
     owner = txn.owner
     if owner.held.get(shard) != IX or len(owner.held) > owner.escalate_at:
         yield from intend(txn, shard)
@@ -246,6 +253,8 @@ def change(
                         break
     if txn.scans is not None:
         txn.check_scans()  # the new values were made from what a scan saw
+    if exclusive and len(changes) > 1 and (keys_kept or all(row is None for _id, row in changes)):
+        return (yield from _replace_plainly(txn, view, own, changes))
     bases: list[tuple[Row, int] | None] = []
     at_hand = _base_at_hand(view, own, changes[0][0]) if len(changes) == 1 else None
     if at_hand is not None:
@@ -289,6 +298,54 @@ def change(
         txn.undo_to(mark)
         raise
     return [base is not None for base in bases]
+
+
+def _replace_plainly(
+    txn: StoreTransaction, view: View, own: OwnWrites, changes: Sequence[tuple[RowId, Row | None]]
+) -> Steps[list[bool]]:
+    """Stage changes under table X that enter no key: the old values need not be read, so parts are not."""
+    width = view.padding.width
+    statement = txn.statement
+    mark = len(txn.journal)
+    note = txn.journal.append
+    found: list[bool] = []
+    try:
+        for start in range(0, len(changes), CHUNK_ROWS):
+            some = changes[start : start + CHUNK_ROWS]
+            for (row_id, row), begin in zip(some, _begins(view, own, some), strict=True):
+                found.append(begin is not None)
+                if begin is not None:
+                    if row is not None and len(row) < width:
+                        row = view.padding.pad(row)
+                    own.put(row_id, row, statement, begin)
+                    note((own, row_id))
+            yield asyncio.sleep(0)
+    except BaseException:
+        txn.undo_to(mark)
+        raise
+    return found
+
+
+def _begins(view: View, own: OwnWrites, changes: Sequence[tuple[RowId, Row | None]]) -> Iterator[int | None]:
+    """Yield the begin of each row's committed version (0: it has none), None where the row is gone."""
+    own_rows, rows = own.rows, view.generation.rows
+    parts = view.parts(INFINITY)
+    for row_id, _row in changes:
+        intent = own_rows.get(row_id)
+        if intent is not None:
+            yield None if intent.values is None else intent.base
+            continue
+        head = rows.get(row_id)
+        if head is not None:
+            yield None if head.values is None else head.begin
+            continue
+        for part in parts:
+            position = part.find(row_id, INFINITY)
+            if position is not None:
+                yield part.begin(position)
+                break
+        else:
+            yield None
 
 
 def _leaves_key(view: View, row: Row, old: Row) -> bool:

@@ -7,10 +7,11 @@ shard. Everything becomes visible, and durable, in the one log entry of the comm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.spark_load import load_on_spark
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
@@ -24,13 +25,14 @@ from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.roles import named_role
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
-from engine.executor import Result
+from engine.executor import ExecContext, Result
 from engine.reads.plans import Plan
-from engine.reads.query import CompiledQuery, context, execute, run_query
+from engine.reads.query import CompiledQuery, compiled_query, context, execute, run_query
 from engine.transaction.time_travel import read_past
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import BULK_ROWS
 from engine.writes.insert_bulk import BulkSource
+from engine.writes.shape import TableShape
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
@@ -136,15 +138,33 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         return Command("CREATE TABLE AS")
     ctx = context(session, plan, params)
     if plan.as_of is None:
-        result = await run_query(session, plan, "query", statement.query, ctx)
-        return Command(f"SELECT {await fill(session, relation, result)}")
+        query = compiled_query(plan, "query", statement.query)
+        running = run_query(session, plan, "query", statement.query, ctx)
+        return Command(f"SELECT {await fill_from(session, relation, query, ctx, running)}")
     past = await read_past(session, plan.as_of, relation.timeline)
     try:
         source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
-        made = await fill(session, relation, await execute(session, source, replace(ctx, txn=past)))
-        return Command(f"SELECT {made}")
+        ctx = replace(ctx, txn=past)
+        running = execute(session, source, ctx)
+        return Command(f"SELECT {await fill_from(session, relation, source, ctx, running)}")
     finally:
         past.rollback()
+
+
+async def fill_from(
+    session: Session,
+    relation: RelationDef,
+    query: CompiledQuery,
+    ctx: ExecContext,
+    running: Coroutine[Any, Any, Result],
+) -> int:
+    """Insert what a query selects, as ``fill``, on Spark without its rows coming here; else ``running`` starts it."""
+    attnums = [c.attnum for c in relation.columns]
+    try:
+        loaded = await load_on_spark(session, query, ctx, TableShape.of(relation, session), attnums)
+        return loaded if loaded is not None else await fill(session, relation, await running)
+    finally:
+        running.close()
 
 
 async def fill(session: Session, relation: RelationDef, result: Result) -> int:

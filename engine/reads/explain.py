@@ -6,13 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from engine import run as runner
+from engine.bulk.spark_load import may_load, returns_few
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
+from engine.constraints.effects import may_bulk_load
 from engine.ddl.privileges import check as check_privileges
 from engine.reads.plans import Plan
 from engine.reads.query import choose_route, collect, compiled_query
 from engine.subscriptions.subscribe import goes_by_row
 from engine.transaction import time_travel
+from engine.writes.dml import InsertPlan
+from engine.writes.insert_bulk import BulkSource
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -22,6 +26,7 @@ from planner.types import SqlType
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
+    from engine.connection.session import Session
 
 _ON = ("on", "true", "1", "")
 _TEXT, _JSON = 25, 114
@@ -40,6 +45,16 @@ def _source(statement: Any) -> tuple[str, QueryExpr] | None:
         case st.CreateTable() | st.CreateMaterializedView() | st.RefreshMaterializedView():
             return None if statement.query is None else ("query", statement.query)
     return None
+
+
+def _loads(session: Session, plan: Plan, statement: Any, query: QueryExpr) -> bool:
+    """Return whether a statement's rows, selected on Spark, become parts there."""
+    if isinstance(statement, q.Insert):
+        insert = InsertPlan(session, statement)
+        relation = insert.shape.relation
+        serves = BulkSource.serves(insert) and not plan.locking and may_bulk_load(session, relation)
+        return serves and may_load(query, relation, statement.attnums)
+    return isinstance(statement, st.CreateTable) and not returns_few(query)
 
 
 def _shown(value: Any) -> str:
@@ -88,6 +103,8 @@ async def run_explain(
         route, executable = choose_route(session, compiled_query(inner, slot, query), params)
         facts["Route"] = route.executor
         facts["Reason"] = route.reason
+        if route.executor == "spark" and _loads(session, inner, body.statement, query):
+            facts["Rows"] = "written as parts by Spark's executors"
         lines = session.db.executors[route.executor].explain(executable)
     if options.get("analyze", "off") in _ON:
         started = session.clock_time_us()

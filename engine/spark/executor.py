@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from engine.executor import ExecContext
 from engine.reads.engine_query import EngineQuery, finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark.errors import lost, to_sql_error
+from engine.spark.part_worker import Target
+from engine.spark.part_writer import OtherForm, write_frame
 from engine.spark.relations import Inputs, plan_relation
 from engine.spark.runtime import OFF, Live, SparkRuntime
 from engine.spark.stream import BatchStream
@@ -38,6 +40,8 @@ from planner.lower.spark import SparkDialect
 from planner.lower.value import element_of, kind_of
 from planner.query import Cte, FunctionRange, Param, QueryExpr
 from planner.walk import walk
+from txn.errors import TxnError
+from txn.persist.part_job import PartJob, WrittenPart
 from txn.types import ShardId, Snapshot
 
 CANCEL_POLL_S = 0.05
@@ -167,6 +171,27 @@ class SparkExecutor:
         Raises:
             SqlError: whatever the query raises before its first batch; 58000 if Spark cannot start or its JVM ended.
         """
+        query, sql = await self._open(plan, ctx)
+        first = await query.start(sql)
+        return RowStream(plan.query.columns, query.batches(first), query.close)
+
+    async def write_parts(
+        self, plan: SparkPlan, ctx: ExecContext, job: PartJob, targets: Sequence[Target], key: Sequence[str]
+    ) -> list[WrittenPart]:
+        """Run the query and have its rows written as parts; see ``part_writer.write_frame``.
+
+        Raises:
+            OtherForm: the rows have to go through values; nothing was written.
+            NullInColumn, OutOfSpace: see ``part_job.write_parts``.
+            SqlError: whatever the query raises; 58000 as for ``run``.
+        """
+        if plan.text(ctx.params).finish is not None:
+            raise OtherForm("a part of the select list is computed by the server")
+        query, sql = await self._open(plan, ctx)
+        return await query.write(sql, job, targets, key)
+
+    async def _open(self, plan: SparkPlan, ctx: ExecContext) -> tuple[_Running, str]:
+        """Return a query that is ready to start, and its SQL."""
         text = plan.text(ctx.params)
         snapshots: dict[int, Snapshot] = {}
         for use in text.lowered.relations:
@@ -185,8 +210,7 @@ class SparkExecutor:
         query = _Running(self.runtime, live, session, tag, text, inputs, ctx)
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
-        first = await query.start(text.with_tables(tables))
-        return RowStream(plan.query.columns, query.batches(first), query.close)
+        return query, text.with_tables(tables)
 
     async def _live(self, ctx: ExecContext) -> Live:
         """Return the session; a statement that is cancelled while it starts does not wait on."""
@@ -240,28 +264,50 @@ class _Running(EngineQuery):
         """Begin executing; return the first batch, or None for an empty result."""
         return await self._in_thread(self._begin, sql)
 
-    def _begin(self, sql: str) -> Any:
-        from pyspark.sql.pandas.types import to_arrow_schema
-        from pyspark.sql.types import StructType
+    async def write(
+        self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
+    ) -> list[WrittenPart]:
+        """Execute, the rows becoming parts."""
+        found: list[WrittenPart] = await self._in_thread(self._write, sql, job, targets, key)
+        self._whole = True
+        self.close()
+        return found
 
-        session, context = self._session, self._live.context
+    def _write(self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]) -> Any:
+        context = self._live.context
         context.addJobTag(self._tag)
         try:
-            self._inputs.register(session)
-            try:
-                frame = session._jsparkSession.sql(sql)
-            finally:
-                self._inputs.drop_views(session)
-            schema = to_arrow_schema(
-                StructType.fromJson(json.loads(frame.schema().json())),
-                error_on_duplicated_field_names_in_struct=False,
-                timezone="UTC",
-                prefers_large_types=False,
-            )
-            self._stream = BatchStream(context, frame, schema)
+            return write_frame(context, *self._analysed(sql), job, targets, key)
+        finally:
+            context.clearJobTags()
+
+    def _begin(self, sql: str) -> Any:
+        context = self._live.context
+        context.addJobTag(self._tag)
+        try:
+            self._stream = BatchStream(context, *self._analysed(sql))
             return self._next()
         finally:
             context.clearJobTags()
+
+    def _analysed(self, sql: str) -> tuple[Any, Any]:
+        """Return the query as a Java Dataset, and its columns as Arrow has them."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        session = self._session
+        self._inputs.register(session)
+        try:
+            frame = session._jsparkSession.sql(sql)
+        finally:
+            self._inputs.drop_views(session)
+        schema = to_arrow_schema(
+            StructType.fromJson(json.loads(frame.schema().json())),
+            error_on_duplicated_field_names_in_struct=False,
+            timezone="UTC",
+            prefers_large_types=False,
+        )
+        return frame, schema
 
     def _next(self) -> Any:
         assert self._stream is not None
@@ -279,6 +325,8 @@ class _Running(EngineQuery):
             raise
 
     def _translated(self, error: Exception, interrupted: bool) -> Exception:
+        if isinstance(error, OtherForm | TxnError):
+            return error
         if interrupted:
             return SqlError("57014", "canceling statement due to user request")
         if not self._live.gateway.alive or lost(error):

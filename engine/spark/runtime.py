@@ -222,6 +222,8 @@ def _join(gateway: Gateway) -> Live:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     SparkContext._ensure_initialized(gateway=channel)
     context = SparkContext(conf=SparkConf(_jvm=channel.jvm), gateway=channel)
+    # It would print a trace for every connection that ends with the JVM.
+    context._accumulatorServer.handle_error = _not_reported
     session = SparkSession(context)
     # The first query finds the parser, the optimizer and the code generator loaded.
     session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY 1 ORDER BY 1").toArrow()
@@ -229,6 +231,10 @@ def _join(gateway: Gateway) -> Live:
     for name, value in _SMALL.items():
         small.conf.set(name, value)
     return Live(gateway, context, session, small)
+
+
+def _not_reported(_request: object, client: object) -> None:
+    log.debug("the JVM's connection for accumulators ended (%s)", client)
 
 
 def _forget() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.spark_load import load_on_spark
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.constraints import effects
@@ -216,12 +217,19 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     elif insert.row is not None and session.derived.executor == "auto":
         source = [insert.row((), env)]
     else:
+        bulky = (
+            BulkSource.serves(insert) and not plan.locking and effects.may_bulk_load(session, shape.relation)
+        )
+        if bulky:
+            query = compiled_query(plan, "source", statement.source)
+            loaded = await load_on_spark(session, query, ctx, shape, statement.attnums)
+            if loaded is not None:
+                await check_bulk(session, shape.relation)
+                return outcome("INSERT", loaded, None, None)
         result = await run_query(session, plan, "source", statement.source, ctx)
         if isinstance(result, ReadyRows):
             source = result.rows
-        elif (
-            BulkSource.serves(insert) and not plan.locking and effects.may_bulk_load(session, shape.relation)
-        ):
+        elif bulky:
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
                 full = insert.complete(rows, env)
@@ -326,7 +334,7 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "effects", "extra_from", "for_update", "new", "old", "reach", "returning", "shape", "statement",
+        "assigned", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "reach", "returning", "shape", "statement",
         "values_from",
     )  # fmt: skip
 
@@ -345,6 +353,7 @@ class ChangePlan:
             slots[column.attnum - 1] = 1 + position
         self.values_from = 1 + len(live)
         assigned = statement.assigned if isinstance(statement, Update) else ()
+        self.keys_kept = not any(set(assigned).intersection(index.attnums) for index in relation.indexes)
         self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
         self.extra_from = self.values_from + len(assigned)
         new = list(slots)
@@ -406,7 +415,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
 
     changes = await in_slices(rows, changed)
     if changes:
-        await settle(session.block.ensure_txn().update(change.shape.shard, changes))
+        txn = session.block.ensure_txn()
+        await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
         if change.effects:
             old = [change.old(row) for row in rows]
             await effects.updated(session, change.shape.relation, old, [new for _, new in changes])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from engine.catalog.physical import shard_column
 from engine.connection.rows import RowBatch, RowStream
-from txn.columns import column_arrays, column_fields
+from txn.columns import as_stored, column_arrays, column_fields
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -111,10 +111,11 @@ class BulkSource:
             at = self._at.get(field.name)
             if at is None:
                 arrays.append(pa.nulls(batch.num_rows, field.type))
-            elif batch.column(at).type == field.type and not pa.types.is_list(field.type):
-                arrays.append(batch.column(at))
             else:
-                return None
+                stored = None if pa.types.is_list(field.type) else as_stored(batch.column(at), field.type)
+                if stored is None:
+                    return None
+                arrays.append(stored)
             if arrays[-1].null_count and field.name in self._not_null:
                 return None
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -59,15 +59,7 @@ class TableShape:
         for position, name in self.not_null:
             for row in rows:
                 if row[position] is None:
-                    raise SqlError(
-                        "23502",
-                        f'null value in column "{name}" of relation "{self.relation.name}" '
-                        "violates not-null constraint",
-                        detail=self.failing_row(row),
-                        schema=self.relation.schema,
-                        table=self.relation.name,
-                        column=name,
-                    )
+                    raise self.null_in(row, name)
         for name, predicate in self.checks:
             for row in rows:
                 if predicate((*row, self.oid), env) is False:
@@ -79,6 +71,17 @@ class TableShape:
                         table=self.relation.name,
                         constraint=name,
                     )
+
+    def null_in(self, row: Row, column: str) -> SqlError:
+        """Return 23502 for a row that has NULL in ``column``."""
+        return SqlError(
+            "23502",
+            f'null value in column "{column}" of relation "{self.relation.name}" violates not-null constraint',
+            detail=self.failing_row(row),
+            schema=self.relation.schema,
+            table=self.relation.name,
+            column=column,
+        )
 
     def failing_row(self, row: Row) -> str:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""

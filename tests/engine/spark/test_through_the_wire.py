@@ -142,3 +142,15 @@ def test_spark_reads_the_past(client: Client) -> None:
     assert client.run("SELECT count(*) FROM was").rows == [("90",)]
     client.run("DROP TABLE was")
     assert client.run(f"SELECT sum(b) FROM was AS OF SYSTEM TIME {ts} WHERE a > 90").rows == [("955",)]
+
+
+def test_rows_become_parts_without_passing_through_the_server(client: Client) -> None:
+    client.run("CREATE TABLE loaded (id bigint PRIMARY KEY, s text NOT NULL)")
+    statement = "INSERT INTO loaded SELECT i, 'x' || i FROM generate_series(1, 2000) i"
+    said = [row[0] for row in client.run(f"EXPLAIN {statement}").rows]
+    assert "Rows: written as parts by Spark's executors" in said
+    client.run(statement)
+    with pytest.raises(ServerError) as caught:
+        client.run("INSERT INTO loaded SELECT i, 'y' FROM generate_series(2000, 2001) i")
+    assert caught.value.sqlstate == "23505"
+    assert client.run("SELECT count(*), min(s), max(id) FROM loaded").rows == [("2000", "x1", "2000")]
