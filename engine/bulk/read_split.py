@@ -3,7 +3,7 @@
     bytes [start, end) ──blocks──> plain pieces by column ──┬──> batches c1, c2, ...
                                    other pieces, row by row ─┘
 
-Text, CSV, binary and JSON lines come here, Parquet files go to ``read_parquet``. What a split yields does not depend on
+Text, CSV, binary and JSON lines are read here, Parquet files by ``read_parquet``. What a split yields does not depend on
 how the file was cut: neither rows, nor the lines that errors name (``tests/engine/bulk``). Synchronous: it runs in a thread
 of the server, or in a process of its own.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
+from engine.bulk.read_parquet import ParquetRows
 from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
 from engine.catalog.physical import shard_column
@@ -72,6 +73,12 @@ def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep
     progress = CopyProgress("COPY FROM", spec.relation.oid, "FILE")
     loader = RowLoader(spec, env, progress, file=split.name, keep=keep)
     reading.rejects = loader.rejects
+    if spec.options.format == "parquet":
+        for batch in ParquetRows(loader, split).batches():
+            reading.rows += batch.num_rows
+            yield batch
+        reading.read = split.size
+        return
     try:
         with open(split.path, "rb") as file:
             file.seek(split.start)

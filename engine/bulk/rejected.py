@@ -16,13 +16,13 @@ from pgwire.codecs.copy import CopyOptions
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-MOST_NOTICES: Final = 10_000
+MOST_KEPT: Final = 10_000
 """Rows that LOG_VERBOSITY verbose tells of, one by one: they are kept until the load has ended."""
 
 
 def told(options: CopyOptions) -> int:
     """Return how many rows left out have to be remembered."""
-    return MOST_NOTICES if options.log_verbosity == "verbose" else 0
+    return MOST_KEPT if options.log_verbosity == "verbose" else 0
 
 
 def tell_rejects(session: Session, options: CopyOptions, rejects: Rejects) -> None:

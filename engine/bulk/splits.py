@@ -17,7 +17,7 @@ Pure, but for what ``read`` does that is handed in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgwire.codecs.copy import CopyOptions
@@ -33,7 +33,7 @@ class Survey:
     """What a pass over one chunk found.
 
     ``outside``, ``inside``: the first row end if the chunk begins outside (inside) quotes, as the number of bytes up to and
-    with it, and the line ends among these; None: none was found.
+    with it, and the line ends among these; None: none was found. ``eol``: see ``line_end``; only a file's first chunk tells.
     """
 
     lines: int
@@ -41,6 +41,7 @@ class Survey:
     tied: bool
     outside: tuple[int, int] | None
     inside: tuple[int, int] | None
+    eol: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Split:
     """Rows to be read together.
 
     Attributes:
-        number: its place among all splits of the load.
+        number: the task that reads it.
         file: its place among the files; ``name`` and ``path``: see ``ServerFile``.
         start, end: bytes of the file; of Parquet files, row groups.
         first: whether the file's header is to be passed.
@@ -95,17 +96,18 @@ def survey(before: bytes, data: bytes, options: CopyOptions) -> Survey:
     lines = data.count(b"\n")
     quotes = 0
     tied = False
+    eol = "" if before else line_end(data[:HEAD_BYTES], options)
     joined = before + data[:2]
     if options.format == "csv":
         quote = options.effective_quote.encode("utf-8")
         quotes = data.count(quote)
         tied = b"\n\\." in data or b"\n\\." in joined + data[2:3] or (not before and data.startswith(b"\\."))
         outside, inside = _row_ends(data, quote, quotes)
-        return Survey(lines, quotes, tied, outside, inside)
+        return Survey(lines, quotes, tied, outside, inside, eol)
     if options.format == "text":
         tied = any(mark in data or mark in joined for mark in (b"\\\n", b"\\\r", b"\\."))
     end = data.find(b"\n", 0, SEARCH_BYTES)
-    return Survey(lines, 0, tied, None if end < 0 else (end + 1, 1), None)
+    return Survey(lines, 0, tied, None if end < 0 else (end + 1, 1), None, eol)
 
 
 def _row_ends(
@@ -142,13 +144,11 @@ def whole(file: int, name: str, path: str, size: int) -> Split:
     return Split(0, file, name, path, 0, size, True, "", 0, size + 1, size)
 
 
-def cut(
-    whole_file: Split, bounds: Sequence[tuple[int, int]], surveys: Sequence[Survey], eol: str
-) -> list[Split]:
+def cut(whole_file: Split, bounds: Sequence[tuple[int, int]], surveys: Sequence[Survey]) -> list[Split]:
     """Return the splits of one file from the surveys of its chunks; their numbers are given later."""
-    if not surveys or any(s.tied for s in surveys):
-        lines = sum(s.lines for s in surveys)
-        return [_part(whole_file, 0, whole_file.end, True, "", 0, lines + 1 if surveys else whole_file.rows)]
+    eol = surveys[0].eol if surveys else ""
+    if not eol or any(s.tied for s in surveys):
+        return [whole_file]
     starts: list[tuple[int, int]] = [(0, 0)]  # byte, lines before it
     lines = quotes = 0
     for (begin, _end), found in zip(bounds, surveys, strict=True):
@@ -163,6 +163,22 @@ def cut(
         _part(whole_file, start, end, not start, eol if start else "", line, line_after - line + 1)
         for (start, line), (end, line_after) in zip(starts, ends, strict=True)
     ]
+
+
+def numbered(tasks_bytes: int, splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+    """Return splits as tasks of about ``tasks_bytes`` bytes, in order; the numbers of the splits count their tasks."""
+    tasks: list[tuple[Split, ...]] = []
+    gathered: list[Split] = []
+    size = 0
+    for split in splits:
+        if gathered and size + split.size > tasks_bytes:
+            tasks.append(tuple(gathered))
+            gathered, size = [], 0
+        gathered.append(replace(split, number=len(tasks)))
+        size += split.size
+    if gathered:
+        tasks.append(tuple(gathered))
+    return tasks
 
 
 def _part(of: Split, start: int, end: int, first: bool, eol: str, line: int, rows: int) -> Split:

@@ -253,6 +253,11 @@ OURS = (
         description="For how long the past stays readable besides what transactions hold.",
     ),
     SettingDef(
+        name="copy_spark_min_bytes", kind="integer", unit="B", default=str(256 * 1024**2), minimum="0",
+        maximum=str(2**60), category="Holdfast",
+        description="COPY FROM server files of at least this many bytes is done by Spark when it is available.",
+    ),
+    SettingDef(
         name="server_files", kind="string", default="", context="postmaster", category="Holdfast",
         description="Directories below which COPY may read and write files of the server.",
     ),

@@ -5,6 +5,7 @@ gateway.py     the JVM: command line, life and death
 runtime.py     when it starts, the session in it, restart after a crash
 relations.py   a snapshot's parts and hot rows as Spark relations
 stream.py      a result as Arrow batches, pulled from the JVM
+tasks.py       Python functions on executors, one call per item; workers.py: what their processes need
 part_writer.py a query whose rows become parts of a table; part_worker.py is what Python workers do of it
 errors.py      Spark's errors as SQLSTATEs
 executor.py    the executor interface over all of these

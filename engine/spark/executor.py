@@ -32,6 +32,7 @@ from engine.spark.part_writer import OtherForm, write_frame
 from engine.spark.relations import Inputs, plan_relation
 from engine.spark.runtime import OFF, Live, SparkRuntime
 from engine.spark.stream import BatchStream
+from engine.spark.tasks import SparkTasks, cancel_jobs
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from planner.evaluate import RowFunction
@@ -212,6 +213,17 @@ class SparkExecutor:
         query.keep = snapshots
         return query, text.with_tables(tables)
 
+    async def tasks(self, ctx: ExecContext) -> SparkTasks:
+        """Return what runs Python functions for one statement, starting Spark if need be.
+
+        Raises:
+            SqlError: 0A000 if Spark is switched off, 58000 if it cannot start, 57014.
+        """
+        live = await self._live(ctx)
+        loop = asyncio.get_running_loop()
+        cores = await loop.run_in_executor(self.runtime.control, lambda: live.context.defaultParallelism)
+        return SparkTasks(self.runtime, live, f"hf_{next(self._numbers)}", int(cores))
+
     async def _live(self, ctx: ExecContext) -> Live:
         """Return the session; a statement that is cancelled while it starts does not wait on."""
         if self.runtime.ready:
@@ -342,7 +354,7 @@ class _Running(EngineQuery):
         """Cancel the query's jobs and wake a thread that waits for a batch."""
         self._interrupted = True
         with contextlib.suppress(RuntimeError):  # the control thread is gone: the server stops
-            self._runtime.control.submit(_cancel_jobs, self._live, self._tag)
+            self._runtime.control.submit(cancel_jobs, self._live, self._tag)
         if self._stream is not None:
             self._stream.shut()
 
@@ -353,10 +365,3 @@ class _Running(EngineQuery):
         if not self._whole:
             self._runtime.given_up(self._live, self._tag)
         self._inputs.discard()
-
-
-def _cancel_jobs(live: Live, tag: str) -> None:
-    """Cancel jobs by tag; runs in the control thread."""
-    if live.gateway.alive:
-        with contextlib.suppress(Exception):  # the JVM may end at any moment: then nothing is left to cancel
-            live.context.cancelJobsWithTag(tag)

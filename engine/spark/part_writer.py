@@ -1,28 +1,18 @@
 """A Spark query whose rows become parts of a table without passing through the server.
 
-    DataFrame ─ by ranges of the primary key, sorted ─► Arrow batches ─► Python workers (``part_worker``) ─► parts
-                (tables without one: as they come)                            └── names and sizes ──► server
-
-Workers import our packages: from where the server has them when they run on its machine, else from an archive that the
-application ships to them.
+DataFrame ─ by ranges of the primary key, sorted ─► Arrow batches ─► Python workers (``part_worker``) ─► parts
+            (tables without one: as they come)                            └── names and sizes ──► server
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-import zipfile
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from engine.spark.part_worker import PartTask, Target, read_answers
+from engine.spark.workers import prepare_workers
 from txn.columns import is_near
 from txn.persist.part_job import PartJob, WrittenPart
-
-ROOT: Final = Path(__file__).resolve().parents[2]
-_SHIPPED: Final = ("txn", "engine/spark")
 
 
 class OtherForm(Exception):
@@ -76,28 +66,3 @@ def _divided(context: Any, frame: Any, targets: Sequence[Target], key: Sequence[
 def _sequence(context: Any, items: Sequence[Any]) -> Any:
     """Return a Scala Seq."""
     return context._jvm.PythonUtils.toSeq(list(items))
-
-
-def prepare_workers(context: Any) -> None:
-    """Let the Python workers of an application import our packages. Idempotent; blocks."""
-    if context.environment.get("HOLDFAST_WORKERS"):
-        return
-    if context.master.startswith("local"):
-        context.pythonExec = sys.executable
-        others = os.environ.get("PYTHONPATH", "")
-        context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), others)))
-    else:
-        context.pythonExec = context.getConf().get("spark.pyspark.python", None) or sys.executable
-        folder = Path(tempfile.mkdtemp(prefix="holdfast-workers-"))
-        context.addPyFile(str(archive(folder / "holdfast.zip")))
-    context.environment["HOLDFAST_WORKERS"] = "1"
-
-
-def archive(path: Path) -> Path:
-    """Write the packages that workers need to a zip file and return its path."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.write(ROOT / "engine" / "__init__.py", "engine/__init__.py")
-        for package in _SHIPPED:
-            for module in sorted((ROOT / package).rglob("*.py")):
-                file.write(module, str(module.relative_to(ROOT)))
-    return path

@@ -15,6 +15,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk import copy_files
 from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
 from engine.bulk.server_files import ServerFile, file_error, found, target
@@ -35,7 +36,7 @@ from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
 from planner.catalog import RelationDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.query import OutputColumn, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.statements import Copy
 from txn.types import ShardId
@@ -129,13 +130,15 @@ async def _copy_from(
     progress = session.copying
     assert progress is not None
     spec = LoadSpec.of(session, statement, relation)
-    bulk = effects.may_bulk_load(session, relation)
     file = None
     if statement.filename is not None:
         files = await asyncio.to_thread(found, statement.filename, session.db.server_files)
+        if copy_files.on_spark(session, spec, files):
+            return Command(f"COPY {await copy_files.load_on_spark(session, spec, ctx, progress, files)}")
         if len(files) > 1 or spec.options.format == "parquet":
-            raise not_supported("COPY FROM several files")
+            return Command(f"COPY {await copy_files.load_here(session, spec, ctx, progress, files)}")
         file = files[0]
+    bulk = effects.may_bulk_load(session, relation)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
     load = BulkLoad(loader, make_decoder(spec), _chunks(statement, loader.options, out, progress, file))
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)

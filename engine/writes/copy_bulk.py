@@ -218,21 +218,14 @@ def serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
     return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.checks
 
 
-class ColumnLoader:
-    """Reads blocks by column; ``read`` runs in threads, several at a time."""
+class BatchMaker:
+    """Completes columns that were read to batches of the table."""
 
-    def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn], decoder: CopyDecoder) -> None:
-        assert isinstance(decoder, LineDecoder)
-        self.decoder = decoder
-        self.splitter = PlainSplitter(loader.options, len(loader.targets))
+    def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn]) -> None:
+        """``columns``: the live ones of the table."""
         self._loader = loader
-        self._by_attnum = by_attnum = {column.attnum: column for column in columns}
+        self._shard_columns = {column.attnum: column for column in columns}
         self._schema = table_batches(columns)
-        settings = loader.settings
-        self._targets: list[tuple[ShardColumn, ColumnReader | None]] = [
-            (by_attnum[c.attnum], column_reader(c.type.oid, c.type.typmod, settings)) for c in loader.targets
-        ]
-        self._hopeless = 0  # blocks in a row without a plain piece
 
     def add_defaults(self, rows: int, read: dict[str, Any]) -> Iterator[None]:
         """Add the defaults of ``rows`` rows to the columns that were read, a slice at a time."""
@@ -241,7 +234,7 @@ class ColumnLoader:
             for start in range(0, rows, DEFAULT_ROWS):
                 values += [make((), self._loader.env) for _ in range(min(DEFAULT_ROWS, rows - start))]
                 yield
-            column = self._by_attnum[position + 1]
+            column = self._shard_columns[position + 1]
             for field, array in zip(column_fields(column), column_arrays(values, column), strict=True):
                 read[field.name] = array
 
@@ -253,6 +246,22 @@ class ColumnLoader:
                 return None
         arrays = [read[f.name] if f.name in read else pa.nulls(rows, f.type) for f in self._schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+class ColumnLoader(BatchMaker):
+    """Reads blocks by column; ``read`` runs in threads, several at a time."""
+
+    def __init__(self, loader: RowLoader, columns: Sequence[ShardColumn], decoder: CopyDecoder) -> None:
+        assert isinstance(decoder, LineDecoder)
+        self.decoder = decoder
+        self.splitter = PlainSplitter(loader.options, len(loader.targets))
+        super().__init__(loader, columns)
+        by_attnum = {column.attnum: column for column in columns}
+        settings = loader.settings
+        self._targets: list[tuple[ShardColumn, ColumnReader | None]] = [
+            (by_attnum[c.attnum], column_reader(c.type.oid, c.type.typmod, settings)) for c in loader.targets
+        ]
+        self._hopeless = 0  # blocks in a row without a plain piece
 
     def read(self, block: bytes) -> list[Piece]:
         """Return a block's pieces in order. Pure but for a guess about what is worth trying."""

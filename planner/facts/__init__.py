@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import csv
 import functools
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
 
-DATA = Path(__file__).parent / "data"
+DATA = resources.files(__name__) / "data"
+"""Also where the package is imported from an archive."""
 
 # Oids the code names often.
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT2VECTOR, INT4, REGPROC, TEXT, OID, TID, XID, CID, OIDVECTOR = (
@@ -107,7 +109,7 @@ class AggregateFact:
 
 def rows(file: str) -> Iterator[dict[str, str]]:
     """Yield the rows of ``data/<file>.csv`` as dictionaries of text."""
-    with (DATA / f"{file}.csv").open(newline="", encoding="utf-8") as handle:
+    with io.TextIOWrapper((DATA / f"{file}.csv").open("rb"), encoding="utf-8", newline="") as handle:
         yield from csv.DictReader(handle)
 
 

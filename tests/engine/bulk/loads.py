@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.bulk.read_split import Reading, read_split, worker_env
-from engine.bulk.splits import Split, chunks, cut, line_end, survey, whole
+from engine.bulk.splits import Split, chunks, cut, survey, whole
 from engine.writes.copy_rows import LoadSpec
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
@@ -35,12 +35,9 @@ def splits_of(path: Path, options: CopyOptions, chunk_bytes: int) -> list[Split]
     """Return a file's splits, as they are made where chunks have ``chunk_bytes`` bytes."""
     data = path.read_bytes()
     one = whole(0, str(path), str(path), len(data))
-    eol = line_end(data, options)
-    if not eol:
-        return [one]
     bounds = chunks(len(data), chunk_bytes)
     found = [survey(data[max(start - 2, 0) : start], data[start:end], options) for start, end in bounds]
-    return cut(one, bounds, found, eol)
+    return cut(one, bounds, found)
 
 
 def outcome(load: LoadSpec, splits: list[Split]) -> tuple[list[Any], str | None, list[str]]:

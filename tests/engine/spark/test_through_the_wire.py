@@ -34,7 +34,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """Tables with rows in parts, hidden rows, and hot ones; the JVM starts meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
-        running = ServerProcess(tmp_path_factory.mktemp("wire") / "data", "--spark-start", "background")
+        folder = tmp_path_factory.mktemp("wire")
+        options = ("--spark-start", "background", "--server-files", str(folder))
+        running = ServerProcess(folder / "data", *options)
     client = running.connect()
     for statement in (*lines(HERE / "tables.sql"), "CHECKPOINT", *lines(HERE / "changes.sql")):
         client.run(statement)
@@ -154,3 +156,19 @@ def test_rows_become_parts_without_passing_through_the_server(client: Client) ->
         client.run("INSERT INTO loaded SELECT i, 'y' FROM generate_series(2000, 2001) i")
     assert caught.value.sqlstate == "23505"
     assert client.run("SELECT count(*), min(s), max(id) FROM loaded").rows == [("2000", "x1", "2000")]
+
+
+def test_files_are_loaded_by_executors(server: ServerProcess, client: Client) -> None:
+    folder = server.data_dir.parent
+    (folder / "rows.csv").write_text("".join(f'{i},"text\n{i}"\n' for i in range(1000)))
+    client.run("CREATE TABLE filed (a int PRIMARY KEY, b text NOT NULL)")
+    assert client.run(f"COPY filed FROM '{folder}/rows.csv' (FORMAT csv)").tag == "COPY 1000"
+    assert client.run("SELECT count(*), min(b) FROM filed").rows == [("1000", "text\n0")]
+    (folder / "more.csv").write_text("2000,x\n2001,y\nbad,z\n")
+    with pytest.raises(ServerError) as caught:
+        client.run(f"COPY filed FROM '{folder}/more.csv' (FORMAT csv)")
+    assert caught.value.sqlstate == "22P02"
+    with pytest.raises(ServerError) as caught:
+        client.run(f"COPY filed FROM '{folder}/rows.csv' (FORMAT csv)")
+    assert caught.value.sqlstate == "23505"
+    assert client.run("SELECT count(*) FROM filed").rows == [("1000",)]

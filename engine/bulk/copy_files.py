@@ -1,0 +1,214 @@
+"""COPY FROM files that are more than one stream of bytes: several files, Parquet, or so much that Spark reads it.
+
+                        ┌─ here: split by split in a thread ──batches──> transaction
+    files ──looked at──>┤
+                        └─ Spark: tasks ──parts by reference──> transaction          (``load_task``)
+
+Spark takes a load of at least ``copy_spark_min_bytes``, if it is up, or any whose session is pinned to it. Rows then never
+pass through the server. What only a session can tell (``portable``) keeps a load here. Either way the load is one statement
+of its transaction: all rows or none, at its timestamp.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from engine.bulk.load_task import MOST_KEPT, Failure, LoadTask, Sum
+from engine.bulk.look import Look, RowGroups, look, looks_at, splits_of
+from engine.bulk.portable import obstacle
+from engine.bulk.read_split import Reading, read_split
+from engine.bulk.rejected import tell_rejects
+from engine.bulk.server_files import ServerFile
+from engine.bulk.splits import CHUNK_BYTES, Split, Survey, numbered
+from engine.catalog.physical import shard_spec
+from engine.constraints import effects
+from engine.constraints.setwise import check_bulk
+from engine.eager import settle
+from engine.executor import ExecContext
+from engine.writes.copy_rows import LoadSpec, Rejects, too_many
+from engine.writes.progress import CopyProgress
+from engine.writes.returning import make_env
+from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.errors import DataError
+from planner.catalog import RelationDef
+from planner.errors import not_supported
+from txn.columns import RowPlan, table_rows
+from txn.persist.part_job import PartJob, WrittenPart
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+FEW_ROWS: Final = 20_000
+"""Loads of no more rows are staged as an INSERT's."""
+
+MIN_TASK_BYTES: Final = 4 << 20
+
+
+def on_spark(session: Session, spec: LoadSpec, files: Sequence[ServerFile]) -> bool:
+    """Return whether Spark is to do a load. Raises SqlError 0A000 where the session wants that and it cannot."""
+    pinned = session.derived.executor == "spark"
+    if not pinned:
+        spark = session.db.spark
+        least = session.settings.integer("copy_spark_min_bytes")
+        if session.derived.executor != "auto" or spark is None or not spark.ready:
+            return False
+        if sum(file.size for file in files) < least:
+            return False
+    why = obstacle(spec)
+    if why is None and not effects.may_bulk_load(session, spec.relation):
+        why = "a key whose check is deferred"
+    if why is not None and pinned:
+        raise not_supported(f"COPY FROM on Spark with {why}")
+    return why is None
+
+
+async def load_here(
+    session: Session, spec: LoadSpec, ctx: ExecContext, progress: CopyProgress, files: Sequence[ServerFile]
+) -> int:
+    """Load files in this process, a thread reading ahead of the transaction; return the number of rows.
+
+    Raises DataError and SqlError as ``read_split``, and what constraints raise.
+    """
+    looks = looks_at(files, spec.options, 1 << 62)
+    found = [await asyncio.to_thread(look, spec.options, item) for item in looks]
+    splits = splits_of(files, spec.options, looks, found)
+    relation = spec.relation
+    load = _Here(spec, ctx, progress, splits)
+    batches = load.batches()
+    first: list[Any] = []
+    count = 0
+    bulk = effects.may_bulk_load(session, relation)
+    async for batch in batches:
+        first.append(batch)
+        count += batch.num_rows
+        if count > FEW_ROWS and bulk:
+            break
+    txn = session.block.ensure_txn()
+    shard = ShardId(relation.oid)
+    if count <= FEW_ROWS or not bulk:
+        rows = [row for batch in first for row in _rows(relation, batch)]
+        if rows:
+            await settle(txn.insert(shard, rows))
+            await effects.inserted(session, relation, rows)
+    else:
+        count = await txn.bulk_insert(shard, _chained(first, batches))
+        await check_bulk(session, relation)
+    tell_rejects(session, spec.options, load.rejects)
+    return count
+
+
+def _rows(relation: RelationDef, batch: Any) -> list[Row]:
+    plan = RowPlan(shard_spec(relation), [c.attnum for c in relation.live])
+    return table_rows(pa.Table.from_batches([batch]), plan)
+
+
+async def _chained(first: Sequence[Any], rest: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    for batch in first:
+        yield batch
+    async for batch in rest:
+        yield batch
+
+
+class _Here:
+    """The batches of splits, read one after the other in threads."""
+
+    def __init__(
+        self, spec: LoadSpec, ctx: ExecContext, progress: CopyProgress, splits: Sequence[Split]
+    ) -> None:
+        self._spec = spec
+        self._env = make_env(ctx)
+        self._progress = progress
+        self._splits = splits
+        self.rejects = Rejects(MOST_KEPT)
+
+    async def batches(self) -> AsyncIterator[Any]:
+        progress, rejects = self._progress, self.rejects
+        progress.bytes_total = sum(split.size for split in self._splits)
+        before = 0
+        for split in self._splits:
+            reading = Reading()
+            batches = read_split(self._spec, self._env, split, reading, keep=MOST_KEPT - len(rejects.first))
+            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+                progress.bytes = before + reading.read
+                progress.tuples += batch.num_rows
+                yield batch
+            before += split.size
+            progress.bytes = before
+            progress.excluded += reading.excluded
+            rejects.count += reading.rejects.count
+            rejects.first += reading.rejects.first
+            limit = self._spec.options.reject_limit
+            if limit and rejects.count > limit:
+                raise too_many(limit, None)
+
+
+async def load_on_spark(
+    session: Session, spec: LoadSpec, ctx: ExecContext, progress: CopyProgress, files: Sequence[ServerFile]
+) -> int:
+    """Load files on Spark; return the number of rows.
+
+    Raises:
+        SqlError: the error of the first bad row, and 58000 where Spark fails; what constraints raise.
+    """
+    spark = session.db.spark
+    assert spark is not None
+    relation, options = spec.relation, spec.options
+    tasks = await spark.tasks(ctx)
+    total = sum(file.size for file in files)
+    chunk_bytes = max(min(CHUNK_BYTES, total // (2 * tasks.parallelism)), MIN_TASK_BYTES)
+    looks = looks_at(files, options, chunk_bytes)
+    found = [_unwrapped(answer) for answer in await tasks.map(Looking(options), looks)]
+    work = numbered(chunk_bytes, splits_of(files, options, looks, found))
+    progress.bytes_total = sum(split.size for splits in work for split in splits)
+    summed = Sum(relation.name, options)
+
+    async def write(job: PartJob) -> list[WrittenPart]:
+        task = LoadTask(job, spec, tuple(ctx.params), len(work))
+        for at in range(0, len(work), tasks.wave):
+            wave = work[at : at + tasks.wave]
+            size = sum(split.size for splits in wave for split in splits)
+            begun = progress.bytes
+
+            def done(ended: int, begun: int = begun, size: int = size, of: int = len(wave)) -> None:
+                progress.bytes = max(progress.bytes, begun + size * min(ended, of) // of)
+
+            for answer in await tasks.map(task, wave, done):
+                summed.add(answer)
+            progress.bytes = begun + size
+            progress.tuples, progress.excluded = summed.rows, summed.excluded
+        return summed.parts
+
+    if not work:
+        return 0
+    progress.by_row = False
+    count = await session.block.ensure_txn().bulk_insert_parts(ShardId(relation.oid), write)
+    await check_bulk(session, relation)
+    tell_rejects(session, options, summed.rejects)
+    return count
+
+
+class Looking:
+    """The function of the tasks that look over files. Can be pickled."""
+
+    def __init__(self, options: CopyOptions) -> None:
+        """Look for the row ends of these options."""
+        self._options = options
+
+    def __call__(self, item: Look, worker: str) -> Survey | RowGroups | Failure:
+        """Return what was found, or the error."""
+        del worker
+        try:
+            return look(self._options, item)
+        except DataError as error:
+            return Failure.of(error)
+
+
+def _unwrapped(found: Survey | RowGroups | Failure) -> Survey | RowGroups:
+    if isinstance(found, Failure):
+        raise found.error()
+    return found

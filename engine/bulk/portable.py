@@ -1,0 +1,40 @@
+"""Whether the rows of a load can be made by a process that has no session: what expressions and types ask of one.
+
+Values that are fixed for the statement (now(), current_user) have become parameters before. What is left has to be
+immutable: no random(), no clock, no sub-select. Types whose text needs the catalog (regclass and its kin) are read by the
+server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.writes.copy_rows import LoadSpec
+from planner.builtins.reg import NAMED
+from planner.classify import is_volatile
+from planner.query import CurrentSetting, Expr, SubLink
+from planner.rules.stable import extract_stable
+from planner.walk import walk
+
+
+def obstacle(spec: LoadSpec) -> str | None:
+    """Return what keeps the rows of a load from being made elsewhere, None if nothing does."""
+    for attnum in spec.attnums:
+        column = spec.relation.column(attnum)
+        if column.type.oid in NAMED:
+            return f'column "{column.name}", whose type is read with the catalog'
+    for what, expr in _expressions(spec):
+        if is_volatile(expr) or extract_stable(expr, 0)[1]:
+            return f"{what}, which calls a function that is not immutable"
+        if any(isinstance(node, SubLink | CurrentSetting) for node in walk(expr)):
+            return f"{what}, which depends on more than the row"
+    return None
+
+
+def _expressions(spec: LoadSpec) -> Iterator[tuple[str, Expr]]:
+    for attnum, expr in spec.defaults:
+        yield f'the default of column "{spec.relation.column(attnum).name}"', expr
+    for name, expr in spec.checks:
+        yield f'check constraint "{name}"', expr
+    if spec.where is not None:
+        yield "WHERE", spec.where
