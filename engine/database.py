@@ -48,6 +48,8 @@ from engine.memory import MemoryPlan
 from engine.reads.arrow import rows_of
 from engine.reads.plans import PlanCache
 from engine.reads.templates import TemplateCache
+from engine.sequences.values import SHARD as SEQUENCE_SHARD
+from engine.sequences.values import Counters as SequenceCounters
 from engine.sources.registry import Sources
 from engine.spark.executor import SparkExecutor
 from engine.subscriptions.named import SHARD as NAMED_SHARD
@@ -85,7 +87,7 @@ class Counters:
     sessions: int = 0
 
 
-COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD))
+COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD))
 """The server's own: every timeline has them."""
 
 
@@ -105,6 +107,7 @@ class Database:
         self.snapshots = SnapshotRegistry()
         self.named = NamedSubscriptions(self)
         self.sources = Sources(self)
+        self.sequences = SequenceCounters(self)
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}
@@ -170,6 +173,7 @@ class Database:
         database.lease = store.lease
         store.on_failure(database.fail_stop)
         await database._load_catalog()
+        await database.sequences.open(database.catalog.user_relations())
         await database.named.open()
         database.spark = SparkExecutor(
             master=config.spark_master,
@@ -247,6 +251,7 @@ class Database:
         for executor in self.executors.values():
             await executor.close()
         await self.named.close()
+        await self.sequences.close()
         if self._removals:
             await asyncio.wait(self._removals)
         await self.store.close()

@@ -19,6 +19,7 @@ from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, context, run_query
+from engine.sequences import define as sequences
 from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
@@ -51,6 +52,8 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateView: ddl.create_view,
     st.CreateMaterializedView: materialized.create,
     st.RefreshMaterializedView: materialized.refresh,
+    st.CreateSequence: sequences.create_sequence,
+    st.AlterSequence: sequences.alter_sequence,
     st.CreateIndex: ddl.create_index,
     st.AlterTable: ddl.alter_table,
     st.AlterSchemaOwner: ddl.alter_schema_owner,

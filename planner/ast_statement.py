@@ -177,7 +177,8 @@ class Constraint(Node):
     one of the attributes deferrable, not deferrable, deferred, immediate. ``columns`` is empty for column
     constraints. ``expr`` belongs to default, check and generated. Of a foreign key ``match`` is s(imple) or f(ull),
     ``on_update`` and ``on_delete`` are a (no action), r(estrict), c(ascade), n (set null) or d (set default), and
-    ``delete_columns`` the list behind ON DELETE SET.
+    ``delete_columns`` the list behind ON DELETE SET. ``generated_when`` of an identity is a(lways) or d (by default); its
+    ``options`` are those of its sequence.
     """
 
     kind: str
@@ -199,6 +200,7 @@ class Constraint(Node):
     on_update: str = "a"
     on_delete: str = "a"
     delete_columns: tuple[str, ...] = ()
+    generated_when: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +323,24 @@ class DropSource(Node):
     names: tuple[str, ...]
     if_exists: bool = False
     cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSequence(Node):
+    """CREATE SEQUENCE; options by PostgreSQL's names (increment, minvalue, owned_by ...)."""
+
+    relation: TableRef
+    options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSequence(Node):
+    """ALTER SEQUENCE with options."""
+
+    relation: TableRef
+    options: tuple[Option, ...] = ()
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ Built-in types, functions, operators and casts come from ``planner.facts``, not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -94,8 +94,36 @@ class ConstraintDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceDef:
+    """What a sequence counts (pg_sequence); how far it is belongs to the server, not to the catalog.
+
+    ``type_oid``: int2, int4 or int8. ``generation`` is new with every RESTART, whose counting begins at ``restart``
+    (None: at ``start``). ``owner_table``, ``owner_attnum``: the column it goes with, 0 = none; ``internal``: that column
+    is an identity column and has made it.
+    """
+
+    type_oid: int
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int = 1
+    cycle: bool = False
+    generation: int = 0
+    restart: int | None = None
+    owner_table: int = 0
+    owner_attnum: int = 0
+    internal: bool = False
+
+    @property
+    def first(self) -> int:
+        """The value that this generation begins with."""
+        return self.start if self.restart is None else self.restart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelationDef:
-    """A table ('r'), view ('v'), materialized view ('m'), or virtual catalog relation ('r'/'v' with ``virtual``).
+    """A table ('r'), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
 
     ``columns`` includes dropped ones, in attnum order. ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
@@ -124,6 +152,7 @@ class RelationDef:
     # the oid of the source that writes a table: nobody else does; 0 = there is none
     source_oid: int = 0
     populated: bool = True
+    sequence: SequenceDef | None = None
 
     @property
     def stored(self) -> bool:
@@ -247,6 +276,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
         """Return the constraint with this oid and its table."""
+
+    def sequences_of(self, table: int) -> Sequence[RelationDef]:
+        """Return the sequences that a table's columns own, oldest first."""
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""

@@ -67,6 +67,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.RefreshMaterializedView() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
+            | st.CreateSequence() | st.AlterSequence()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -141,6 +142,7 @@ def setting_spelling(name: str) -> str:
 _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
+    ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",

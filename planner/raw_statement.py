@@ -294,7 +294,7 @@ class StatementReader(RawReader):
             expr=self.optional(body.get("raw_expr")),
             columns=strings(body.get("keys") or body.get("fk_attrs") or ()),
             include=strings(body.get("including", ())),
-            options=self.options(body.get("options")) if kind != "identity" else (),
+            options=self.options(body.get("options")),
             nulls_not_distinct=body.get("nulls_not_distinct", False),
             no_inherit=body.get("is_no_inherit", False),
             deferrable=body.get("deferrable", False),
@@ -308,6 +308,7 @@ class StatementReader(RawReader):
             on_update=body.get("fk_upd_action", "a"),
             on_delete=body.get("fk_del_action", "a"),
             delete_columns=strings(body.get("fk_del_set_cols", ())),
+            generated_when=body.get("generated_when", "") if kind == "identity" else "",
             span=span,
         )
 
@@ -396,6 +397,20 @@ class StatementReader(RawReader):
             owner=None if owner is None else self._role(owner),
             elements=tuple([self.statement(node) for node in body.get("schemaElts", ())]),
             if_not_exists=body.get("if_not_exists", False),
+        )
+
+    def _create_sequence(self, body: Raw) -> ast.Node:
+        return ast.CreateSequence(
+            relation=self.table(body["sequence"]),
+            options=self.options(body.get("options")),
+            if_not_exists=body.get("if_not_exists", False),
+        )
+
+    def _alter_sequence(self, body: Raw) -> ast.Node:
+        return ast.AlterSequence(
+            relation=self.table(body["sequence"]),
+            options=self.options(body.get("options")),
+            if_exists=body.get("missing_ok", False),
         )
 
     def _create_view(self, body: Raw) -> ast.Node:
@@ -696,6 +711,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CreateTableAsStmt": StatementReader._create_table_as,
     "RefreshMatViewStmt": StatementReader._refresh,
     "CreateSchemaStmt": StatementReader._create_schema,
+    "CreateSeqStmt": StatementReader._create_sequence,
+    "AlterSeqStmt": StatementReader._alter_sequence,
     "ViewStmt": StatementReader._create_view,
     "IndexStmt": StatementReader._create_index,
     "AlterTableStmt": StatementReader._alter_table,

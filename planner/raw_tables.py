@@ -55,8 +55,6 @@ REFUSED = {
     "GrantStmt": "GRANT or REVOKE",
     "GrantRoleStmt": "GRANT or REVOKE of roles",
     "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",
-    "CreateSeqStmt": "CREATE SEQUENCE",
-    "AlterSeqStmt": "ALTER SEQUENCE",
     "CreateEnumStmt": "CREATE TYPE",
     "CompositeTypeStmt": "CREATE TYPE",
     "CreateRangeStmt": "CREATE TYPE",

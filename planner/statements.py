@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner import ast, query
+from planner.catalog import SequenceDef
 from planner.errors import Span
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.types import SqlType
@@ -125,6 +126,9 @@ class ColumnSpec:
     default: Expr | None = None
     default_sql: str | None = None
     collation: int = 0
+    identity: str = ""
+    sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
+    sequence_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +252,28 @@ class DropSource:
     names: tuple[str, ...]
     if_exists: bool
     cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSequence:
+    """CREATE SEQUENCE; ``owned_by``: (table, attnum), None or (0, 0) = no column."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    definition: SequenceDef
+    owned_by: tuple[int, int] | None = None
+    persistence: Literal["p", "t", "u"] = "p"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSequence:
+    """ALTER SEQUENCE: ``definition`` as it is to be; ``restarts``: counting begins anew at its ``restart``."""
+
+    sequence: int
+    definition: SequenceDef
+    restarts: bool
+    owned_by: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,6 +416,34 @@ class SetDefault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddIdentity:
+    """ALTER COLUMN ADD GENERATED ... AS IDENTITY: ``identity`` a(lways) or d (by default)."""
+
+    column: str
+    identity: str
+    sequence: SequenceDef
+    sequence_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIdentity:
+    """ALTER COLUMN SET GENERATED, SET sequence option, RESTART; ``identity`` "" and ``definition`` None keep theirs."""
+
+    column: str
+    identity: str = ""
+    definition: SequenceDef | None = None
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropIdentity:
+    """ALTER COLUMN DROP IDENTITY."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetNotNull:
     """ALTER COLUMN SET / DROP NOT NULL."""
 
@@ -438,6 +492,9 @@ AlterAction: TypeAlias = (
     | AlterConstraint
     | DropConstraint
     | SetDefault
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
     | SetNotNull
     | AlterColumnType
     | AlterOwner
@@ -467,7 +524,7 @@ class Rename:
 class Drop:
     """DROP of tables, views, indexes or schemas. ``names``: (schema, name), schema "" = search path."""
 
-    what: Literal["table", "view", "materialized view", "index", "schema"]
+    what: Literal["table", "view", "materialized view", "index", "sequence", "schema"]
     names: tuple[tuple[str, str], ...]
     if_exists: bool
     cascade: bool
@@ -665,6 +722,8 @@ Statement: TypeAlias = (
     | CreateView
     | CreateMaterializedView
     | RefreshMaterializedView
+    | CreateSequence
+    | AlterSequence
     | CreateIndex
     | AlterTable
     | AlterSchemaOwner

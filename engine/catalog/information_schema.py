@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.physical import numeric_precision_scale
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
-from planner.builtins.system_definitions import view_text
+from planner.bind.sequence import drawn_from
+from planner.builtins.system_definitions import view_text, with_names
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.typenames import format_type
 from planner.types import SqlType
@@ -97,10 +98,48 @@ def columns(session: Session) -> Iterator[RowDict]:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
                 "column_name": column.name, "ordinal_position": column.attnum,
-                "column_default": column.default_sql, "is_nullable": _yes(not column.not_null),
+                "column_default": _default(session, column), "is_nullable": _yes(not column.not_null),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
-                "is_self_referencing": "NO", "is_identity": "NO", "is_generated": "NEVER",
-                "is_updatable": _yes(item.kind == "r"), "identity_cycle": "NO", **_type_columns(column),
+                "is_self_referencing": "NO", "is_generated": "NEVER", "is_updatable": _yes(item.kind == "r"),
+                **_identity(session, column), **_type_columns(column),
+            }  # fmt: skip
+
+
+def _default(session: Session, column: ColumnDef) -> str | None:
+    """Return a default as text; relations outside of public are named with their schema, whoever asks."""
+    if column.default_sql is None or column.identity:
+        return None
+    return with_names(column.default_sql, session.catalog, lambda found: found.schema == "public")
+
+
+def _identity(session: Session, column: ColumnDef) -> RowDict:
+    if not column.identity:
+        return {"is_identity": "NO", "identity_cycle": "NO"}
+    drawn = session.catalog.relation_by_oid(drawn_from(column) or 0)
+    made = None if drawn is None else drawn.sequence
+    how = {"is_identity": "YES", "identity_generation": "ALWAYS" if column.identity == "a" else "BY DEFAULT"}
+    if made is None:
+        return how
+    return how | {
+        "identity_start": str(made.start), "identity_increment": str(made.increment),
+        "identity_maximum": str(made.maximum), "identity_minimum": str(made.minimum),
+        "identity_cycle": _yes(made.cycle),
+    }  # fmt: skip
+
+
+@relation("information_schema.sequences", "catalog")
+def sequences(session: Session) -> Iterator[RowDict]:
+    """Yield sequences, without those of identity columns."""
+    for item in _relations(session, "S"):
+        made = item.sequence
+        if made is not None and not made.internal:
+            bits = {f.INT2: 16, f.INT4: 32, f.INT8: 64}[made.type_oid]
+            yield {
+                "sequence_catalog": session.database, "sequence_schema": item.schema, "sequence_name": item.name,
+                "data_type": format_type(made.type_oid, -1), "numeric_precision": bits,
+                "numeric_precision_radix": 2, "numeric_scale": 0, "start_value": str(made.start),
+                "minimum_value": str(made.minimum), "maximum_value": str(made.maximum),
+                "increment": str(made.increment), "cycle_option": _yes(made.cycle),
             }  # fmt: skip
 
 

@@ -155,6 +155,9 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             timeline = catalog.timelines.get((statement.options or {}).get(TIMELINE, ""))
             if timeline is not None:
                 wanted[key_of(timeline)] = False
+            for column in statement.columns:  # sequences that defaults draw from stay
+                if column.default_sql is not None and "::regclass" in column.default_sql:
+                    return None
             return wanted
         case st.CreateMaterializedView():
             schema = catalog.schema(statement.schema)
@@ -174,6 +177,7 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
         case st.AlterTable():
             apart = not any(isinstance(a, st.AddForeignKey | st.SetSchema) for a in statement.actions)
             apart &= not any(isinstance(a, st.AddColumn) and a.foreign_keys for a in statement.actions)
+            apart &= not any(isinstance(a, st.SetDefault) and a.default_sql for a in statement.actions)
             return _tables(catalog, [statement.table], exclusive=True) if apart else None
         case st.Rename():
             return _renamed(catalog, statement)

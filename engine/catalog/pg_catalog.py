@@ -21,6 +21,7 @@ from engine.catalog.state import (
 )
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
+from planner.bind.sequence import relations_of_default
 from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
 from planner.builtins.system_privileges import PUBLIC_SCHEMAS
@@ -162,7 +163,7 @@ def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
                 "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
                 "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
-                "atthasdef": column.default_sql is not None,
+                "atthasdef": column.default_sql is not None and not column.identity,
                 "atthasmissing": column.missing_value is not None,
                 "attisdropped": column.dropped, "attislocal": True, "attcollation": _collation(column),
                 "attidentity": column.identity, "attgenerated": column.generated,
@@ -174,7 +175,7 @@ def pg_attrdef(session: Session) -> Iterator[RowDict]:
     """Yield pg_attrdef; the oid is made of the relation and column (defaults have no other identity)."""
     for item in session.catalog.user_relations():
         for column in item.live:
-            if column.default_sql is not None:
+            if column.default_sql is not None and not column.identity:
                 yield {
                     "oid": attrdef_oid(item.oid, column.attnum), "adrelid": item.oid,
                     "adnum": column.attnum, "adbin": column.default_sql,
@@ -184,6 +185,19 @@ def pg_attrdef(session: Session) -> Iterator[RowDict]:
 def attrdef_oid(relation_oid: int, attnum: int) -> int:
     """Return the oid of a column default: above all allocated oids, unique per column."""
     return 0x8000_0000 | (relation_oid * 1601 + attnum) & 0x7FFF_FFFF
+
+
+@relation("pg_sequence", "catalog")
+def pg_sequence(session: Session) -> Iterator[RowDict]:
+    """Yield pg_sequence."""
+    for item in session.catalog.user_relations():
+        made = item.sequence
+        if made is not None:
+            yield {
+                "seqrelid": item.oid, "seqtypid": made.type_oid, "seqstart": made.start,
+                "seqincrement": made.increment, "seqmax": made.maximum, "seqmin": made.minimum,
+                "seqcache": made.cache, "seqcycle": made.cycle,
+            }  # fmt: skip
 
 
 @relation("pg_namespace", "catalog")
@@ -622,6 +636,16 @@ def pg_depend(session: Session) -> Iterator[RowDict]:
             yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, 0, "i")
             for oid in item.depends_on:
                 yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, 0, "n")
+        for column in item.live:
+            if column.default_sql is not None and not column.identity:
+                default = attrdef_oid(item.oid, column.attnum)
+                yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, column.attnum, "a")
+                for oid in relations_of_default(column):
+                    yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, 0, "n")
+        owner = item.sequence
+        if owner is not None and owner.owner_table:
+            how = "i" if owner.internal else "a"
+            yield _depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, owner.owner_table, owner.owner_attnum, how)
         yield _depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, 0, "n")
 
 

@@ -78,6 +78,22 @@ def pg_matviews(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
+@relation("pg_sequences", "session")
+def pg_sequences(session: Session) -> Iterator[RowDict]:
+    """Yield pg_sequences; where they stand is shown to those who may draw from them."""
+    for item in session.catalog.user_relations():
+        made = item.sequence
+        if made is not None:
+            counter = session.db.sequences.of(item)
+            shown = counter.called and (session.is_superuser or item.owner == session.role_oid)
+            yield {
+                "schemaname": item.schema, "sequencename": item.name, "sequenceowner": _owner(session, item.owner),
+                "data_type": made.type_oid, "start_value": made.start, "min_value": made.minimum,
+                "max_value": made.maximum, "increment_by": made.increment, "cycle": made.cycle,
+                "cache_size": made.cache, "last_value": counter.value if shown else None,
+            }  # fmt: skip
+
+
 @relation("pg_indexes", "catalog")
 def pg_indexes(session: Session) -> Iterator[RowDict]:
     """Yield pg_indexes."""

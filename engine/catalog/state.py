@@ -256,7 +256,7 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
+        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
         "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
@@ -297,6 +297,7 @@ class CatalogSnapshot:
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
         self._references: dict[int, list[tuple[RelationDef, ConstraintDef]]] | None = None
+        self._owned: dict[int, list[RelationDef]] | None = None
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
 
     def _add(self, relation: RelationDef) -> None:
@@ -340,7 +341,7 @@ class CatalogSnapshot:
         return self._by_oid.values()
 
     def user_relations(self) -> Iterable[RelationDef]:
-        """Yield stored tables and views (not indexes)."""
+        """Yield stored tables, views and sequences (not indexes)."""
         return (item for item in self.items.values() if isinstance(item, RelationDef))
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
@@ -365,6 +366,17 @@ class CatalogSnapshot:
                 keys.sort(key=lambda pair: pair[1].oid)
             self._references = found
         return self._references.get(oid, ())
+
+    def sequences_of(self, table: int) -> Sequence[RelationDef]:
+        """Return the sequences that a table's columns own, oldest first."""
+        if self._owned is None:
+            self._owned = {}
+            for item in self.user_relations():
+                if item.sequence is not None and item.sequence.owner_table:
+                    self._owned.setdefault(item.sequence.owner_table, []).append(item)
+            for sequences in self._owned.values():
+                sequences.sort(key=lambda sequence: sequence.oid)
+        return self._owned.get(table, ())
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""

@@ -131,7 +131,9 @@ class VirtualCatalog:
         return part
 
     def rows(self, oid: int, session: Any) -> Rows:
-        """Return all rows of a relation in attnum order."""
+        """Return all rows of a relation in attnum order; a sequence has one."""
+        if oid not in self._sources:
+            return [session.system.sequences.state(oid)]
         sources = self._sources[oid]
         if len(sources) == 1:
             return self._part(oid, 0, sources[0], session).rows
@@ -145,7 +147,9 @@ class VirtualCatalog:
         self, oid: int, attnum: int, values: Sequence[Any], session: Any
     ) -> Sequence[tuple[Any, ...]] | None:
         """Return the rows whose column equals one of ``values``; None where nothing is cached to index."""
-        sources = self._sources[oid]
+        sources = self._sources.get(oid)
+        if sources is None:
+            return None
         if any(source.scope == "session" for source in sources):
             return None
         wanted = values if len(values) == 1 else dict.fromkeys(v for v in values if v is not None)

@@ -94,6 +94,8 @@ async def discard(
         roles.set_role(session, "session_authorization", None, local=False)
         conn.prepared.clear()
         session.system.advisory.unlock_all()
+    if statement.what in ("all", "sequences"):
+        session.system.sequences.forget()
     if statement.what in ("all", "temp"):
         await drop.drop_temporary(session)
     return Command(f"DISCARD {statement.what.upper()}")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.advisory import SessionAdvisory
+from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.facts import PG_CATALOG_OID
 from txn.types import ShardId
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
 
 
 class SystemView:
-    """Answers for one session; the only state of its own are ``advisory``, the connection's advisory locks."""
+    """Answers for one session; of its own are only the connection's advisory locks and what it drew from sequences."""
 
-    __slots__ = ("_session", "advisory")
+    __slots__ = ("_session", "advisory", "sequences")
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
         self._session = session
         self.advisory = SessionAdvisory(session)
+        self.sequences = SessionSequences(session)
 
     @property
     def start_time_us(self) -> int:

@@ -15,14 +15,23 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from engine.catalog.physical import physical_type, shard_column, shard_spec
+from engine.catalog.state import key_of
 from engine.constraints import define
 from engine.constraints.setwise import check_table
-from engine.ddl.drop import described, drop_relations, notice_cascade
+from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys, building_indexes
-from engine.ddl.roles import named_role
+from engine.ddl.roles import named_role, shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.reads.query import context
+from engine.sequences.define import (
+    add_identity,
+    drawing_columns,
+    drop_identity,
+    owned_by,
+    set_identity,
+    with_sequences,
+)
 from engine.slices import SLICE_ROWS
 from engine.transaction.block_state import BlockState
 from engine.writes.dml import BULK_ROWS
@@ -31,6 +40,7 @@ from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
+from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
@@ -75,12 +85,18 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await _drop_constraint(session, relation, action)
             case st.SetDefault():
                 await _change_column(session, relation, action.column, default_sql=action.default_sql)
+            case st.AddIdentity():
+                await _store(session, await add_identity(session, relation, action))
+            case st.SetIdentity():
+                await _store(session, await set_identity(session, relation, action))
+            case st.DropIdentity():
+                await _store(session, await drop_identity(session, relation, action))
             case st.AlterColumnType():
                 await _alter_type(session, plan, relation, action)
             case st.SetNotNull():
                 await _set_not_null(session, relation, action)
             case st.AlterOwner():
-                await _store(session, replace(relation, owner=named_role(session, action.role).oid))
+                await _change_owner(session, relation, named_role(session, action.role).oid)
             case st.SetSchema():
                 await _set_schema(session, relation, action.schema)
             case _:
@@ -93,6 +109,27 @@ async def _store(session: Session, relation: RelationDef) -> None:
         with building_indexes(changed):
             await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
     await session.view.change([changed])
+
+
+async def _change_owner(session: Session, relation: RelationDef, owner: int) -> None:
+    """OWNER TO; the sequences of a table's columns follow it. Raises SqlError 0A000 for one that follows a table."""
+    _refuse_if_owned(session, relation, "cannot change owner of sequence")
+    await _store(session, replace(relation, owner=owner))
+    owned = [replace(sequence, owner=owner) for sequence in session.catalog.sequences_of(relation.oid)]
+    if owned:
+        await session.view.change(owned)
+
+
+def _refuse_if_owned(session: Session, relation: RelationDef, what: str) -> None:
+    """Raise SqlError 0A000 for a sequence that a column owns: it goes with that column's table."""
+    if relation.sequence is not None and relation.sequence.owner_table:
+        table = session.catalog.relation_by_oid(relation.sequence.owner_table)
+        name = "" if table is None else table.name
+        raise SqlError(
+            "0A000",
+            f'{what} "{relation.name}"' if what.startswith("cannot change") else what,
+            detail=f'Sequence "{relation.name}" is linked to table "{name}".',
+        )
 
 
 async def _rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
@@ -138,6 +175,16 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
         return
     if len(relation.columns) >= MAX_COLUMNS:
         raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
+    session.block.ensure_txn()
+    slot = ColumnDef(
+        attnum=len(relation.columns) + 1, name=spec.name, type=spec.type, collation=spec.collation
+    )
+    drawing, sequences = with_sequences(session, replace(relation, columns=(*relation.columns, slot)), [spec])
+    if sequences:
+        sql = drawing.columns[-1].default_sql
+        assert sql is not None
+        spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type))
+        await session.view.change(sequences)
     missing: Any = None
     volatile = spec.default is not None and is_volatile(spec.default)
     env = make_env(context(session, plan, ()))
@@ -151,6 +198,7 @@ async def _add_column(session: Session, plan: Plan, relation: RelationDef, actio
         default_sql=spec.default_sql,
         missing_value=missing,
         collation=spec.collation,
+        identity=spec.identity,
     )
     changed = replace(relation, columns=(*relation.columns, column))
     changed = add_keys(session, changed, action.keys)
@@ -275,6 +323,7 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
             dropped=True,
             not_null=False,
             default_sql=None,
+            identity="",
         )
         if c.attnum == attnum
         else c
@@ -283,23 +332,35 @@ async def _drop_column(session: Session, relation: RelationDef, action: st.DropC
     changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
     broken = _views_that_break(session, relation, changed)
     others = [described(session, v) for v in broken] + [define.depends_text(session, key) for key in keys]
-    if others and not action.cascade:
+    sequences = owned_by(session, relation.oid, attnum)
+    drawing = [
+        (table, column)
+        for sequence in sequences
+        for table, column in drawing_columns(session, sequence.oid)
+        if (table.oid, column.attnum) != (relation.oid, attnum)
+    ]
+    drawn = [default_words(session, *pair) for pair in drawing]
+    if (others or drawn) and not action.cascade:
+        lines = [f"{other} depends on column {action.name} of table {relation.name}" for other in others]
+        lines += [f"{words} depends on sequence {shown_name(session, sequences[0])}" for words in drawn]
         raise SqlError(
             "2BP01",
             f"cannot drop column {action.name} of table {relation.name} because other objects depend on it",
-            detail="\n".join(
-                f"{other} depends on column {action.name} of table {relation.name}" for other in others
-            ),
+            detail="\n".join(lines),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    if others:
-        notice_cascade(session, others)
+    if others or drawn:
+        notice_cascade(session, others + drawn)
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
         dropped = {c.oid for _child, c in keys}
         constraints = tuple(c for c in constraints if c.oid not in dropped)
         changed = replace(changed, constraints=constraints)
     gone = [c for c in relation.constraints if c not in constraints]
+    if drawing:
+        changed = await drop_defaults(session, drawing, changed) or changed
+    if sequences:
+        await session.view.change([], [key_of(sequence) for sequence in sequences])
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await _store(session, changed)
 
@@ -474,11 +535,15 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
                        else f"cannot move objects into schema {name}")  # fmt: skip
     if schema.name == relation.schema:
         return
-    for taken in (relation.name, *(index.name for index in relation.indexes)):
+    _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")
+    owned = session.catalog.sequences_of(relation.oid)
+    for taken in (relation.name, *(index.name for index in relation.indexes), *(s.name for s in owned)):
         if session.catalog.relation(name, taken) is not None:
             raise SqlError("42P07", f'relation "{taken}" already exists in schema "{name}"')
     before = session.catalog
     await _store(session, replace(relation, schema=name, schema_oid=schema.oid))
+    if owned:
+        await session.view.change([replace(s, schema=name, schema_oid=schema.oid) for s in owned])
     await rebase_views(session, relation.oid, before)
 
 

@@ -28,6 +28,7 @@ from engine.eager import settle
 from engine.executor import ExecContext, Result
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, compiled_query, context, execute, run_query
+from engine.sequences.define import create_sequence, with_sequences
 from engine.transaction.time_travel import read_past
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import BULK_ROWS
@@ -123,11 +124,12 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
             message = "CREATE TABLE AS from a query over tables of another timeline is not supported"
             raise crossing([relation, *read], message)
         session.block.enter(relation.timeline, plan.tables)
+    relation, sequences = with_sequences(session, relation, statement.columns)
     relation = add_keys(session, relation, statement.keys)
     relation = add_checks(session, relation, statement.checks)
     session.block.ensure_txn().create_shard(shard_spec(relation))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
-    await session.view.change([relation])
+    await session.view.change([relation, *sequences])
     if statement.on_commit == "drop" or statement.on_commit == "delete":
         if session.commit_actions is None:
             session.commit_actions = CommitActions()
@@ -213,8 +215,8 @@ async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema
 
 
 def _element_order(element: ast.Node) -> int:
-    """Tables come first, then indexes, then views, whatever order they are written in (manual, CREATE SCHEMA)."""
-    return (ast.CreateTable, ast.CreateIndex, ast.CreateView).index(type(element))
+    """Sequences come first, then tables, indexes, and views, in whatever order they are written (manual, CREATE SCHEMA)."""
+    return (ast.CreateSequence, ast.CreateTable, ast.CreateIndex, ast.CreateView).index(type(element))
 
 
 async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
@@ -230,6 +232,8 @@ async def _create_element(conn: Connection, plan: Plan, schema: str, element: as
     )
     inner = Plan(bound, session.catalog)
     match bound.statement:
+        case st.CreateSequence():
+            await create_sequence(conn, inner, bound.statement, ())
         case st.CreateTable():
             await create_table(conn, inner, bound.statement, ())
         case st.CreateIndex():

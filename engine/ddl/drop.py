@@ -22,9 +22,10 @@ from engine.ddl.keys import building_indexes
 from engine.ddl.roles import shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
+from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from planner import statements as st
-from planner.catalog import RelationDef
+from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError
 from txn.types import ShardId
 
@@ -73,7 +74,7 @@ def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
 
 
 async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params) -> Outcome:
-    """DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX | SCHEMA."""
+    """DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX | SEQUENCE | SCHEMA."""
     session = conn.session
     if statement.what == "schema":
         await _drop_schemas(session, statement)
@@ -169,6 +170,33 @@ def _depended_on(what: str, lines: Sequence[str]) -> SqlError:
     )
 
 
+def default_words(session: Session, table: RelationDef, column: ColumnDef) -> str:
+    """Return how messages call a column's default."""
+    return f"default value for column {column.name} of table {shown_name(session, table)}"
+
+
+async def drop_defaults(
+    session: Session, columns: Sequence[tuple[RelationDef, ColumnDef]], current: RelationDef | None = None
+) -> RelationDef | None:
+    """Drop the defaults of columns; those of ``current``, which is being changed, in what is returned."""
+    tables: dict[int, RelationDef] = {}
+    for table, column in columns:
+        changed = (
+            current if current is not None and current.oid == table.oid else tables.get(table.oid, table)
+        )
+        without = tuple(
+            replace(c, default_sql=None) if c.attnum == column.attnum else c for c in changed.columns
+        )
+        changed = replace(changed, columns=without, version=session.db.next_catalog_version())
+        if current is not None and current.oid == table.oid:
+            current = changed
+        else:
+            tables[table.oid] = changed
+    if tables:
+        await session.view.change(list(tables.values()))
+    return current
+
+
 def _key_lines(session: Session, oids: set[int]) -> list[str]:
     """Return how foreign keys of other tables depend on these."""
     lines = []
@@ -209,7 +237,18 @@ async def drop_relations(
             guard.refuse_drop(session.catalog, target)
     dependents = _dependents(session, oids)
     keys = define.dependents(session, oids)
-    if (dependents or keys) and not cascade:
+    for target in targets:
+        if target.sequence is not None and target.sequence.owner_table not in oids:
+            check_droppable(session, target)
+    owned = [s for oid in sorted(oids) for s in session.catalog.sequences_of(oid) if s.oid not in oids]
+    drawing = [
+        (sequence, *found)
+        for sequence in (*targets, *owned)
+        if sequence.kind == "S"
+        for found in drawing_columns(session, sequence.oid)
+        if found[0].oid not in oids
+    ]
+    if (dependents or keys or drawing) and not cascade:
         first = targets[0]
         lines: list[tuple[int, str]] = []
         for view in dependents:
@@ -217,6 +256,10 @@ async def drop_relations(
             text = f"{described(session, view)} depends on {described(session, on)}"
             lines.append((view.oid, text))
         lines += zip((key[1].oid for key in keys), _key_lines(session, oids), strict=True)
+        lines += [
+            (t.oid, f"{default_words(session, t, c)} depends on sequence {shown_name(session, s)}")
+            for s, t, c in drawing
+        ]
         what = (
             f"cannot drop {described(session, first)} because other objects depend on it"
             if len(targets) == 1
@@ -231,13 +274,16 @@ async def drop_relations(
     if not quiet:
         gone = [(v.oid, described(session, v)) for v in dependents]
         gone += [(key[1].oid, define.depends_text(session, key)) for key in keys]
+        gone += [(t.oid, default_words(session, t, c)) for _s, t, c in drawing]
         notice_cascade(session, [text for _oid, text in sorted(gone)])
     await define.drop_foreign_keys(session, keys)
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
     txn = session.block.ensure_txn()
     deletes: list[StoredKey] = []
-    for relation in (*targets, *dependents):
+    if drawing:
+        await drop_defaults(session, [(t, c) for _s, t, c in drawing])
+    for relation in (*targets, *owned, *dependents):
         if relation.stored:
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
@@ -263,7 +309,11 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
         )
         if inside and not statement.cascade:
-            lines = [f"{described(session, r)} depends on schema {name}" for r in inside]
+            lines = [
+                f"{described(session, r)} depends on schema {name}"
+                for r in inside
+                if r.sequence is None or not r.sequence.owner_table
+            ]
             raise _depended_on(f"schema {name}", lines + _key_lines(session, {r.oid for r in inside}))
         if inside:
             oids = {r.oid for r in inside}
@@ -309,4 +359,6 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
         session.timing.refuse_change(table_of(session, oid), "TRUNCATE")
     for oid in oids:
         await settle(session.block.ensure_txn().truncate(ShardId(oid)))
+        if statement.restart_identity:
+            await restart_owned(session, oid)
     return Command("TRUNCATE TABLE")

@@ -84,6 +84,12 @@ class _Check:
                 self._copy(statement)
             case st.CreateView():
                 self._create_in(statement.schema)
+            case st.CreateSequence():
+                self._create_in(statement.schema)
+                if statement.owned_by is not None and statement.owned_by[0]:
+                    self._own(self._relation(statement.owned_by[0]))
+            case st.AlterSequence():
+                self._own(self._relation(statement.sequence))
             case st.CreateTable():
                 self._create_in(statement.schema)
                 if statement.query is not None:

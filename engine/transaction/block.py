@@ -37,6 +37,7 @@ from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from engine.sequences.values import Counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Block:
     """
 
     __slots__ = (
-        "_limit", "_limits", "_modes_set", "_read_only", "_session", "exported", "lost_blocks", "observed_ts", "on_end",
-        "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
+        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "exported", "lost_blocks", "observed_ts",
+        "on_end", "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
 
@@ -91,6 +92,7 @@ class Block:
         self.wrote = False
         self._modes_set = False
         self._read_only = False  # of the block whose transaction begins with its first statement
+        self._owed: dict[Counter, int] = {}  # sequences, and how many of their calls have to be stored
         self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
         self._limit = TransactionLimit(self._timed_out)
 
@@ -103,6 +105,22 @@ class Block:
     def is_untouched(self) -> bool:
         """True in a block whose first statement is still to come: there is no transaction yet."""
         return self.state is BlockState.BLOCK and self.txn is None
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the user has said that the transaction shall change nothing."""
+        if not self.in_block:
+            return self._session.derived.read_only
+        return self._read_only if self.txn is None else self.txn.read_only
+
+    def owe(self, counter: Counter) -> None:
+        """Note that a value was drawn that is to be stored before the transaction commits."""
+        self._owed[counter] = counter.given
+
+    async def _pay(self) -> None:
+        owed, self._owed = self._owed, {}
+        for counter, given in owed.items():
+            await counter.wait(given)
 
     @property
     def watching(self) -> bool:
@@ -339,6 +357,8 @@ class Block:
             return
         session = self._session
         try:
+            if self._owed:
+                await self._pay()
             if session.timing.waiting is not None:
                 from engine.constraints.checks import make_waiting_checks
 
@@ -359,8 +379,9 @@ class Block:
 
     @property
     def commits_plainly(self) -> bool:
-        """Whether committing needs nothing but the log entry: no ON COMMIT action, no deferred check."""
-        return self._session.commit_actions is None and self._session.timing.waiting is None
+        """Whether committing needs nothing but the log entry: no ON COMMIT action, deferred check or sequence to store."""
+        session = self._session
+        return session.commit_actions is None and session.timing.waiting is None and not self._owed
 
     def start_commit(self) -> asyncio.Future[Timestamp] | None:
         """Commit a transaction that needs nothing but its log entry: None if it is done already.
@@ -393,9 +414,9 @@ class Block:
         self._leave(committed=True)
 
     def commit_read(self) -> bool:
-        """Commit at once if the transaction wrote nothing; else return False."""
+        """Commit at once if the transaction wrote nothing and owes nothing; else return False."""
         txn = self.txn
-        if txn is None or txn.writing:
+        if txn is None or txn.writing or self._owed:
             return False
         if isinstance(txn.commit(), Awaitable):
             raise RuntimeError("a transaction that wrote nothing had to wait to commit")
@@ -442,6 +463,8 @@ class Block:
             snapshots.withdraw(session)
         if self.savepoints:
             self.savepoints.clear()
+        if self._owed:
+            self._owed = {}
         session.view.end()
         session.timing.reset()
         for callback in tuple(self.on_end):

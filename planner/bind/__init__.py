@@ -101,7 +101,7 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, materialized, merge, source, subscribe, table, utility
+    from planner.bind import copy, ddl, dml, materialized, merge, sequence, source, subscribe, table, utility
 
     _BINDERS.update(
         {
@@ -119,6 +119,8 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateSource: _without_params(source.bind_create_source),
             ast.AlterSource: source.bind_alter_source,
             ast.DropSource: source.bind_drop_source,
+            ast.CreateSequence: sequence.bind_create_sequence,
+            ast.AlterSequence: sequence.bind_alter_sequence,
             ast.CreateView: _without_params(ddl.bind_create_view),
             ast.CreateIndex: _without_params(ddl.bind_create_index),
             ast.AlterTable: _without_params(ddl.bind_alter_table),

@@ -57,7 +57,7 @@ def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> Rela
     if relation.kind == "i":
         raise SqlError("42809", f'"{relation.name}" is an index', span=node.span)
     if relation.kind == "S":
-        raise SqlError("42809", f'cannot change sequence "{relation.name}"', span=node.span)
+        raise SqlError("42809", f'cannot change sequence "{relation.name}"')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if relation.kind == "m":
@@ -220,11 +220,14 @@ def complete_assignments(
             raise SqlError("42601", f'multiple assignments to same column "{column.name}"')
         if not parts:
             whole.add(column.attnum)
-        if item.value is not None and column.generated:
+        if item.value is not None and (column.generated or column.identity == "a"):
+            what = (
+                "a generated column" if column.generated else "an identity column defined as GENERATED ALWAYS"
+            )
             raise SqlError(
                 "428C9",
                 f'column "{column.name}" can only be updated to DEFAULT',
-                detail=f'Column "{column.name}" is a generated column.',
+                detail=f'Column "{column.name}" is {what}.',
             )
         if parts:
             old = result.get(column.attnum)

@@ -16,6 +16,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.options import boolean_option, check_storage_options
 from planner.bind.retype import alter_type
+from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
 from planner.bind.table import (
     PLURALS,
     Default,
@@ -47,7 +48,7 @@ MAX_INDEX_COLUMNS = 32
 
 
 def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.CreateSchema:
-    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: tables, views and indexes, bound when it runs.
+    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: sequences, tables, views and indexes, bound when it runs.
 
     Raises SqlError 42P15 for an element that names another schema, 0A000 for other kinds of elements.
     """
@@ -79,7 +80,7 @@ def bind_drop_timeline(context: BindContext, node: ast.DropTimeline) -> st.DropT
 
 
 def _check_element(schema: ast.CreateSchema, element: ast.Node) -> None:
-    if not isinstance(element, ast.CreateTable | ast.CreateView | ast.CreateIndex):
+    if not isinstance(element, ast.CreateTable | ast.CreateView | ast.CreateIndex | ast.CreateSequence):
         raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
     reference = element.relation
     name = schema.name or (schema.owner.name if schema.owner is not None else "")
@@ -293,18 +294,27 @@ _COLUMN_TUNING = frozenset(
 )
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
-_KINDS = {"table": ("r", "v", "m", "i"), "view": ("v",), "materialized view": ("m",), "index": ("i", "r")}
+_KINDS = {
+    "table": ("r", "v", "m", "i", "S"),
+    "view": ("v",),
+    "materialized view": ("m",),
+    "index": ("i", "r"),
+    "sequence": ("S",),
+}
 _ARTICLES = {
     "table": "a table",
     "view": "a view",
     "materialized view": "a materialized view",
     "index": "an index",
+    "sequence": "a sequence",
 }
 _VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+_SEQUENCE_ACTIONS = frozenset(("change owner", "set logged", "set un logged", "set unlogged"))
 _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
      "set table space")
 )  # fmt: skip
+_ACTIONS = {"m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS}
 
 
 def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
@@ -325,7 +335,7 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
     actions: list[st.AlterAction] = []
     current = relation
     for action in node.actions:
-        allowed = _MATVIEW_ACTIONS if relation.kind == "m" else _VIEW_ACTIONS
+        allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
         if relation.kind != "r" and action.kind not in allowed:
             raise _wrong_kind(relation, action)
         try:
@@ -398,19 +408,35 @@ def _action(
         return gone, replace(relation, indexes=tuple(i for i in relation.indexes if i.oid not in keys))
     if kind == "column default":
         column = _column(relation, action.name)
+        if column.identity:
+            raise SqlError(
+                "42601",
+                f'column "{column.name}" of relation "{relation.name}" is an identity column',
+                hint=None
+                if action.definition is not None
+                else "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
+            )
         value: Default = (None, None)
         if action.definition is not None:
             expression = cast(ast.Expression, action.definition)
             value = bound_default(context, expression, column.name, column.type)
         changed = st.SetDefault(column=column.name, default=value[0], default_sql=value[1])
         return changed, _with_column(relation, replace(column, default_sql=value[1]))
+    if kind in ("add identity", "set identity", "drop identity"):
+        return _identity(context, relation, action)
     if kind in ("set not null", "drop not null"):
         column = _column(relation, action.name)
+        if kind == "drop not null" and column.identity:
+            raise SqlError(
+                "42601", f'column "{column.name}" of relation "{relation.name}" is an identity column'
+            )
         if kind == "drop not null" and any(
             index.primary and column.attnum in index.attnums for index in relation.indexes
         ):
             raise SqlError("42P16", f'column "{column.name}" is in a primary key')
-        return st.SetNotNull(column=column.name, not_null=kind == "set not null"), relation
+        not_null = kind == "set not null"
+        changed_null = st.SetNotNull(column=column.name, not_null=not_null)
+        return changed_null, _with_column(relation, replace(column, not_null=not_null))
     if kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
         return alter_type(context, relation, action.name, action.definition)
     if kind == "change owner" and action.role is not None:
@@ -432,6 +458,48 @@ def _action(
         return None, relation
     word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
+
+
+def _identity(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction
+) -> tuple[st.AlterAction, RelationDef]:
+    """Bind ADD GENERATED, SET GENERATED and DROP IDENTITY. Raises SqlError 55000, 22023, 42601."""
+    column = _column(relation, action.name)
+    place = f'column "{column.name}" of relation "{relation.name}"'
+    if action.kind == "add identity" and isinstance(action.definition, ast.Constraint):
+        if not column.not_null:
+            raise SqlError("55000", f"{place} must be declared NOT NULL before identity can be added")
+        if column.identity:
+            raise SqlError("55000", f"{place} is already an identity column")
+        if column.default_sql is not None:
+            raise SqlError("55000", f"{place} already has a default value")
+        definition, name = identity_definition(action.definition.options, column.type.oid)
+        when = action.definition.generated_when
+        added = st.AddIdentity(column=column.name, identity=when, sequence=definition, sequence_name=name)
+        return added, _with_column(relation, replace(column, identity=when))
+    if not column.identity:
+        if action.kind == "drop identity" and action.missing_ok:
+            return st.DropIdentity(column=column.name, if_exists=True), relation
+        raise SqlError("55000", f"{place} is not an identity column")
+    if action.kind == "drop identity":
+        after = replace(column, identity="", default_sql=None)
+        return st.DropIdentity(column=column.name), _with_column(relation, after)
+    options = [option for option in action.options if option.name != "generated"]
+    when = next(
+        (chr(o.value) for o in action.options if o.name == "generated" and isinstance(o.value, int)), ""
+    )
+    if not options:
+        return st.SetIdentity(column=column.name, identity=when), relation
+    drawn = context.catalog.relation_by_oid(drawn_from(column) or 0)
+    if drawn is None or drawn.sequence is None:
+        raise not_supported("SET of an identity column that the same statement adds", span=action.span)
+    if any(option.name in ("as", "owned_by", "sequence_name") for option in options):
+        raise SqlError("42601", "sequence option not supported here", span=action.span)
+    changed, restarts = changed_definition(options_by_name(options), drawn.sequence)
+    return (
+        st.SetIdentity(column=column.name, identity=when, definition=changed, restarts=restarts),
+        relation,
+    )
 
 
 def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
@@ -533,7 +601,7 @@ def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.Skip:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if node.what in inner:
         if inner[node.what] == "column":
-            if relation.kind == "i":
+            if relation.kind in "iS":
                 raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
             _renamed_column(relation, node.old)
             return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
@@ -551,8 +619,8 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
-    """ALTER TABLE, VIEW, MATERIALIZED VIEW ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for other kinds."""
-    if node.what not in ("table", "view", "materialized view") or node.relation is None:
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
+    if node.what not in ("table", "view", "materialized view", "sequence") or node.relation is None:
         raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
@@ -580,12 +648,13 @@ def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement
 
 
 def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
-    """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX, SCHEMA: names are resolved when it runs, one by one."""
-    words: dict[str, Literal["table", "view", "materialized view", "index", "schema"]] = {
+    """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it runs, one by one."""
+    words: dict[str, Literal["table", "view", "materialized view", "index", "sequence", "schema"]] = {
         "table": "table",
         "view": "view",
         "materialized view": "materialized view",
         "index": "index",
+        "sequence": "sequence",
         "schema": "schema",
     }
     what = words.get(node.what)

@@ -157,7 +157,33 @@ def _insert_source(
     bound = bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
     spans = _output_spans(query, len(bound.columns))
     columns = match_counts(node, columns, spans, row=None)
-    return _converted(context, bound, columns, spans), columns
+    for column in columns:
+        _refuse_value(column, node)
+    bound = _converted(context, bound, columns, spans)
+    if node.overriding == "user" and any(column.identity for column in columns):
+        bound = _without_identity(bound, columns)
+        columns = [column for column in columns if not column.identity]
+    return bound, columns
+
+
+def _without_identity(query: QueryExpr, columns: Sequence[ColumnDef]) -> QueryExpr:
+    """Return a query without what OVERRIDING USER VALUE says to ignore."""
+    range_ = SubqueryRange(
+        alias="*SELECT*",
+        columns=tuple(
+            RangeColumn(name=c.name, type=c.type, attnum=i) for i, c in enumerate(query.columns, 1)
+        ),
+        query=query,
+    )
+    kept = [(i, c) for i, c in enumerate(columns, 1) if not c.identity]
+    return Select(
+        columns=tuple(OutputColumn(name=c.name, type=c.type) for _, c in kept),
+        targets=tuple(
+            Target(expr=Var(type=c.type, range=0, attnum=i, name=c.name), name=c.name) for i, c in kept
+        ),
+        ranges=(range_,),
+        from_=(RangeRef(range=0),),
+    )
 
 
 def _hidden_target(context: BindContext, node: ast.Insert, relation: RelationDef) -> Scope:
@@ -310,7 +336,15 @@ def insert_cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast
 
 
 def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, env: CoerceEnv) -> Expr:
-    """Convert a cell; refuses values for generated columns (428C9)."""
+    """Convert a cell. Raises SqlError 428C9 for columns that take no values."""
+    if column.identity and node.overriding == "user":
+        return default_value(column, None)
+    _refuse_value(column, node)
+    return assigned(cell, column, env)
+
+
+def _refuse_value(column: ColumnDef, node: ast.Insert | ast.MergeWhen) -> None:
+    """Raise SqlError 428C9 for a generated column, and an identity column that is always generated."""
     if column.generated or (column.identity == "a" and not node.overriding):
         detail = (
             f'Column "{column.name}" is a generated column.'
@@ -323,7 +357,6 @@ def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, en
             detail=detail,
             hint=None if column.generated else "Use OVERRIDING SYSTEM VALUE to override.",
         )
-    return assigned(cell, column, env)
 
 
 def _converted(

@@ -23,7 +23,7 @@ from planner.casts import (
     select_common_typmod,
 )
 from planner.catalog import RelationDef
-from planner.errors import Span, SqlError, not_supported
+from planner.errors import Span, SqlError
 from planner.facts import BOOL, INT8, RECORD, facts
 from planner.query import (
     BoolExpr,
@@ -167,7 +167,7 @@ def _refuse_future(scope: Scope, node: ast.TableRef) -> None:
 def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -> tuple[int, Item]:
     """Add a relation as a range of ``scope`` (DML targets too); returns its index and namespace entry.
 
-    Raises SqlError 42809 for an index, 0A000 for a sequence.
+    Raises SqlError 42809 for an index.
     """
     if relation.kind == "i":
         raise SqlError(
@@ -175,8 +175,6 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
             f'"{relation.name}" is an index',
             span=node.span,
         )
-    if relation.kind == "S":
-        raise not_supported("a sequence in FROM", span=node.span)
     alias = node.alias.name if node.alias is not None else node.name
     context = scope.context
     if relation.kind == "v" and not relation.virtual:
@@ -193,11 +191,11 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         oid=relation.oid,
         schema=relation.schema,
         name=relation.name,
-        virtual=relation.virtual,
+        virtual=relation.virtual or relation.kind == "S",
         materialized=relation.kind == "m",
     )
     context.reads.add(relation.oid)
-    if relation.virtual:
+    if made.virtual:
         context.flags.add("virtual")
     position = scope.add_range(made, [(relation.oid, column.attnum) for column in columns])
     item = Item(

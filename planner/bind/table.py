@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -21,13 +21,16 @@ from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.options import check_storage_options
+from planner.bind.sequence import SERIAL_TYPES, drawn_from, identity_definition, serial_definition
 from planner.bind.stored import bind_check, bind_check_expr, bind_default, stored_default
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.builtins.reg import split_identifier
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SequenceDef
 from planner.deparse import deparse_expr
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, UNKNOWN, rows
-from planner.query import CTID, TABLEOID, Const, Expr, QueryExpr, Var
+from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr, QueryExpr, Var
 from planner.resolve import default_opclass
+from planner.rewrite import replace_children
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
 from planner.typenames import check_column_type, resolve_type
@@ -41,7 +44,7 @@ _BTREE, _HASH = 403, 405
 
 Default: TypeAlias = tuple[Expr | None, str | None]
 
-_SERIAL = frozenset(("serial", "serial2", "serial4", "serial8", "bigserial", "smallserial"))
+_REGCLASS_OF_TEXT = 1079
 
 
 def creation_schema(context: BindContext, node: ast.TableRef) -> str:
@@ -110,12 +113,22 @@ class TableParts:
 # --- columns --------------------------------------------------------------------------------------
 
 
+def _serial_type(node: ast.ColumnDef) -> int | None:
+    """Return the integer type behind serial and its kin, None for other types. Raises SqlError 0A000 for arrays."""
+    if node.type is None or len(node.type.names) != 1 or node.type.names[0] not in SERIAL_TYPES:
+        return None
+    if node.type.dims:
+        raise SqlError("0A000", "array of serial is not implemented", span=node.type.span)
+    return SERIAL_TYPES[node.type.names[0]]
+
+
 def column_type(node: ast.ColumnDef) -> SqlType:
-    """Return a column's type. Raises SqlError 42704, 42P16, 0A000 (serial, types outside the value domain)."""
+    """Return a column's type. Raises SqlError 42704, 42P16, 0A000 (types outside the value domain)."""
     if node.type is None:
         raise not_supported("a column without a type", span=node.span)
-    if len(node.type.names) == 1 and node.type.names[0] in _SERIAL:
-        raise not_supported(f"type {node.type.names[0]} (sequences)", span=node.type.span)
+    serial = _serial_type(node)
+    if serial is not None:
+        return SqlType(serial)
     type_ = resolve_type(node.type)
     check_column_type(node.name, type_, node.type.span)
     return type_
@@ -148,8 +161,10 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
     type_ = column_type(node)
     if node.compression not in ("", "pglz", "lz4", "default"):
         raise SqlError("22023", f'invalid compression method "{node.compression}"')
-    null: bool | None = None
+    serial = _serial_type(node) is not None
+    null: bool | None = False if serial else None
     default: ast.Constraint | None = None
+    identity: ast.Constraint | None = None
     for constraint in with_attributes(node.constraints):
         kind = constraint.kind
         if kind in ("null", "not null"):
@@ -157,17 +172,32 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
                 raise SqlError(
                     "42601",
                     f'conflicting NULL/NOT NULL declarations for column "{node.name}" of table "{parts.table}"',
-                    span=constraint.span,
+                    span=None if serial else constraint.span,
                 )
             null = kind == "null"
         elif kind == "default":
-            if default is not None:
+            if default is not None or serial:
                 raise SqlError(
                     "42601",
                     f'multiple default values specified for column "{node.name}" of table "{parts.table}"',
-                    span=constraint.span,
+                    span=None if serial else constraint.span,
                 )
             default = constraint
+        elif kind == "identity":
+            if identity is not None:
+                raise SqlError(
+                    "42601",
+                    f'multiple identity specifications for column "{node.name}" of table "{parts.table}"',
+                    span=constraint.span,
+                )
+            identity = constraint
+            if null is True:
+                raise SqlError(
+                    "42601",
+                    f'conflicting NULL/NOT NULL declarations for column "{node.name}" of table "{parts.table}"',
+                    span=constraint.span,
+                )
+            null = False
         elif kind == "check":
             parts.checks.append(constraint)
         elif kind in ("primary key", "unique"):
@@ -179,6 +209,19 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
     value: Default = (None, None)
     if default is not None and default.expr is not None:
         value = bound_default(context, default.expr, node.name, type_)
+    if identity is not None and (serial or default is not None):
+        later = max(
+            (c.span for c in (identity, default) if c is not None and c.span is not None), default=None
+        )
+        raise SqlError(
+            "42601",
+            f'both default and identity specified for column "{node.name}" of table "{parts.table}"',
+            span=later,
+        )
+    sequence: SequenceDef | None = serial_definition(type_.oid) if serial else None
+    sequence_name: str | None = None
+    if identity is not None:
+        sequence, sequence_name = identity_definition(identity.options, type_.oid)
     spec = st.ColumnSpec(
         name=node.name,
         type=type_,
@@ -186,6 +229,9 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         default=value[0],
         default_sql=value[1],
         collation=column_collation(node.collation, type_, node.span),
+        identity="" if identity is None else identity.generated_when,
+        sequence=sequence,
+        sequence_name=sequence_name,
     )
     parts.columns.append(spec)
     parts.spans.append(node.span)
@@ -194,17 +240,28 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
 
 def bound_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Default:
     """Return a DEFAULT's expression and canonical text; DEFAULT NULL is no default: (None, None)."""
-    expr = bind_default(context, node, column, type_)
+    expr = _by_oid(context, bind_default(context, node, column, type_))
     if isinstance(expr, Const) and expr.value is None:
         return None, None
     return expr, deparse_expr(expr)
+
+
+def _by_oid(context: BindContext, node: Any) -> Any:
+    """Return an expression in which ``'name'::regclass`` is the relation it names now, whatever that is called later."""
+    node = replace_children(node, lambda child: _by_oid(context, child))
+    if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
+        [name] = node.args
+        if isinstance(name, Const) and isinstance(name.value, str):
+            names = split_identifier(name.value)
+            relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
+            return Const(type=node.type, value=relation.oid)
+    return node
 
 
 _REFUSED = {
     "exclude": "EXCLUDE",
     "exclusion": "EXCLUDE",
     "generated": "GENERATED ALWAYS AS (...) STORED",
-    "identity": "GENERATED ... AS IDENTITY",
 }
 
 
@@ -393,7 +450,15 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
         spec = st.ColumnSpec(
             name=column.name, type=column.type, not_null=column.not_null, collation=column.collation
         )
-        if (every or "defaults" in words) and column.default_sql is not None:
+        if column.identity:
+            if every or "identity" in words:
+                drawn = context.catalog.relation_by_oid(drawn_from(column) or 0)
+                if drawn is not None and drawn.sequence is not None:
+                    copied = replace(
+                        drawn.sequence, generation=0, restart=None, owner_table=0, owner_attnum=0
+                    )
+                    spec = replace(spec, identity=column.identity, sequence=copied)
+        elif (every or "defaults" in words) and column.default_sql is not None:
             spec = replace(
                 spec,
                 default=stored_default(column.default_sql, column.type),

@@ -380,17 +380,18 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
 _PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID = 1259, 2615, 2606, 1260
-_COMMENT_KINDS = {"table": "r", "view": "v", "materialized view": "m", "index": "i"}
+_COMMENT_KINDS = {"table": "r", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
 _ARTICLES = {
     "table": "a table",
     "view": "a view",
     "materialized view": "a materialized view",
     "index": "an index",
+    "sequence": "a sequence",
 }
 
 
 def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
-    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
+    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
     if node.what in _COMMENT_KINDS:
         relation = _named_relation(context, node.name, node.span)
         if relation.kind != _COMMENT_KINDS[node.what]:

@@ -33,6 +33,25 @@ class AdvisorySystem(Protocol):
         """Give back all locks of the session."""
 
 
+class SequenceSystem(Protocol):
+    """The sequences as the session uses them; every method raises SqlError 42P01, 42809 (no sequence), 42501."""
+
+    def next(self, oid: int) -> int:
+        """nextval(): 2200H at the end, 25006."""
+
+    def current(self, oid: int) -> int:
+        """currval(): 55000 before the session's first nextval."""
+
+    def last(self) -> int:
+        """lastval(): 55000."""
+
+    def set(self, oid: int, value: int, called: bool) -> None:
+        """setval(): 22003 out of bounds, 25006."""
+
+    def state(self, oid: int) -> tuple[int, int, bool]:
+        """Return last_value, log_cnt and is_called."""
+
+
 class EvalSystem(Protocol):
     """The server as system functions see it: sizes, other sessions, the running transaction."""
 
@@ -47,6 +66,10 @@ class EvalSystem(Protocol):
     @property
     def advisory(self) -> AdvisorySystem:
         """The connection's advisory locks."""
+
+    @property
+    def sequences(self) -> SequenceSystem:
+        """The sequences as the session uses them."""
 
     def relation_size(self, oid: int) -> int:
         """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""

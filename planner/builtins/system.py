@@ -241,21 +241,17 @@ def _relation_words(session: EvalSession, relation: RelationDef) -> str:
 
 
 def serial_sequence(session: EvalSession, table: str, column: str) -> str | None:
-    """SQL's ``pg_get_serial_sequence``: the sequence a column's default draws from; 42P01, 42703."""
+    """SQL's ``pg_get_serial_sequence``: the sequence that a column owns; 42P01, 42703."""
     relation = find_relation(session, table)
     if relation is None:
         raise SqlError("42P01", f'relation "{table}" does not exist')
     found = next((c for c in relation.live if c.name == column), None)
     if found is None:
         raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
-    default = found.default_sql or ""
-    head, quote, rest = default.partition("nextval('")
-    if not quote or head:
-        return None
-    sequence = find_relation(session, rest.partition("'::regclass")[0].replace("''", "'"))
-    if sequence is None or sequence.kind != "S":
-        return None
-    return f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}"
+    for sequence in session.catalog.sequences_of(relation.oid):
+        if sequence.sequence is not None and sequence.sequence.owner_attnum == found.attnum:
+            return f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}"
+    return None
 
 
 def temp_schema(session: EvalSession) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, relation_visible
-from planner.catalog import ConstraintDef, IndexDef, RelationDef
+from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.typefacts import format_type
@@ -30,7 +31,7 @@ MAX_CACHED_TEXTS = 4096
 _ATOM = re.compile(
     r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)"
 )
-_REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")
+_REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")  # an oid in defaults, a name in views and checks
 
 
 # --- expressions ----------------------------------------------------------------------------------
@@ -88,12 +89,28 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
 def _for_reader(session: EvalSession, text: str) -> str:
     """Write relations named by regclass literals as the reader's search path shows them."""
 
+    def find(name: str) -> RelationDef | None:
+        return session.catalog.relation_by_oid(int(name)) if name.isdigit() else find_relation(session, name)
+
+    return _named(text, find, lambda relation: relation_visible(session, relation))
+
+
+def with_names(text: str, catalog: Catalog, plain: Callable[[RelationDef], bool]) -> str:
+    """Return a stored default with the names of the relations it means; ``plain``: whether one goes without schema."""
+
+    def find(name: str) -> RelationDef | None:
+        return catalog.relation_by_oid(int(name)) if name.isdigit() else None
+
+    return _named(text, find, plain)
+
+
+def _named(text: str, find: Callable[[str], RelationDef | None], plain: Callable[[RelationDef], bool]) -> str:
     def shown(match: re.Match[str]) -> str:
-        relation = find_relation(session, match.group(1).replace("''", "'"))
+        relation = find(match.group(1).replace("''", "'"))
         if relation is None:
             return match.group()
         name = quote_ident(relation.name)
-        if not relation_visible(session, relation):
+        if not plain(relation):
             name = f"{quote_ident(relation.schema)}.{name}"
         return "'" + name.replace("'", "''") + "'::regclass"
 

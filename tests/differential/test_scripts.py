@@ -1,6 +1,6 @@
 """Statements beside PostgreSQL 15: the same rows, tags and errors with all their fields.
 
-Each script of ``constraints/`` and ``statements/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
+Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md).
 """
 
@@ -18,9 +18,7 @@ from tests.support.server import ServerProcess
 
 __all__ = ["postgres"]
 
-SCRIPTS = sorted(
-    p for folder in ("constraints", "statements") for p in (Path(__file__).parent / folder).glob("*.sql")
-)
+SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*/*.sql"))
 Field = psycopg.pq.DiagnosticField
 FIELDS = {
     "sqlstate": Field.SQLSTATE,
@@ -65,7 +63,7 @@ def run_theirs(theirs: psycopg.Connection[tuple[object, ...]], sql: str) -> obje
     return (done.command_status or b"").decode(), rows if "order by" in sql else sorted(rows, key=repr)
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_script(path: Path, postgres: str, server: ServerProcess) -> None:
     client = connect(server.port)
     with psycopg.connect(postgres, autocommit=True) as theirs:

@@ -1,6 +1,6 @@
 """Foreign keys under concurrency, in bulk, and where plans were made before there were any.
 
-What a single session sees statement by statement is compared with PostgreSQL in tests/differential/constraints.
+What a single session sees statement by statement is compared with PostgreSQL in tests/differential/scripts/constraints.
 """
 
 from __future__ import annotations

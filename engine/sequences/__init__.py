@@ -1,0 +1,1 @@
+"""Sequences: how far each has counted, what a session has drawn, and the DDL that makes them."""

@@ -1,0 +1,32 @@
+"""Sequences (manual 9.17): nextval and its kin, over the session's ``SequenceSystem``."""
+
+from __future__ import annotations
+
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+
+
+def _setval(session: EvalSession, oid: int, value: int, called: bool = True) -> int:
+    session.system.sequences.set(oid, value, called)
+    return value
+
+
+def _last_value(session: EvalSession, oid: int) -> int | None:
+    """SQL's ``pg_sequence_last_value``: NULL as long as nothing was drawn."""
+    value, _left, called = session.system.sequences.state(oid)
+    return value if called else None
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    python("nextval(regclass)", lambda session, oid: session.system.sequences.next(oid), needs_session=True)
+    python(
+        "currval(regclass)", lambda session, oid: session.system.sequences.current(oid), needs_session=True
+    )
+    python("lastval()", lambda session: session.system.sequences.last(), needs_session=True)
+    python("setval(regclass,int8)", _setval, needs_session=True)
+    python("setval(regclass,int8,bool)", _setval, needs_session=True)
+    python("pg_sequence_last_value(regclass)", _last_value, needs_session=True)
+
+
+_register()
