@@ -17,6 +17,7 @@ import asyncio
 import fnmatch
 import os
 import stat
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -97,6 +98,8 @@ class FilesReader:
         self._files: dict[str, Offset] = {}
         self._totals = Totals(0, 0, "", 0)
         self._since: dict[str, tuple[_Found, float]] = {}  # since when a file has been as it is
+        self._ready: deque[_Found] = deque()  # complete files, the next ones to be read
+        self._unsettled = 0
         self._open: _Open | None = None
         self._gone: set[str] = set()  # files that have left the directory, and not yet the manifest
         self._directory = Path()
@@ -186,34 +189,38 @@ class FilesReader:
 
     async def _next_file(self) -> bool:
         """Open the next file that is complete, if there is one. Raises SqlError 55000 for one that has changed."""
-        listed = await asyncio.to_thread(_listed, self._directory, self._options.need("pattern"))
-        now = asyncio.get_running_loop().time()
-        ready, waiting = None, 0
-        since: dict[str, tuple[_Found, float]] = {}
-        for found in listed:
-            known = self._files.get(found.name)
-            same = known is not None and (known.size, known.mtime_ns) == (found.size, found.mtime_ns)
-            if known is not None and known.done and (same or found.name in self._gone):
-                if not same:
-                    since[found.name] = (found, now)  # another file of that name: when the first is forgotten
-                continue
-            if known is not None and not same:
-                raise _changed(self._directory / found.name)
-            waiting += 1
-            before, at = self._since.get(found.name, (found, now))
-            since[found.name] = (found, at if before == found else now)
-            if ready is None and (known is not None or now - since[found.name][1] >= self._settle_s):
-                ready = found
-        self._since = since
-        self.progress.lag.amount = waiting
-        if ready is None:
+        if not self._ready:
+            listed = await asyncio.to_thread(_listed, self._directory, self._options.need("pattern"))
+            self._look_at(listed, asyncio.get_running_loop().time())
+        self.progress.lag.amount = len(self._ready) + self._unsettled
+        if not self._ready:
             return False
+        ready = self._ready.popleft()
         known = self._files.get(ready.name)
         skip = 0 if known is None else known.rows
         path = await asyncio.to_thread(self._allowed, ready.name)
         pieces = read_file(path, self._relation, self._options, skip)
         self._open = _Open(ready, skip, skip, path, pieces, [])
         return True
+
+    def _look_at(self, listed: Sequence[_Found], now: float) -> None:
+        """Find the files that are to be read and complete. Raises SqlError 55000 for one that has changed."""
+        since: dict[str, tuple[_Found, float]] = {}
+        self._unsettled = 0
+        for found in listed:
+            known = self._files.get(found.name)
+            same = known is not None and (known.size, known.mtime_ns) == (found.size, found.mtime_ns)
+            if known is not None and known.done and (same or found.name in self._gone):
+                continue  # done; or another of that name, which is new once the first is forgotten
+            if known is not None and not same:
+                raise _changed(self._directory / found.name)
+            before, at = self._since.get(found.name, (found, now))
+            since[found.name] = (found, at if before == found else now)
+            if known is not None or now - since[found.name][1] >= self._settle_s:
+                self._ready.append(found)
+            else:
+                self._unsettled += 1
+        self._since = since
 
     def _allowed(self, name: str) -> Path:
         """Return where a file is once links are followed. Raises SqlError 42501 if that is outside."""
