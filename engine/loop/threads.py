@@ -28,18 +28,20 @@ WORKERS: Final = min(32, (os.cpu_count() or 1) + 4)  # as many as the standard l
 _CALLS: Final = {"x86_64": (314, 315), "aarch64": (274, 275)}  # sched_setattr, sched_getattr
 _ATTRIBUTES: Final = "=IIQiIQQQ"  # size, policy, flags, nice, priority, runtime, deadline, period
 _SIZE: Final = struct.calcsize(_ATTRIBUTES)
-_RESET_ON_FORK: Final = 1  # threads and processes that this thread starts begin with the system's slice
+_RESET_ON_FORK: Final = (
+    1  # threads and processes that this thread starts begin with the system's slice, and nice at least 0
+)
 _NORMAL: Final = (0, 3)  # SCHED_OTHER, SCHED_BATCH
 
 
 def put_loop_first() -> bool:
     """Have the calling thread, which is the event loop's, run as soon as it wakes; tell whether the system took it."""
-    return _ask_for(LOOP_SLICE_NS, _RESET_ON_FORK)
+    return _ask_for(LOOP_SLICE_NS, inherited=False)
 
 
 def stand_back() -> None:
     """Have the calling thread, a worker, give the processor to whoever else wakes. For pools' ``initializer``."""
-    _ask_for(WORKER_SLICE_NS, 0)
+    _ask_for(WORKER_SLICE_NS, inherited=True)
 
 
 def worker_pool() -> ThreadPoolExecutor:
@@ -63,11 +65,13 @@ def _attributes(thread: int) -> tuple[int, ...] | None:
     return struct.unpack(_ATTRIBUTES, buffer.raw)
 
 
-def _ask_for(nanoseconds: int, flags: int) -> bool:
+def _ask_for(nanoseconds: int, *, inherited: bool) -> bool:
     found = _attributes(0)
     if found is None or found[1] not in _NORMAL or not found[5]:
         return False
     _size, policy, _flags, nice = found[:4]
+    # Where the server was given a higher priority, that is inherited, and the slice with it.
+    flags = 0 if inherited or nice < 0 else _RESET_ON_FORK
     wanted = struct.pack(_ATTRIBUTES, _SIZE, policy, flags, nice, 0, nanoseconds, 0, 0)
     set_attributes, _get = _CALLS[platform.machine()]
     return bool(ctypes.CDLL(None).syscall(set_attributes, 0, wanted, 0) == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -54,3 +55,15 @@ def test_the_server_puts_its_loop_first(server: ServerProcess) -> None:
     others = {slice_ns(int(t.name)) for t in Path(f"/proc/{main}/task").iterdir() if int(t.name) != main}
     assert WORKER_SLICE_NS in others
     assert LOOP_SLICE_NS not in others
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a higher priority needs the privilege")
+def test_a_higher_priority_is_inherited() -> None:
+    def as_loop() -> int:
+        os.setpriority(os.PRIO_PROCESS, 0, -1)
+        assert put_loop_first()
+        assert os.getpriority(os.PRIO_PROCESS, 0) == -1
+        found: int = in_thread(lambda: os.getpriority(os.PRIO_PROCESS, 0))
+        return found
+
+    assert in_thread(as_loop) == -1
