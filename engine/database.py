@@ -35,6 +35,7 @@ from engine.catalog.store import SPEC, encode, read_items, read_undo, write_chan
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.connection.backend import Connection
+from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.session import Session
 from engine.connection.settings import REPORTED, Settings, definitions
@@ -108,6 +109,7 @@ class Database:
         self.named = NamedSubscriptions(self)
         self.sources = Sources(self)
         self.sequences = SequenceCounters(self)
+        self.channels = Channels()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}

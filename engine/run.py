@@ -267,6 +267,7 @@ async def _lock_table(
 _UTILITY: dict[type, Handler] = {
     st.SetConstraints: block_statements.set_constraints,
     st.Skip: session_statements.skip,
+    st.Notify: session_statements.notify,
     st.LockTable: _lock_table,
     st.Explain: explain.run_explain,
     st.Copy: copy.run_copy,

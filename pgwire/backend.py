@@ -59,6 +59,10 @@ class Responder(Protocol):
         """
 
     @property
+    def paused(self) -> bool:
+        """Whether more is buffered than the output limit: the client does not read as fast as it is sent to."""
+
+    @property
     def lost(self) -> bool:
         """Whether the client has gone: what is sent is discarded."""
 

@@ -695,16 +695,23 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist.
-
-    ``notice`` "" says nothing: UNLISTEN, where nobody can be listening.
-    """
+    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist."""
 
     notice: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """LISTEN, UNLISTEN (``channel`` "" = all) and NOTIFY."""
+
+    action: Literal["listen", "unlisten", "notify"]
+    channel: str
+    payload: str = ""
+
+
 Statement: TypeAlias = (
     Skip
+    | Notify
     | QueryStatement
     | query.Insert
     | query.Update

@@ -263,6 +263,7 @@ class Connection:
         """The connection ended: roll back and release everything."""
         self._idle_limit.stop()
         self.interrupts.close()
+        self.session.channels.close()
         self._drop_portals()
         self.cursors.close_all()
         self.session.block.rollback()
@@ -292,6 +293,7 @@ class Connection:
         if state is BlockState.IDLE:
             session.settings.commit()
         session.activity = _ACTIVITY[state]
+        session.channels.flush()
         derived = session.derived
         if derived.idle_limits:
             self._idle_limit.start(derived, in_block=session.block.in_block)

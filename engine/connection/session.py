@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.view import CatalogView
+from engine.connection.channels import SessionChannels
 from engine.connection.derived import Derived, split_identifiers
 from engine.connection.interrupts import CancelFlag
 from engine.connection.settings import Settings
@@ -82,6 +83,7 @@ class Session:
         self.timing = Timing()
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
+        self.channels = SessionChannels(self)
         self.cancelled = CancelFlag()
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0

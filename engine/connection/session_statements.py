@@ -94,11 +94,24 @@ async def discard(
         roles.set_role(session, "session_authorization", None, local=False)
         conn.prepared.clear()
         session.system.advisory.unlock_all()
+        session.channels.listen("", on=False)
     if statement.what in ("all", "sequences"):
         session.system.sequences.forget()
     if statement.what in ("all", "temp"):
         await drop.drop_temporary(session)
     return Command(f"DISCARD {statement.what.upper()}")
+
+
+async def notify(
+    conn: Connection, plan: Plan, statement: st.Notify, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """LISTEN, UNLISTEN, NOTIFY. Raises SqlError 22023, 54000."""
+    channels = conn.session.channels
+    if statement.action == "notify":
+        channels.notify(statement.channel, statement.payload)
+    else:
+        channels.listen(statement.channel, on=statement.action == "listen")
+    return Command(plan.bound.tag)
 
 
 async def skip(

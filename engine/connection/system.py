@@ -17,6 +17,7 @@ from planner.facts import PG_CATALOG_OID
 from txn.types import ShardId
 
 if TYPE_CHECKING:
+    from engine.connection.channels import SessionChannels
     from engine.connection.session import Session
 
 
@@ -40,6 +41,11 @@ class SystemView:
     def database_oid(self) -> int:
         """Oid of the one database."""
         return self._session.db.database_oid
+
+    @property
+    def channels(self) -> SessionChannels:
+        """The connection's LISTEN and NOTIFY."""
+        return self._session.channels
 
     def _stats(self, oid: int) -> tuple[int, int]:
         """Return (rows, bytes) of a relation, zeros where it stores nothing."""

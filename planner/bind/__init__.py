@@ -148,7 +148,7 @@ def _binders() -> dict[type, _Binder]:
             ast.DropRole: utility.bind_drop_role,
             ast.Maintenance: utility.bind_maintenance,
             ast.Comment: utility.bind_comment,
-            ast.Notify: utility.refuse_session,
+            ast.Notify: utility.bind_notify,
             ast.LockTable: utility.bind_lock,
             ast.SetConstraints: utility.bind_set_constraints,
             ast.Explain: _explain,

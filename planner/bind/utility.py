@@ -499,8 +499,6 @@ def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.S
     return st.SetConstraints(names=tuple(names), deferred=node.deferred)
 
 
-def refuse_session(context: BindContext, node: ast.Notify) -> st.Statement:
-    """LISTEN, NOTIFY: 0A000. UNLISTEN, which pools send to reset a session, has nothing to undo."""
-    if node.action == "unlisten":
-        return st.Skip(notice="")
-    raise not_supported(node.action.upper(), span=node.span)
+def bind_notify(context: BindContext, node: ast.Notify) -> st.Notify:
+    """LISTEN, UNLISTEN, NOTIFY."""
+    return st.Notify(action=node.action, channel=node.channel, payload=node.payload)

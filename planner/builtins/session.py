@@ -52,6 +52,17 @@ class SequenceSystem(Protocol):
         """Return last_value, log_cnt and is_called."""
 
 
+class ChannelSystem(Protocol):
+    """The connection's LISTEN and NOTIFY."""
+
+    @property
+    def listening(self) -> Sequence[str]:
+        """The channels listened to."""
+
+    def notify(self, channel: str, payload: str) -> None:
+        """NOTIFY; 22023, 54000."""
+
+
 class EvalSystem(Protocol):
     """The server as system functions see it: sizes, other sessions, the running transaction."""
 
@@ -70,6 +81,10 @@ class EvalSystem(Protocol):
     @property
     def sequences(self) -> SequenceSystem:
         """The sequences as the session uses them."""
+
+    @property
+    def channels(self) -> ChannelSystem:
+        """The connection's LISTEN and NOTIFY."""
 
     def relation_size(self, oid: int) -> int:
         """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""

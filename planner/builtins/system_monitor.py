@@ -282,6 +282,14 @@ def _register_statistics() -> None:
             python(signature, lambda *_: None)
 
 
+def notify(session: EvalSession, channel: str | None, payload: str | None) -> str:
+    """SQL's ``pg_notify``: NULL counts as the empty text; 22023."""
+    if not channel:
+        raise SqlError("22023", "channel name cannot be empty")
+    session.system.channels.notify(channel, payload or "")
+    return ""
+
+
 def _register() -> None:
     python = REGISTRY.python
 
@@ -317,6 +325,9 @@ def _register() -> None:
         ("client", "addr", 0), ("client", "port", 1), ("server", "addr", 0), ("server", "port", 1),
     ):  # fmt: skip
         session_form(f"inet_{side}_{part}()", _address(side, position))
+    session_form("pg_notify(text,text)", notify)
+    session_form("pg_listening_channels()", lambda session: iter(session.system.channels.listening))
+    python("pg_notification_queue_usage()", lambda: 0.0)
     session_form("pg_relation_filenode(regclass)", filenode)
     session_form("pg_relation_filepath(regclass)", filepath)
     session_form("pg_relation_is_publishable(regclass)", is_publishable)
@@ -336,12 +347,12 @@ def _register() -> None:
         ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_timezone_names()", "pg_timezone_names"),
     ):  # fmt: skip
         session_form(function, _same_as(view))
-    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions, LISTEN.
+    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions.
     for signature in (
         "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
         "pg_available_extensions()", "pg_available_extension_versions()", "pg_prepared_xact()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
-        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_listening_channels()", "pg_event_trigger_dropped_objects()",
+        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
         python(signature, lambda *_: iter(()))
     python("pg_partition_root(regclass)", lambda oid: None)

@@ -153,10 +153,33 @@ def test_transactions_and_error_classes(server: ServerProcess) -> None:
             ("SELECT * FROM nowhere", asyncpg.UndefinedTableError),
             ("SELEKT", asyncpg.PostgresSyntaxError),
             ("SELECT 'x'::int", asyncpg.InvalidTextRepresentationError),
-            ("LISTEN x", asyncpg.FeatureNotSupportedError),
         ]:
             with pytest.raises(error):
                 await c.fetch(sql)
+
+    run(server, body)
+
+
+def test_listen_and_notify(server: ServerProcess) -> None:
+    async def body(c: asyncpg.Connection) -> None:
+        got: asyncio.Queue[tuple[int, str, str]] = asyncio.Queue()
+        await c.add_listener(
+            "jobs", lambda _c, pid, channel, payload: got.put_nowait((pid, channel, payload))
+        )
+        other = await asyncpg.connect(
+            host="127.0.0.1", port=server.port, user="postgres", database="postgres"
+        )
+        try:
+            pid = await other.fetchval("SELECT pg_backend_pid()")
+            async with other.transaction():
+                await other.execute("NOTIFY jobs, 'one'")
+                await other.execute("NOTIFY jobs, 'one'")
+                await other.execute("SELECT pg_notify('jobs', n::text) FROM generate_series(2, 3) AS n")
+            assert [await asyncio.wait_for(got.get(), 20) for _ in range(3)] == [
+                (pid, "jobs", "one"), (pid, "jobs", "2"), (pid, "jobs", "3"),
+            ]  # fmt: skip
+        finally:
+            await other.close()
 
     run(server, body)
 

@@ -134,7 +134,6 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("CREATE INDEX ON t USING gin (j)", "gin"),
         ("CREATE VIEW n AS SELECT 1 AS a WITH CHECK OPTION", "CHECK OPTION"),
         ("LOCK TABLE v", "LOCK TABLE"),
-        ("LISTEN x", "LISTEN"),
         ("COPY t FROM PROGRAM 'x'", "PROGRAM"),
         ("PREPARE TRANSACTION 'x'", "PREPARE TRANSACTION"),
         ("INSERT INTO v VALUES (1)", "view"),

@@ -77,7 +77,7 @@ def test_show_names_its_column_as_the_setting_is_spelt() -> None:
         ("CLOSE ALL", "CLOSE CURSOR ALL", st.CloseCursor(name=None)),
         ("DISCARD TEMP", "DISCARD TEMP", st.Discard(what="temp")),
         ("MOVE 3 FROM c", "MOVE", st.Fetch(cursor="c", direction="forward", count=3, move=True)),
-        ("UNLISTEN *", "UNLISTEN", st.Skip(notice="")),
+        ("UNLISTEN *", "UNLISTEN", st.Notify(action="unlisten", channel="")),
         ("ANALYZE", "ANALYZE", st.Maintenance(what="analyze")),
         ("CREATE USER u", "CREATE ROLE", st.RoleStatement(action="create", names=("u",), options={}, is_user=True)),
     ],

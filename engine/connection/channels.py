@@ -1,0 +1,201 @@
+"""LISTEN and NOTIFY (manual, those commands): messages between connections, sent by transactions that commit.
+
+    a: LISTEN jobs               at commit: a listens from here on
+    b: BEGIN; NOTIFY jobs, '7'   kept with b's transaction
+    b: COMMIT                    ──> a: at once where a is idle, else before the ReadyForQuery that ends its transaction
+
+What a transaction says, LISTEN and UNLISTEN too, counts when it commits, and is forgotten with it or with the savepoint
+it is undone to. Messages come in the order of the commits, those of one transaction in the order in which they were sent,
+each pair of channel and payload once. They are not stored: who is not connected misses them, as in PostgreSQL.
+
+What waits for one connection is bounded by ``QUEUE_BYTES``; past that NOTIFY on its channels fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from engine.transaction.block_state import BlockState
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from txn.api import Transaction
+
+MAX_NAME: Final = 63  # bytes of a channel's name
+MAX_PAYLOAD: Final = 7999  # bytes
+QUEUE_BYTES: Final = 16 * 2**20
+
+Message = tuple[int, str, str]
+"""Process id of the sender, channel, payload."""
+
+
+class Channels:
+    """Who listens to what, for the whole server."""
+
+    def __init__(self) -> None:
+        """Nobody listens."""
+        self._listeners: dict[str, dict[SessionChannels, None]] = {}
+
+    def listeners(self, channel: str) -> Iterator[SessionChannels]:
+        """Yield who listens to a channel, in the order in which they began to."""
+        return iter(tuple(self._listeners.get(channel, ())))
+
+    def add(self, channel: str, listener: SessionChannels) -> None:
+        """A connection listens."""
+        self._listeners.setdefault(channel, {})[listener] = None
+
+    def remove(self, channel: str, listener: SessionChannels) -> None:
+        """A connection listens no more."""
+        listeners = self._listeners.get(channel)
+        if listeners is not None:
+            listeners.pop(listener, None)
+            if not listeners:
+                del self._listeners[channel]
+
+
+class SessionChannels:
+    """One connection: what it listens to, what its transaction will say, and what waits for it."""
+
+    __slots__ = (
+        "_actions",
+        "_draining",
+        "_listening",
+        "_said",
+        "_session",
+        "_txn",
+        "_waiting",
+        "_waiting_bytes",
+    )
+
+    def __init__(self, session: Session) -> None:
+        """It listens to nothing."""
+        self._session = session
+        self._listening: dict[str, None] = {}
+        self._txn: Transaction | None = None  # whose ``_said`` and ``_actions`` are
+        self._said: dict[tuple[str, str], None] = {}
+        self._actions: list[tuple[str, bool]] = []  # channel ("" = all) and whether to listen
+        self._waiting: list[Message] = []
+        self._waiting_bytes = 0
+        self._draining: asyncio.Task[None] | None = None
+
+    @property
+    def listening(self) -> tuple[str, ...]:
+        """The channels listened to, as of the last commit."""
+        return tuple(self._listening)
+
+    # -- what a transaction says -------------------------------------------------------------------
+
+    def _begin(self) -> Transaction:
+        """Return the running transaction, with nothing said by one that was dropped to run again."""
+        session = self._session
+        txn = session.block.ensure_txn()
+        if self._txn is not txn:
+            if self._txn is None and self._ended not in session.block.on_end:
+                session.block.on_end.append(self._ended)
+            self._said.clear()
+            self._actions.clear()
+            self._txn = txn
+        return txn
+
+    def listen(self, channel: str, *, on: bool) -> None:
+        """LISTEN, or UNLISTEN ("" = all), once the transaction commits."""
+        txn = self._begin()
+        self._actions.append((_checked(channel), on))
+        txn.on_undo(self._actions.pop)
+
+    def notify(self, channel: str, payload: str) -> None:
+        """NOTIFY once the transaction commits.
+
+        Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who listens.
+        """
+        channel = _checked(channel)
+        size = len(payload.encode())
+        if size > MAX_PAYLOAD:
+            raise SqlError("22023", "payload string too long")
+        for listener in self._session.db.channels.listeners(channel):
+            if listener._waiting_bytes + size > QUEUE_BYTES:
+                raise SqlError(
+                    "54000",
+                    "too many notifications in the NOTIFY queue",
+                    detail=f"The server process with PID {listener._session.pid} has not taken those sent to it.",
+                )
+        txn = self._begin()
+        message = channel, payload
+        if message not in self._said:
+            self._said[message] = None
+            txn.on_undo(lambda: self._said.pop(message, None))
+
+    def _ended(self, committed: bool) -> None:
+        """The transaction is over: what it said counts now, or never."""
+        if self._txn is None:
+            return
+        self._txn = None
+        said, self._said = self._said, {}
+        actions, self._actions = self._actions, []
+        if not committed:
+            return
+        for channel, on in actions:
+            self._apply(channel, on=on)
+        pid = self._session.pid
+        for channel, payload in said:
+            for listener in self._session.db.channels.listeners(channel):
+                listener.deliver((pid, channel, payload))
+
+    def _apply(self, channel: str, *, on: bool) -> None:
+        channels = self._session.db.channels
+        if on:
+            self._listening[channel] = None
+            channels.add(channel, self)
+            return
+        for name in [channel] if channel else list(self._listening):
+            self._listening.pop(name, None)
+            channels.remove(name, self)
+
+    # -- what comes --------------------------------------------------------------------------------
+
+    def deliver(self, message: Message) -> None:
+        """Hand over a message: at once if the connection is idle, else when its transaction is over."""
+        self._waiting.append(message)
+        self._waiting_bytes += len(message[2])
+        if self._session.activity == "idle":
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what has come, unless a transaction block goes on or the client does not read."""
+        if not self._waiting or self._session.block.state is not BlockState.IDLE:
+            return
+        out = self._session.out
+        sent = 0
+        for pid, channel, payload in self._waiting:
+            if out.paused or out.lost:
+                break
+            out.notification(pid, channel, payload)
+            self._waiting_bytes -= len(payload)
+            sent += 1
+        del self._waiting[:sent]
+        if self._waiting and self._draining is None:
+            self._draining = asyncio.get_running_loop().create_task(self._drain())
+
+    async def _drain(self) -> None:
+        """Wait until the client reads again."""
+        try:
+            await self._session.out.drain()
+        except ConnectionError:
+            self._waiting.clear()
+        finally:
+            self._draining = None
+        self.flush()
+
+    def close(self) -> None:
+        """The connection ends."""
+        self._apply("", on=False)
+        self._waiting.clear()
+
+
+def _checked(channel: str) -> str:
+    if len(channel.encode()) > MAX_NAME:
+        raise SqlError("22023", "channel name too long")
+    return channel
