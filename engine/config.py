@@ -67,6 +67,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("spark_start", "choice", "background", "when the Spark JVM starts: at once in the background, at first use, never",
            choices=("background", "lazy", "off")),
     Option("spark_conf", "pairs", (), "a Spark property, key=value; may be repeated (docs/cluster.md)"),
+    Option("spark_max_queries", "int", 4, "statements that run jobs on Spark at once; others wait", 1, 256),
     Option("local_threads", "int", 0, "DuckDB threads; 0 = one per core", 0, 1024),
     Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
     Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
@@ -106,6 +107,7 @@ class Config:
     tls_key: str
     spark_master: str
     spark_start: str
+    spark_max_queries: int
     spark_conf: tuple[tuple[str, str], ...] = field(repr=False)  # there may be secrets in it
     local_threads: int
     local_queries: int

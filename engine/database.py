@@ -182,6 +182,7 @@ class Database:
             mode=config.spark_start,
             data_dir=Path(config.data_dir),
             heap_bytes=memory.jvm,
+            queries=config.spark_max_queries,
             conf=dict(config.spark_conf),
         )
         database.executors = {
@@ -348,6 +349,7 @@ class Database:
             "max_connections": str(self.config.max_connections),
             "deadlock_policy": self.config.deadlock_policy,
             "history_retention": str(self.config.history_retention),
+            "spark_max_queries": str(self.config.spark_max_queries),
             "server_files": self.config.server_files,
         }
         settings = Settings(overrides)

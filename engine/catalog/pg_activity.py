@@ -70,7 +70,9 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
         return "IO", "WALSync"
     if other.activity != "active":
         return "Client", "ClientRead"
-    return None, None
+    spark = other.db.spark
+    event = None if spark is None else spark.runtime.waits.of(id(other))
+    return (None, None) if event is None else ("Extension", event)
 
 
 @relation("pg_locks", "session")

@@ -248,6 +248,10 @@ OURS = (
         description="Sends holdfast.commit_ts to the client with each commit that wrote something.",
     ),
     SettingDef(
+        name="spark_max_queries", kind="integer", default="4", context="postmaster", minimum="1", maximum="256",
+        category="Holdfast", description="How many statements run jobs on Spark at once; others wait.",
+    ),
+    SettingDef(
         name="history_retention", kind="integer", unit="s", default="600", context="postmaster", minimum="0",
         maximum="10000000", category="Holdfast",
         description="For how long the past stays readable besides what transactions hold.",

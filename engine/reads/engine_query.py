@@ -1,20 +1,22 @@
 """What the engines that compute in threads, DuckDB and Spark, have in common: a query in flight, and its last columns.
 
     start      ──thread──> first batch
-    batches    ──thread──> next batch, while the client reads the one before; never more
+    batches    ──thread──> next batch, while the client reads the one before; never more, and not even that one where
+                           batches are large
     cancelled, closed, or its task cancelled     the engine is interrupted, what it holds is released in the end
 
-All calls of the engine for one query are made in pool threads, one at a time; everything else happens on the loop.
+The engine is called in pool threads; everything else happens on the loop. Rows are handed on in pieces of at most
+``PIECE_BYTES``, so that wide ones do not pile up as text.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -50,6 +52,26 @@ def forget(task: Future[Any] | asyncio.Future[Any]) -> None:
         task.exception()
 
 
+PIECE_BYTES: Final = 4 << 20
+PREFETCH_BYTES: Final = 32 << 20  # a batch that is larger is handed on before the next one is asked for
+
+
+def pieces(batch: Any, most_rows: int | None) -> Iterator[Any]:
+    """Yield an Arrow batch in slices of at most ``most_rows`` rows (None: any number) and about ``PIECE_BYTES``.
+
+    A row is never divided, however wide.
+    """
+    rows, size = len(batch), batch.nbytes
+    step = rows if most_rows is None else min(rows, most_rows)
+    if size > PIECE_BYTES:
+        step = min(step, max(rows * PIECE_BYTES // size, 1))
+    if step >= rows:
+        yield batch
+        return
+    for start in range(0, rows, step):
+        yield batch.slice(start, step)
+
+
 class EngineQuery(ABC):
     """One query in flight.
 
@@ -79,7 +101,7 @@ class EngineQuery(ABC):
         self._types = types if any(wanted is not None for wanted in types) else None
         self._finish = finish
         self._closed = False
-        self._busy = False
+        self._busy = 0  # calls of the engine that run
         self.keep: Any = None
 
     # -- what an engine does ---------------------------------------------------------------------
@@ -106,62 +128,82 @@ class EngineQuery(ABC):
 
     # -- running ---------------------------------------------------------------------------------
 
-    async def _in_thread(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run ``work`` in the pool; interrupt it when the statement is cancelled, or closed, or this task is."""
+    async def _in_thread(
+        self, work: Callable[..., Any], *args: Any, pool: Pool | None = None, watched: bool = True
+    ) -> Any:
+        """Run ``work`` in a pool; interrupt it when the statement is cancelled, or closed, or this task is.
+
+        ``watched``: it runs for the statement that runs now, so that a cancel of this one is meant for it, and its failure
+        ends the query. A consumer has to be told of any other failure before the query is closed.
+        """
         loop = asyncio.get_running_loop()
-        self._busy = True
-        future = loop.run_in_executor(self._pool, self._call, work, *args)
-        interrupted = False
+        self._busy += 1
+        future = loop.run_in_executor(pool or self._pool, self._call, work, *args)
+        interrupted = left = False
         try:
             while True:
                 done, _ = await asyncio.wait({future}, timeout=self.poll_s)
                 if done:
                     return future.result()
-                if self._closed or (self._cancelled is not None and self._cancelled.is_set()):
+                if self._closed or (watched and self._cancelled is not None and self._cancelled.is_set()):
                     interrupted = True  # again at every turn: it may have been between two steps
                     self._interrupt()
         except asyncio.CancelledError:
-            self._closed = True
-            self._interrupt()
-            future.add_done_callback(self._finish_late)
+            left = True
+            self._stop()
+            self._end_late(future)
             raise
         except Exception as error:
-            self._busy = False
-            self.close()
+            self._busy -= 1
+            left = True
+            if watched:
+                self.close()
             translated = self._translated(error, interrupted)
             if translated is error:
                 raise
             raise translated from error
         finally:
-            self._busy = False
-            if self._closed and future.done():
+            if not left:
+                self._busy -= 1
+            if self._closed and not self._busy:
                 self._release()
 
-    def _finish_late(self, future: asyncio.Future[Any]) -> None:
-        """A cancelled call has ended in its thread: what it raised is not wanted any more."""
-        forget(future)
-        self._release()
+    def _end_late(self, future: asyncio.Future[Any]) -> None:
+        """Interrupt a call that nobody waits for any more until its thread has ended; what it raises is not wanted."""
+        if future.done():
+            forget(future)
+            self._busy -= 1
+            if not self._busy:
+                self._release()
+            return
+        self._interrupt()
+        asyncio.get_running_loop().call_later(self.poll_s, self._end_late, future)
+
+    async def _fetch(self) -> Any:
+        """Return the next batch, None at the end."""
+        return await self._in_thread(self._next)
 
     async def batches(self, first: Any) -> AsyncIterator[RowBatch]:
         """Yield the batches; the next one is computed while the consumer handles the last."""
         batch = first
+        most_rows = None if self._finish is None else SLICE_ROWS
         try:
             while batch is not None:
                 if self._closed:
                     return
-                upcoming = asyncio.ensure_future(self._in_thread(self._next))
+                upcoming = asyncio.ensure_future(self._fetch()) if batch.nbytes <= PREFETCH_BYTES else None
                 try:
-                    if self._finish is None or len(batch) <= SLICE_ROWS:
-                        yield self._result(batch)
-                    else:
-                        for start in range(0, len(batch), SLICE_ROWS):
-                            yield self._result(batch.slice(start, SLICE_ROWS))
+                    for piece in pieces(batch, most_rows):
+                        yield self._result(piece)
+                        if len(piece) < len(batch):
                             await asyncio.sleep(0)
                 except BaseException:
-                    upcoming.add_done_callback(forget)
-                    upcoming.cancel()
+                    if upcoming is not None:
+                        upcoming.add_done_callback(forget)
+                        upcoming.cancel()
                     raise
-                batch = await upcoming
+                batch = piece = None  # before the next one is there
+                batch = await (upcoming or self._fetch())
         finally:
             self.close()
 
@@ -169,11 +211,15 @@ class EngineQuery(ABC):
         """Interrupt what runs and release; idempotent, callable at any time from the loop."""
         if self._closed:
             return
-        self._closed = True
+        self._stop()
         if self._busy or self.runs_ahead:
             self._interrupt()
         if not self._busy:
             self._release()
+
+    def _stop(self) -> None:
+        """Note that nobody wants the rest."""
+        self._closed = True
 
     def _shaped(self, batch: Any) -> Any:
         """Bring columns to their physical types where the engine has another for the same values."""

@@ -16,6 +16,7 @@ from planner.lower.dialect import ERROR_END, ERROR_MARK
 # Only where it was raised: a plan printed with another error holds the marks of all its expressions.
 _MARKED = re.compile(r"\[USER_RAISED_EXCEPTION\] " + re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+_WRAPPERS = frozenset(("TASK_WRITE_FAILED",))  # say where it happened: the condition is the next one
 _CALL = re.compile(r"^\s*An error occurred while calling [^\n]*\n: ")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
 _INTEGERS = {"BIGINT": "bigint", "INT": "integer", "SMALLINT": "smallint", "TINYINT": "smallint"}
@@ -85,7 +86,7 @@ def from_text(text: str) -> SqlError:
     if marked is not None:
         return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
     # The first one is the error's own; what follows may be text of the query.
-    condition = _CONDITION.search(text)
+    condition = next((each for each in _CONDITION.finditer(text) if each.group(1) not in _WRAPPERS), None)
     known = None if condition is None else _known(condition.group(1), text)
     if known is not None:
         return known
@@ -95,6 +96,8 @@ def from_text(text: str) -> SqlError:
     first = text.splitlines()[0] if text else "no message"
     if "OutOfMemoryError" in text or "UNABLE_TO_ACQUIRE_MEMORY" in text or "SparkOutOfMemoryError" in text:
         return SqlError("53200", "out of memory", detail=first)
+    if "No space left on device" in text:
+        return SqlError("53100", "could not write a temporary file of Spark: No space left on device")
     if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:
         return SqlError("58030", f"Spark cannot read its files: {first}")
     if "java.lang.ArithmeticException" in text or "overflow" in first:

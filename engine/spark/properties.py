@@ -43,6 +43,12 @@ _FIXED: Final[dict[str, str]] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Files of a result appear whole, by a rename (engine/spark/spool.py).
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",

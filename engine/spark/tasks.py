@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from engine.reads.engine_query import forget
 from engine.spark.errors import lost, text_of
 from engine.spark.runtime import Live, SparkRuntime
+from engine.spark.slots import JOB, POOL_PROPERTY
 from engine.spark.workers import prepare_workers
 from planner.errors import SqlError
 
@@ -46,8 +47,12 @@ class Calls:
 class SparkTasks:
     """The Spark jobs of one statement. Used from the event loop."""
 
-    def __init__(self, runtime: SparkRuntime, live: Live, tag: str, parallelism: int) -> None:
-        """Run under the job tag ``tag``, which nobody else has. ``parallelism``: the application's."""
+    def __init__(self, runtime: SparkRuntime, live: Live, tag: str, parallelism: int, client: int) -> None:
+        """Run under the job tag ``tag``, which nobody else has.
+
+        ``parallelism``: the application's. ``client``: ``id(session)``; each ``map`` takes one of its slots.
+        """
+        self._client = client
         self._runtime = runtime
         self._live = live
         self._tag = tag
@@ -80,7 +85,9 @@ class SparkTasks:
         if not items:
             return []
         loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(self._runtime.pool, self._run, function, list(items))
+        pool = await self._runtime.enter(self._client)
+        running = loop.run_in_executor(self._runtime.jobs, self._run, pool, function, list(items))
+        self._runtime.waits.enter(self._client, JOB)
         try:
             while True:
                 finished, _ = await asyncio.wait({running}, timeout=POLL_S)
@@ -94,16 +101,21 @@ class SparkTasks:
             raise
         except Exception as error:
             raise self._translated(error) from error
+        finally:
+            self._runtime.waits.leave(self._client, JOB)
+            self._runtime.leave(self._client)
 
-    def _run(self, function: Callable[[Any, str], Any], items: list[Any]) -> list[Any]:
+    def _run(self, pool: str, function: Callable[[Any, str], Any], items: list[Any]) -> list[Any]:
         context = self._live.context
         context.addJobTag(self._tag)
+        context.setLocalProperty(POOL_PROPERTY, pool)
         try:
             prepare_workers(context)
             return list(context.parallelize(items, len(items)).mapPartitions(Calls(function)).collect())
         finally:
             with contextlib.suppress(Exception):  # a JVM that is gone has no tags
                 context.clearJobTags()
+                context.setLocalProperty(POOL_PROPERTY, None)
 
     def _ended(self) -> int:
         """Return how many tasks of the running job have ended; 0 where it is not known."""

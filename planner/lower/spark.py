@@ -21,6 +21,7 @@ from planner.types import SqlType
 
 _TEN19 = "1" + "0" * 19
 _LONG_SERIES = 10_000  # numbers; fewer are an array in the plan, which needs no task of its own
+_SERIES_PARTITION = 500_000  # numbers of a task; rows of a result leave as soon as the first tasks are done
 
 
 class SparkDialect(Dialect):
@@ -207,6 +208,8 @@ class SparkDialect(Dialect):
         if step == 0 or (end - start) // step <= _LONG_SERIES or not -(2**63) <= end < 2**63:
             return None
         numbers = [self.literal(v, "int64") for v in (start, end, step)]
+        if (end - start) // step >= 4 * _SERIES_PARTITION:  # else as many partitions as there are cores
+            numbers.append(b.integer((end - start) // step // _SERIES_PARTITION + 1))
         value = b.cast(b.col(label, "id"), self.types[kind_of(result.oid)])
         return b.select([b.alias(value, column)], source=b.rows_of("range", numbers, label))
 

@@ -1,0 +1,326 @@
+"""One query on Spark, from its SQL to its last batch.
+
+    producer task   [slot] analyse, run the stages before the last ── small ──> all batches, here
+                                                                  └─ large ──> window, window, ... of files
+                    between two windows the slot is given up: to whom waits for one, or until the client has read
+    consumer        batches in order, as they come; what it asks of the JVM is nothing
+
+So a job runs only in a slot, a slot is held only while jobs run, and reading a result that is complete needs no JVM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.reads.engine_query import EngineQuery, forget
+from engine.spark.errors import lost, to_sql_error
+from engine.spark.part_writer import OtherForm, write_frame
+from engine.spark.slots import JOB, POOL_PROPERTY
+from engine.spark.spool import AHEAD_BYTES, DIRECT_BYTES, Spool, estimated_bytes, measured_bytes
+from engine.spark.stream import BatchStream, Collected
+from engine.spark.tasks import cancel_jobs
+from planner.errors import SqlError
+from txn.errors import TxnError
+
+if TYPE_CHECKING:
+    from engine.executor import ExecContext
+    from engine.spark.executor import SparkText
+    from engine.spark.part_worker import Target
+    from engine.spark.relations import Inputs
+    from engine.spark.runtime import Live, SparkRuntime
+    from txn.persist.part_job import PartJob, WrittenPart
+
+CANCEL_POLL_S = 0.05
+LOOK_S: Final = 0.02
+"""How often a consumer looks for the next file."""
+END_S = 5.0  # a JVM that was killed gives its memory back before it counts as ended
+_NOT_YET: Final = object()
+
+
+class Running(EngineQuery):
+    """One query in flight: its job tag, its inputs, and what it has answered so far."""
+
+    poll_s = CANCEL_POLL_S
+    runs_ahead = True
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        live: Live,
+        session: Any,
+        tag: str,
+        text: SparkText,
+        inputs: Inputs,
+        ctx: ExecContext,
+    ) -> None:
+        """Note what to run; ``start`` begins. ``session``: of PySpark; ``tag``: all its jobs get it."""
+        super().__init__(runtime.pool, ctx, text.lowered, text.wanted, text.finish)
+        self._runtime = runtime
+        self._live = live
+        self._session = session
+        self._tag = tag
+        self._inputs = inputs
+        self._makes_rows = text.makes_rows
+        self._client = id(ctx.session)
+        self._producer: asyncio.Task[None] | None = None
+        self._in_job = False  # the producer waits for a job, not for a slot or the client
+        self._position = 0  # the partition the client reads
+        self._read = asyncio.Event()  # it has come to another
+        self._failure: BaseException | None = None
+        self._stream: BatchStream | None = None
+        self._collected: Collected | None = None
+        self._spool: Spool | None = None
+        self._file: Iterator[Any] | None = None
+        self._interrupted = False
+        self._produced = False  # no job is left to run
+
+    # -- the consumer --------------------------------------------------------------------------------
+
+    async def start(self, sql: str) -> Any:
+        """Begin executing; return the first batch, or None for an empty result."""
+        self._producer = asyncio.get_running_loop().create_task(self._produce(sql))
+        self._producer.add_done_callback(forget)
+        try:
+            return await self._fetch()
+        except BaseException:
+            self.close()
+            raise
+
+    async def write(
+        self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
+    ) -> list[WrittenPart]:
+        """Execute, the rows becoming parts of a table; see ``part_writer.write_frame``."""
+        pool = ""
+        self._runtime.waits.enter(self._client, JOB)
+        try:
+            pool = await self._runtime.enter(self._client)
+            work = (self._tagged, pool, self._write_parts, sql, job, targets, key)
+            found: list[WrittenPart] = await self._in_thread(*work, pool=self._runtime.jobs)
+            self._produced = True
+            return found
+        finally:
+            self._runtime.waits.leave(self._client, JOB)
+            if pool:
+                self._runtime.leave(self._client)
+            self.close()
+
+    async def _fetch(self) -> Any:
+        producer = self._producer
+        assert producer is not None
+        self._runtime.waits.enter(self._client, JOB)
+        try:
+            while True:
+                if self._collected is not None or self._spool is not None:
+                    batch = await self._in_thread(self._next)
+                    if self._spool is not None and self._spool.position != self._position:
+                        self._position = self._spool.position
+                        self._read.set()
+                    if batch is not _NOT_YET:
+                        return batch
+                if self._failure is not None:
+                    self.close()
+                    raise self._failure
+                if self._closed:
+                    raise SqlError("57014", "canceling statement due to user request")
+                if self._cancelled is not None and self._cancelled.is_set():
+                    self.close()
+                    raise SqlError("57014", "canceling statement due to user request")
+                if producer.cancelled():  # by the end of the server
+                    raise SqlError("57P01", "terminating connection due to administrator command")
+                if producer.done():
+                    await asyncio.sleep(0)  # what it made last is seen in the next turn
+                else:
+                    await asyncio.wait({producer}, timeout=LOOK_S)
+        finally:
+            self._runtime.waits.leave(self._client, JOB)
+
+    def _next(self) -> Any:
+        if self._collected is not None:
+            batch = self._collected.next()
+            return None if batch is None else self._shaped(batch)
+        assert self._spool is not None
+        while True:
+            if self._file is not None:
+                for batch in self._file:
+                    if batch.num_rows:
+                        return self._shaped(batch)
+                self._file = None
+            path = self._spool.next_file()
+            if path is not None:
+                self._file = self._spool.read(path)
+            elif self._spool.at_end:
+                return None
+            else:
+                return _NOT_YET
+
+    # -- the producer --------------------------------------------------------------------------------
+
+    async def _produce(self, sql: str) -> None:
+        """Run the query's jobs; what goes wrong is kept for the consumer."""
+        try:
+            await self._jobs(sql)
+        except asyncio.CancelledError:
+            if not self._closed:
+                raise
+        except Exception as error:
+            self._failure = error
+
+    async def _jobs(self, sql: str) -> None:
+        pool = await self._runtime.enter(self._client)
+        try:
+            await self._job(pool, self._begin, sql)
+            while self._spool is not None and not self._spool.complete and not self._closed:
+                full = await self._job(pool, self._spool.unread_bytes) >= AHEAD_BYTES // 2
+                if full or self._runtime.slots.waiting:
+                    self._runtime.leave(self._client)
+                    pool = ""
+                    await self._until_read()
+                    pool = await self._runtime.enter(self._client)
+                await self._job(pool, self._write)
+        finally:
+            if pool:
+                self._runtime.leave(self._client)
+        self._produced = True
+        if not self._closed:  # the JVM has read what there is to read
+            self.keep = None
+            self._inputs.discard()
+
+    async def _job(self, pool: str, work: Callable[..., Any], *args: Any) -> Any:
+        """Run ``work`` in a thread whose jobs carry the query's tag."""
+        self._in_job = True
+        try:
+            return await self._in_thread(
+                self._tagged, pool, work, *args, pool=self._runtime.jobs, watched=False
+            )
+        finally:
+            self._in_job = False
+
+    async def _until_read(self) -> None:
+        """Wait until little enough lies there unread."""
+        spool = self._spool
+        assert spool is not None
+        while not self._closed:
+            self._read.clear()
+            if await self._in_thread(spool.unread_bytes, watched=False) < AHEAD_BYTES // 2:
+                return
+            await self._read.wait()
+
+    def _tagged(self, pool: str, work: Callable[..., Any], *args: Any) -> Any:
+        if self._closed:  # an interrupt that came before there was a job to cancel
+            raise SqlError("57014", "canceling statement due to user request")
+        context = self._live.context
+        context.addJobTag(self._tag)
+        context.setLocalProperty(POOL_PROPERTY, pool)
+        try:
+            return work(*args)
+        finally:
+            context.setLocalProperty(POOL_PROPERTY, None)
+            context.clearJobTags()
+
+    def _write_parts(
+        self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
+    ) -> list[WrittenPart]:
+        frame, schema, _ = self._analysed(sql)
+        return write_frame(self._live.context, frame, schema, job, targets, key)
+
+    def _analysed(self, sql: str) -> tuple[Any, Any, str]:
+        """Return the query as a Java Dataset, its columns as Arrow has them, and as Spark describes them."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        session = self._session
+        self._inputs.register(session)
+        try:
+            frame = session._jsparkSession.sql(sql)
+        finally:
+            self._inputs.drop_views(session)
+        described = frame.schema().json()
+        schema = to_arrow_schema(
+            StructType.fromJson(json.loads(described)),
+            error_on_duplicated_field_names_in_struct=False,
+            timezone="UTC",
+            prefers_large_types=False,
+        )
+        return frame, schema, described
+
+    def _begin(self, sql: str) -> None:
+        session, context = self._session, self._live.context
+        frame, schema, described = self._analysed(sql)
+        folder = self._runtime.spool_dir / self._tag
+        rdd = self._large(frame)
+        if rdd is not None:
+            self._spool = Spool(context._jvm, session._jsparkSession, rdd, described, schema, folder)
+            return
+        self._stream = BatchStream(context, frame, schema)
+        self._collected = Collected(self._stream, schema, folder.with_suffix(".arrow"))
+
+    def _large(self, frame: Any) -> Any:
+        """Return the result as RDD of Spark's rows, its earlier stages done, or None if it is small."""
+        if not self._makes_rows and estimated_bytes(frame) <= DIRECT_BYTES:
+            return None
+        rdd = frame.queryExecution().toRdd()
+        measured = measured_bytes(self._live.context._jvm, frame)
+        return None if measured is not None and measured <= DIRECT_BYTES else rdd
+
+    def _write(self) -> None:
+        assert self._spool is not None
+        self._spool.write(int(self._live.context.defaultParallelism))
+
+    # -- the end -------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        super()._stop()
+        if self._producer is not None and not self._in_job:
+            self._producer.cancel()
+
+    def _call(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run ``work``; where the connection broke, wait until the JVM is seen to be gone."""
+        try:
+            return work(*args)
+        except Exception as error:
+            if lost(error) and not self._interrupted:
+                self._live.gateway.ends(END_S)
+            raise
+
+    def _translated(self, error: Exception, interrupted: bool) -> Exception:
+        if isinstance(error, SqlError | OtherForm | TxnError):
+            return error
+        if interrupted:
+            return SqlError("57014", "canceling statement due to user request")
+        if isinstance(error, OSError) and not lost(error):
+            return SqlError("58030", f"could not use a temporary file of Spark: {error.strerror or error}")
+        if not self._live.gateway.alive or lost(error):
+            if self._runtime.ready and self._live.gateway.alive:
+                return to_sql_error(error)
+            self._runtime.lost(self._live)
+            return SqlError(
+                "58000", "the Spark JVM ended while the query ran", hint="It starts again by itself: retry."
+            )
+        return to_sql_error(error)
+
+    def _interrupt(self) -> None:
+        """Cancel the query's jobs and wake a thread that waits for a batch."""
+        self._interrupted = True
+        if self._produced:
+            return
+        with contextlib.suppress(RuntimeError):  # the control thread is gone: the server stops
+            self._runtime.control.submit(cancel_jobs, self._live, self._tag)
+        if self._stream is not None:
+            self._stream.shut()
+
+    def _release(self) -> None:
+        stream, self._stream, self.keep, self._file = self._stream, None, None, None
+        if stream is not None:
+            stream.close()
+        if not self._produced:
+            self._runtime.given_up(self._live, self._tag)
+        self._inputs.discard()
+        left = [each.discard for each in (self._spool, self._collected) if each is not None]
+        self._spool = self._collected = None
+        for discard in left:
+            with contextlib.suppress(RuntimeError):  # no thread any more: the next start empties the folder
+                self._pool.submit(discard)

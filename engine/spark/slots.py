@@ -1,0 +1,132 @@
+"""Who may run Spark jobs now: ``spark_max_queries`` statements at a time, the others wait in the order they came.
+
+    statement --enter--> [ free slot? ] --yes--> job runs in a thread --it ends--> leave: the first that waits goes on
+                              `--no--> waits: pg_stat_activity shows Extension / SparkQueue; cancel and
+                                       statement_timeout take it out of the queue
+
+A slot is held exactly while a job of the statement runs, not while its client reads: what a job has made lies in files
+(``engine.spark.spool``), so a cursor nobody fetches from costs no slot. Jobs of one connection share one of Spark's FAIR
+pools, so connections share the cores alike however many cursors each has open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from typing import Final
+
+QUEUE: Final = "SparkQueue"
+JOB: Final = "SparkJob"
+START: Final = "SparkStart"
+POOL_PROPERTY: Final = "spark.scheduler.pool"
+"""The local property of a thread that names its jobs' pool."""
+
+
+class Waits:
+    """What sessions wait for, as wait events of pg_stat_activity. Keys are the sessions' ids (``id(session)``)."""
+
+    def __init__(self) -> None:
+        """Nobody waits."""
+        self._events: dict[int, list[str]] = {}
+
+    def enter(self, session: int, event: str) -> None:
+        """Note that the session waits for ``event``, maybe besides others."""
+        self._events.setdefault(session, []).append(event)
+
+    def leave(self, session: int, event: str) -> None:
+        """Undo one ``enter``."""
+        events = self._events[session]
+        events.remove(event)
+        if not events:
+            del self._events[session]
+
+    def of(self, session: int) -> str | None:
+        """Return what the session has waited for longest, or None."""
+        events = self._events.get(session)
+        return events[0] if events else None
+
+
+class Slots:
+    """FIFO admission. Use from the event loop."""
+
+    def __init__(self, limit: int) -> None:
+        """Let ``limit`` (at least 1) statements run jobs at once."""
+        self._limit = max(limit, 1)
+        self._running = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many may run at once."""
+        return self._limit
+
+    @property
+    def running(self) -> int:
+        """How many run."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return sum(not future.done() for future in self._queue)
+
+    async def enter(self) -> None:
+        """Wait for a slot and take it; cancelling the wait gives up the place in the queue."""
+        if self._running < self._limit and not self._queue:
+            self._running += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # its turn came in the moment it was cancelled
+            else:
+                self._queue.remove(turn)
+            raise
+
+    def leave(self) -> None:
+        """Give the slot back; the first that waits takes it."""
+        self._running -= 1
+        while self._queue and self._running < self._limit:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._running += 1
+                turn.set_result(None)
+
+
+class FairPools:
+    """Names of Spark's scheduler pools: one for each session with running jobs, used again by later ones.
+
+    Spark keeps every pool it has seen, so there are never more names than sessions were busy at once.
+    """
+
+    def __init__(self) -> None:
+        """No session is busy."""
+        self._used: dict[int, tuple[int, int]] = {}  # session -> its number, its running jobs
+        self._free: list[int] = []
+        self._made = 0
+
+    def enter(self, session: int) -> str:
+        """Return the pool's name for a job of the session."""
+        found = self._used.get(session)
+        if found is None:
+            if self._free:
+                number = heapq.heappop(self._free)
+            else:
+                self._made += 1
+                number = self._made
+            found = number, 0
+        self._used[session] = found[0], found[1] + 1
+        return f"connection_{found[0]}"
+
+    def leave(self, session: int) -> None:
+        """A job of the session has ended."""
+        number, jobs = self._used[session]
+        if jobs > 1:
+            self._used[session] = number, jobs - 1
+        else:
+            del self._used[session]
+            heapq.heappush(self._free, number)
