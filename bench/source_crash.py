@@ -300,7 +300,8 @@ class Proof:
 
     def end(self) -> None:
         """End the servers, and remove what they left if all was well."""
-        self.server.kill()
+        if self.server.process.poll() is None:
+            self.server.kill()
         self.upstream.remove()
         if not self.problems:
             shutil.rmtree(self.folder)

@@ -71,7 +71,8 @@ class Sources:
             wanted = {s.oid: s for s in self._db.catalog.sources.values()}
             for oid, runner in list(self._runners.items()):
                 source = wanted.get(oid)
-                if source != runner.source or (oid == again and self._statuses[oid].state == "stopped"):
+                stopped = self._statuses[oid].state == "stopped"
+                if source != runner.source or runner.halted or (oid == again and stopped):
                     await runner.stop()
                     del self._runners[oid]
                     if source is None:

@@ -88,7 +88,7 @@ class Status:
 
 
 class Runner:
-    """Runs one source until it is stopped. ``status`` outlives it."""
+    """Runs one source until it is stopped, or ``halted``. ``status`` outlives it."""
 
     def __init__(
         self,
@@ -107,6 +107,7 @@ class Runner:
         self._offsets: dict[str, bytes] = {}
         self._reader: Reader | None = None
         self._context = ""  # of the batch that is being committed
+        self.halted = False  # it found itself paused or changed, which may be over by now
         self._between_commits = asyncio.Event()
         self._between_commits.set()
         self._stopping = False
@@ -135,6 +136,7 @@ class Runner:
             except asyncio.CancelledError:
                 return
             except Halted:
+                self.halted = True
                 return
             except _ENDS_SERVER:
                 return  # the store has told the server, which ends
@@ -205,7 +207,8 @@ class Runner:
             self._context = ""
             await self._acknowledge(reader, batch, ts)
             self._advanced = True
-            await self._sleep(sum(batch.rows.values()) / limit if limit else 0)
+            if limit:
+                await self._sleep(sum(batch.rows.values()) / limit)
 
     async def _acknowledge(self, reader: Reader, batch: Batch, ts: Timestamp) -> None:
         """Acknowledge what every later read sees: property 1 (A34-A36)."""

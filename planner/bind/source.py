@@ -25,6 +25,8 @@ def bind_create_source(context: BindContext, node: ast.CreateSource) -> st.Creat
     if table.persistence != "p":
         raise not_supported("CREATE SOURCE into a temporary or unlogged table", span=node.table.relation.span)
     for column in table.columns:
+        if column.identity or column.sequence is not None:
+            raise not_supported("a serial or identity column in CREATE SOURCE", span=node.span)
         if column.default_sql is not None:
             raise not_supported("DEFAULT in CREATE SOURCE", span=node.span)
     if table.checks:

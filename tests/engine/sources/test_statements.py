@@ -76,6 +76,18 @@ def test_pause_is_between_two_batches_and_resume_goes_on(server: ServerProcess) 
         c.execute("DROP SOURCE flow")
 
 
+def test_pausing_and_resuming_at_once_never_leaves_it_standing(server: ServerProcess) -> None:
+    with connect(server) as c:
+        c.execute("CREATE SOURCE brisk FROM RATE (rows_per_second = 50000, poll_interval_ms = 10)")
+        for _ in range(8):
+            c.execute("ALTER SOURCE brisk PAUSE")
+            c.execute("ALTER SOURCE brisk RESUME")
+        count = value(c, "SELECT count(*) FROM brisk")
+        wait_for(c, f"SELECT count(*) > {count} FROM brisk", True)
+        assert value(c, "SELECT count(*) = max(value) + 1 FROM brisk") is True
+        c.execute("DROP SOURCE brisk")
+
+
 def test_a_rolled_back_source_never_runs(server: ServerProcess) -> None:
     with connect(server) as c:
         c.execute("BEGIN")
@@ -109,6 +121,7 @@ def test_a_source_in_a_timeline_of_its_own(server: ServerProcess) -> None:
         ("(a int) FROM RATE", "42601", "a RATE source has columns of its own"),
         ("FROM FILES (path = '/tmp')", "22023", 'a FILES source requires the option "format" (of every file)'),
         ("(a int DEFAULT 1) FROM FILES", "0A000", "DEFAULT in CREATE SOURCE is not supported"),
+        ("(a serial) FROM FILES", "0A000", "a serial or identity column in CREATE SOURCE is not supported"),
         ("(a int CHECK (a > 0)) FROM FILES", "0A000", "CHECK in CREATE SOURCE is not supported"),
         ("(a int UNIQUE) FROM FILES", "0A000", "UNIQUE in CREATE SOURCE is not supported"),
     ],
