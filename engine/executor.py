@@ -48,6 +48,7 @@ class ExecContext:
     ``params[i]`` is the value of ``Param(i + 1)``: the client's first, then the stable values.
     ``for_update``: rows found are about to be changed (DML sources): READS, CHANGES or CHANGES_NO_KEY.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
+    ``steps``: the rows of the parts of the statement that have run already (``StepRange``).
     """
 
     txn: Transaction
@@ -56,6 +57,7 @@ class ExecContext:
     params: tuple[Any, ...] = ()
     for_update: int = READS
     cancelled: Any = None
+    steps: Mapping[int, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

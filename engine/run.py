@@ -29,6 +29,7 @@ from engine.transaction.races import must_lock
 from engine.writes import copy
 from engine.writes.dml import run_delete, run_insert, run_update
 from engine.writes.merge import run_merge
+from engine.writes.with_changes import run_with_changes
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -110,6 +111,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         return await run_delete(session, plan, statement, params)
     if isinstance(statement, q.Merge):
         return await run_merge(session, plan, statement, params)
+    if isinstance(statement, st.WithChanges):
+        return await run_with_changes(session, plan, statement, params)
     kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:

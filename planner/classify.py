@@ -52,6 +52,8 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.READ_THEN_WRITE
         case st.QueryStatement():
             return StatementClass.READ_ONLY
+        case st.WithChanges():
+            return StatementClass.READ_THEN_WRITE
         case query.Insert():
             return _insert_class(statement)
         case query.Update() | query.Delete() | query.Merge():
@@ -99,6 +101,8 @@ def relations_written(statement: st.Statement) -> frozenset[int]:
     match statement:
         case query.Insert() | query.Update() | query.Delete() | query.Merge():
             return frozenset((statement.table,))
+        case st.WithChanges():
+            return frozenset().union(*map(relations_written, statement.parts))
         case st.Copy() if statement.is_from:
             return frozenset((statement.table,))
         case st.Truncate():
@@ -114,6 +118,8 @@ def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
             return statement.query.columns
         case query.Insert() | query.Update() | query.Delete():
             return statement.columns if statement.returning else None
+        case st.WithChanges():
+            return returned_rows(statement.body)
         case st.Explain():
             oid = 114 if statement.options.get("format") == "json" else TEXT
             return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)

@@ -66,6 +66,7 @@ from planner.query import (
     SetOp,
     SortBy,
     SortKey,
+    StepRange,
     SubLink,
     SubLinkKind,
     SubqueryRange,
@@ -77,6 +78,7 @@ from planner.query import (
     Window,
     WindowFunc,
 )
+from planner.statements import WithChanges
 from planner.typefacts import format_type
 
 _INDENT = "  "
@@ -85,6 +87,12 @@ _INDENT = "  "
 def explain_statement(statement: object) -> list[str]:
     """Return the lines of a bound statement: a query's tree, DML with its source, else the value itself."""
     printer = _Printer()
+    if isinstance(statement, WithChanges):
+        lines: list[str] = []
+        for number, step in enumerate(statement.steps):
+            lines.append(f"With {step.name} (step {number})")
+            lines += [_INDENT + line for line in explain_statement(step.statement)]
+        return lines + explain_statement(statement.body)
     query = getattr(statement, "query", None)
     if isinstance(statement, Insert):
         printer.insert(statement)
@@ -234,6 +242,8 @@ class _Printer:
         elif isinstance(made, CteRange):
             word = "working table" if made.recursive_ref else "with item"
             self.line(depth, f"{head}{word} {'^' * made.level}{made.name} {made.alias} ({names})")
+        elif isinstance(made, StepRange):
+            self.line(depth, f"{head}step {made.step} {made.name} {made.alias} ({names})")
         elif isinstance(made, FunctionRange):
             lateral = "lateral " if made.lateral else ""
             calls = self.exprs(made.functions)

@@ -462,6 +462,14 @@ class CteRange(Range):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepRange(Range):
+    """The rows of part ``step`` of a statement whose WITH changes data (``planner.statements.WithChanges``)."""
+
+    step: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRange(Range):
     """``function(...) [WITH ORDINALITY]``, or ROWS FROM of several; implicitly lateral.
 

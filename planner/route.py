@@ -24,6 +24,7 @@ ExecutorName: TypeAlias = Literal["index", "local", "spark"]
 ROW_EXECUTOR_MAX_ROWS = 1000
 ROW_EXECUTOR_MAX_RANGES = 3
 LOCAL_SERIES_ROWS = range(20_000, 20_000_001)
+STEPS = "rows of a data-modifying WITH item are read by the row executor"
 BY_KEY = "every table is reached by key"
 
 
@@ -33,6 +34,7 @@ class RouteFacts:
 
     pinned: str = "auto"
     uses_virtual: bool = False
+    uses_steps: bool = False
     tables: int = 0
     by_key: bool = False
     rows: int = 0
@@ -57,12 +59,16 @@ def choose(facts: RouteFacts) -> Route:
         name: ExecutorName = facts.pinned  # type: ignore[assignment]
         if facts.uses_virtual and name != "index":
             return Route("index", "catalog relations are answered by the row executor whatever is pinned")
+        if facts.uses_steps and name != "index":
+            return Route("index", STEPS)
         if facts.tables == 0 and name != "spark" and name in facts.refusals:
             return Route("index", f"no table is read, and {name} cannot run it: {facts.refusals[name]}")
         return Route(name, f"pinned by SET executor = {name}")
     refused = facts.refusals
     if facts.uses_virtual:
         return Route("index", "reads catalog relations")
+    if facts.uses_steps:
+        return Route("index", STEPS)
     if facts.tables == 0 and facts.series_rows in LOCAL_SERIES_ROWS and "local" not in refused:
         return Route("local", f"generates about {facts.series_rows} rows")
     if facts.tables == 0 and "index" not in refused:

@@ -33,6 +33,35 @@ class QueryStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A WITH item that runs by itself: one that changes data, or a query that such a one reads.
+
+    ``needs``: the steps whose rows it reads, which come before it.
+    """
+
+    name: str
+    statement: QueryStatement | query.Insert | query.Update | query.Delete
+    needs: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithChanges:
+    """A statement with items in WITH that change data: all parts see one snapshot, and each runs once, to its end.
+
+    ``StepRange`` reads what ``steps`` return. ``body`` is the statement itself, whose result is the result.
+    """
+
+    steps: tuple[Step, ...]
+    body: QueryStatement | query.Insert | query.Update | query.Delete | query.Merge
+    needs: frozenset[int]
+
+    @property
+    def parts(self) -> tuple[QueryStatement | query.Insert | query.Update | query.Delete | query.Merge, ...]:
+        """The statements of all steps, and at last the body."""
+        return (*(step.statement for step in self.steps), self.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explain:
     """EXPLAIN of a bound statement; ``options`` are lower-case (analyze, verbose, timestamp, format ...)."""
 
@@ -717,6 +746,7 @@ Statement: TypeAlias = (
     | query.Update
     | query.Delete
     | query.Merge
+    | WithChanges
     | Explain
     | Copy
     | CreateTable

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from engine.catalog.physical import shard_column, shard_spec
 from engine.executor import ExecContext
-from engine.reads.query import CompiledQuery, choose_route
+from engine.reads.query import CompiledQuery, check_populated, choose_route
 from engine.spark.executor import SparkExecutor
 from engine.spark.part_worker import Target
 from engine.spark.part_writer import OtherForm
@@ -47,6 +47,7 @@ async def load_on_spark(
         DuplicateKey and all else that ``Transaction.bulk_insert_parts`` raises.
     """
     relation = shape.relation
+    check_populated(session, query)
     if not may_load(query.query, relation, attnums):
         return None
     route, executable = choose_route(session, query, ctx.params, ctx.txn)

@@ -38,6 +38,7 @@ from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.database import Database
+    from engine.writes.parts import Parts
 
 _NOTICE_RANK = {
     "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
@@ -81,6 +82,7 @@ class Session:
         self.block = Block(self)
         self.view = CatalogView(self)
         self.timing = Timing()
+        self.parts: Parts | None = None  # of a running statement whose WITH changes data
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
         self.channels = SessionChannels(self)

@@ -65,6 +65,15 @@ async def deleted(session: Session, relation: RelationDef, old: Sequence[Row]) -
 
 
 async def _run(session: Session, first: Change) -> None:
+    """Check and follow up a change; one of several parts of a statement when all of them have run."""
+    if session.parts is not None:
+        session.parts.changes.append(first)
+    else:
+        await follow(session, first)
+
+
+async def follow(session: Session, first: Change) -> None:
+    """Check and follow up a change now. Raises as ``updated``."""
     queue = deque((first,))
     while queue:
         change = queue.popleft()

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.catalog.physical import shard_spec
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.create import OIDS_PER_RELATION, exists_already, fill, target_schema
+from engine.ddl.create import OIDS_PER_RELATION, exists_already, fill_from, target_schema
 from engine.ddl.drop import table_of
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
-from engine.executor import Result
+from engine.executor import ExecContext
 from engine.reads.plans import Plan
-from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.reads.query import CompiledQuery, collect, compiled_query, context, prepare_source, run_query
 from engine.slices import in_slices
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import tables_to_lock
@@ -89,8 +89,9 @@ async def create(
     await session.view.change([relation])
     if not statement.with_data:
         return Command(plan.bound.tag)
-    made = await fill(session, relation, await _run(session, plan, relation, statement, params))
-    return Command(f"SELECT {made}")
+    query, ctx = await _prepare(session, plan, relation, statement, params)
+    running = run_query(session, plan, "query", query.query, ctx)
+    return Command(f"SELECT {await fill_from(session, relation, query, ctx, running)}")
 
 
 async def refresh(
@@ -112,29 +113,32 @@ async def refresh(
     if statement.query is None:
         await settle(txn.truncate(shard))
         return Command(plan.bound.tag)
-    result = await _run(session, plan, relation, statement, params)
+    query, ctx = await _prepare(session, plan, relation, statement, params)
     if statement.concurrently:
+        result = await run_query(session, plan, "query", query.query, ctx)
         await _replace_what_differs(session, relation, await collect(session, result))
-    else:
-        await settle(txn.truncate(shard))
-        with building_indexes(relation):
-            await fill(session, relation, result)
+        return Command(plan.bound.tag)
+    await settle(txn.truncate(shard))
+    with building_indexes(relation):
+        running = run_query(session, plan, "query", query.query, ctx)
+        await fill_from(session, relation, query, ctx, running)
     return Command(plan.bound.tag)
 
 
-async def _run(
+async def _prepare(
     session: Session,
     plan: Plan,
     relation: RelationDef,
     statement: st.CreateMaterializedView | st.RefreshMaterializedView,
     params: Params,
-) -> Result:
-    """Start the view's query in the session's transaction, which is going to write the view."""
+) -> tuple[CompiledQuery, ExecContext]:
+    """Return the view's query, and what it runs with in the session's transaction, which is going to write the view."""
     assert statement.query is not None
-    prepare_source(session, compiled_query(plan, "query", statement.query))
+    query = compiled_query(plan, "query", statement.query)
+    prepare_source(session, query)
     scans = tables_to_lock(session, plan, "query")
     await settle(session.block.ensure_txn().begin_write([ShardId(relation.oid)], scans))
-    return await run_query(session, plan, "query", statement.query, context(session, plan, params))
+    return query, context(session, plan, params)
 
 
 # --- CONCURRENTLY -------------------------------------------------------------------------------

@@ -74,6 +74,9 @@ class _Check:
             case q.Insert() | q.Update() | q.Delete() | q.Merge():
                 self._change(statement.table)
                 self.query(statement, self.role)
+            case st.WithChanges():
+                for part in statement.parts:
+                    self.statement(part)
             case st.DeclareSubscribe():
                 self.statement(statement.subscribe)
             case st.Copy() if statement.subscribe is not None:

@@ -18,7 +18,7 @@ from pgwire.codecs.system import RecordValue
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
-from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range
+from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range, StepRange
 from planner.typefacts import format_type
 from txn.types import Row
 
@@ -152,6 +152,25 @@ class CteState:
         self.rows: Rows = rows if rows is not None else []
         self.pipe: Pipe | None = None
         self.done = plan is None
+
+
+class StepSource(ComputedSource):
+    """The rows that another part of the statement has returned (``engine.writes.with_changes``)."""
+
+    def __init__(self, item: StepRange, index: int, needed: Sequence[int]) -> None:
+        super().__init__(item, index, needed)
+        self.item = item
+
+    def rows(self, outer: Any, e: Env) -> Pipe:
+        """Give the rows."""
+        found = e.shared.ctx.steps[self.item.step]
+        for start in range(0, len(found), BATCH):
+            batch = found[start : start + BATCH]
+            yield list(batch) if self.whole is None else [(*r, self.whole(r)) for r in batch]
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Rows of {self.item.name} {self.item.alias}"
 
 
 class CteSource(ComputedSource):

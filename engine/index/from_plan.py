@@ -26,7 +26,7 @@ from engine.index.access import (
     is_volatile,
     ranges_used,
 )
-from engine.index.computed import CteSource, FunctionSource, SubquerySource
+from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
@@ -54,6 +54,7 @@ from planner.query import (
     RangeRef,
     RelationRange,
     Select,
+    StepRange,
     SubqueryRange,
     Var,
 )
@@ -306,6 +307,8 @@ class FromPlanner:
             source = SubquerySource(item, index, needed, plan, lateral=lateral, keyed=True)
         elif isinstance(item, CteRange):
             source = CteSource(item, index, needed)
+        elif isinstance(item, StepRange):
+            source = StepSource(item, index, needed)
         else:
             raise not_supported(f"{type(item).__name__} in FROM")
         own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)

@@ -17,6 +17,7 @@ from engine.subscriptions.subscribe import goes_by_row
 from engine.transaction import time_travel
 from engine.writes.dml import InsertPlan
 from engine.writes.insert_bulk import BulkSource
+from engine.writes.with_changes import plans_of
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 _ON = ("on", "true", "1", "")
 _TEXT, _JSON = 25, 114
 _IGNORED = frozenset(("verbose", "costs", "buffers", "wal", "timing", "summary", "settings", "timestamp"))
+
+
+def _parts(session: Session, plan: Plan) -> list[tuple[str, Plan]]:
+    """Return a statement's parts, its WITH items that change data under titles, and itself at last."""
+    statement = plan.bound.statement
+    if not isinstance(statement, st.WithChanges):
+        return [("", plan)]
+    titles = [f"With {step.name}" for step in statement.steps]
+    return list(zip((*titles, ""), plans_of(session, plan, statement), strict=True))
 
 
 def _source(statement: Any) -> tuple[str, QueryExpr] | None:
@@ -97,15 +107,22 @@ async def run_explain(
             text_before = bounds
     if isinstance(body.statement, st.Subscribe):
         facts["Changes"] = "row by row" if goes_by_row(body.statement.query) else "asked again at each commit"
-    source = _source(body.statement)
-    if source is not None:
+    for title, own in _parts(session, inner):
+        source = _source(own.bound.statement)
+        if source is None:
+            lines += [f"{title}: no query"] if title else []
+            continue
         slot, query = source
-        route, executable = choose_route(session, compiled_query(inner, slot, query), params)
+        route, executable = choose_route(session, compiled_query(own, slot, query), params)
+        shown = session.db.executors[route.executor].explain(executable)
+        if title:
+            lines += [f"{title}: {route.executor}, {route.reason}", *(f"  {line}" for line in shown)]
+            continue
         facts["Route"] = route.executor
         facts["Reason"] = route.reason
-        if route.executor == "spark" and _loads(session, inner, body.statement, query):
+        if route.executor == "spark" and _loads(session, own, own.bound.statement, query):
             facts["Rows"] = "written as parts by Spark's executors"
-        lines = session.db.executors[route.executor].explain(executable)
+        lines += shown
     if options.get("analyze", "off") in _ON:
         started = session.clock_time_us()
         result = await runner.run(conn, inner, params, out)

@@ -17,7 +17,7 @@ from engine.slices import SLICE_ROWS
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import INT4, INT8, facts
-from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange
+from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange, StepRange
 from planner.route import BY_KEY, Route, RouteFacts, choose
 from planner.walk import ranges_of
 from txn.api import Transaction
@@ -34,7 +34,17 @@ MAX_ROUTE_ATTEMPTS = 4
 class CompiledQuery:
     """A query with what each executor made of it; lives in its Plan."""
 
-    __slots__ = ("_filters", "catalog", "compiled", "query", "refused", "series", "tables", "virtual")
+    __slots__ = (
+        "_filters",
+        "catalog",
+        "compiled",
+        "query",
+        "refused",
+        "series",
+        "steps",
+        "tables",
+        "virtual",
+    )
 
     def __init__(self, query: QueryExpr, catalog: CatalogSnapshot | None = None) -> None:
         """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the session sees: it reads in the past."""
@@ -46,6 +56,7 @@ class CompiledQuery:
         all_ranges = ranges_of(query)
         ranges = [r for r in all_ranges if isinstance(r, RelationRange)]
         self.virtual = any(r.virtual for r in ranges)
+        self.steps = any(isinstance(r, StepRange) for r in all_ranges)
         self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
         self.series = [s for r in all_ranges if (s := _series_of(r)) is not None]
 
@@ -168,6 +179,7 @@ def choose_route(
             RouteFacts(
                 pinned=pinned,
                 uses_virtual=query.virtual,
+                uses_steps=query.steps,
                 tables=len(query.tables),
                 by_key=by_key,
                 rows=rows,
@@ -201,6 +213,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
         params=params,
         for_update=for_update,
         cancelled=session.cancelled,
+        steps={} if session.parts is None else session.parts.rows,
     )
 
 

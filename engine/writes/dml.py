@@ -218,7 +218,10 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         source = [insert.row((), env)]
     else:
         bulky = (
-            BulkSource.serves(insert) and not plan.locking and effects.may_bulk_load(session, shape.relation)
+            BulkSource.serves(insert)
+            and not plan.locking
+            and session.parts is None
+            and effects.may_bulk_load(session, shape.relation)
         )
         if bulky:
             query = compiled_query(plan, "source", statement.source)
@@ -260,6 +263,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     rows = await in_slices(source, checked)
     inserting = txn.insert(shape.shard, rows)
     row_ids = inserting if isinstance(inserting, list) else await inserting
+    if session.parts is not None:
+        session.parts.touched_in(shape.shard).update(row_ids)
     if insert.effects:
         await effects.inserted(session, shape.relation, rows)
     returned = None
@@ -274,7 +279,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     assert insert.conflict is not None
     shape, conflict = insert.shape, insert.conflict
     txn = session.block.ensure_txn()
-    touched: set[int] = set()
+    touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(shape.shard)
     stored: list[tuple[RowId, Row, Row]] = []
     added: list[Row] = []
     replaced: list[tuple[Row, Row]] = []
@@ -396,6 +401,8 @@ async def _changed_rows(
         for row in rows:
             first.setdefault(row[0], row)
         rows = list(first.values())
+    if session.parts is not None:
+        rows = session.parts.first_to_change(change.shape.shard, rows)
     return rows, ctx
 
 

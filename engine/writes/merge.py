@@ -85,14 +85,14 @@ def _compiled(action: MergeAction, layout: Layout) -> _Action:
 class _Changes:
     """What a MERGE does to its target, gathered row by row."""
 
-    def __init__(self, merge: MergePlan, env: Env) -> None:
+    def __init__(self, merge: MergePlan, env: Env, touched: set[RowId]) -> None:
         self.merge = merge
         self.env = env
         self.deleted: list[tuple[RowId, Row]] = []
         self.updated: list[tuple[RowId, Row]] = []
         self.replaced: list[Row] = []
         self.inserted: list[Row] = []
-        self._touched: set[RowId] = set()
+        self._touched: set[RowId] = touched
 
     async def take(self, row: Row) -> None:
         """Do the first action that fits. Raises SqlError 21000 for a second one on a row of the target."""
@@ -159,7 +159,8 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     session.view.use(plan)
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
-    changes = _Changes(merge, make_env(ctx))
+    touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(merge.shape.shard)
+    changes = _Changes(merge, make_env(ctx), touched)
     for count, row in enumerate(rows, 1):
         await changes.take(row)
         if count % SLICE_ROWS == 0:

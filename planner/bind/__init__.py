@@ -22,7 +22,7 @@ from planner import query as qt
 from planner import statements as st
 
 # these register binders of AST classes
-from planner.bind import columns, compare, funcs, sublinks
+from planner.bind import changes, columns, compare, funcs, sublinks
 from planner.bind.context import BindContext, make_context
 from planner.bind.query import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
@@ -85,6 +85,8 @@ def bind_statement(
 
 def bind_node(context: BindContext, node: ast.Node) -> st.Statement:
     """Bind a statement of any kind within a context. Raises as ``bind_statement``."""
+    if changes.modifies(node):
+        return changes.bind_with_changes(context, node)
     if isinstance(node, ast.Select | ast.SetOp | ast.Values):
         return st.QueryStatement(query=bind_query(context, node))
     binder = _binders().get(type(node))
@@ -223,7 +225,8 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         return replace(made, statement=replace(statement, query=tree), stable=stable)
     if isinstance(
         statement,
-        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | qt.Merge | st.DeclareCursor | st.Copy
+        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | qt.Merge | st.WithChanges
+        | st.DeclareCursor | st.Copy
         | st.Subscribe | st.DeclareSubscribe | st.AcknowledgeSubscription,
     ):  # fmt: skip
         changed, stable = extract_stable(fold(statement), count)

@@ -15,9 +15,18 @@ from pgwire.codecs.settings import DEFAULT, CodecSettings
 from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, RelationDef
 from planner.errors import Span, SqlError
+from planner.query import OutputColumn
 
 # A view may be defined over views this deep; more is taken for a loop.
 MAX_VIEW_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class WithStep:
+    """A part of a statement whose WITH changes data, as names find it; ``columns`` None: it returns no rows."""
+
+    number: int
+    columns: tuple[OutputColumn, ...] | None
 
 
 @dataclass(slots=True)
@@ -28,7 +37,8 @@ class BindContext:
     parameter types and folded settings. ``reads``: oids of base and virtual relations; ``versions``: every
     relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
     ``volatile``: a volatile function is called; ``database``: the current database's name, for
-    three-part names.
+    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
+    ``future_steps``: those of parts that come later.
     """
 
     catalog: Catalog
@@ -40,6 +50,8 @@ class BindContext:
     versions: dict[int, int] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
     view_depth: int = 0
+    steps: dict[str, WithStep] = field(default_factory=dict)
+    future_steps: set[str] = field(default_factory=set)
 
     @property
     def volatile(self) -> bool:
@@ -65,6 +77,8 @@ class BindContext:
             ),
             text=relation.view_sql,
             view_depth=self.view_depth + 1,
+            steps={},
+            future_steps=set(),
         )
 
     # --- relations ------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from pgwire.codecs.copy import CopyOptions, Format
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
+from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, option_text, redundant
@@ -83,6 +84,8 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
     if isinstance(node.query, ast.Subscribe):
         return _subscribe(context, node, node.query)
     query: QueryExpr
+    if modifies(node.query):
+        raise not_supported("COPY with a data-modifying statement in WITH", span=node.span)
     if isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
         query = bind_query(context, node.query)
     elif isinstance(node.query, ast.Insert | ast.Update | ast.Delete):

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, cast
 
 from planner import ast
 from planner import statements as st
+from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.options import boolean_option, check_storage_options
@@ -112,6 +113,8 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     for option in node.options:
         boolean_option(option)
     schema = creation_schema(context, node.relation)
+    if modifies(node.query):
+        raise SqlError("0A000", "views must not contain data-modifying statements in WITH")
     query = bind_query(context, node.query)
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "CREATE VIEW specifies more column names than columns")

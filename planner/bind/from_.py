@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.columns import function_columns
+from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.output_names import column_name
 from planner.casts import (
@@ -38,6 +39,7 @@ from planner.query import (
     RangeColumn,
     RangeRef,
     RelationRange,
+    StepRange,
     SubqueryRange,
     Var,
 )
@@ -147,8 +149,27 @@ def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
         if any(node.name in level.future_ctes for _, level in scope.levels()):
             _refuse_future(scope, node)
     context = scope.context
+    if not node.schema and node.name in context.steps:
+        return _step_reference(scope, node, context.steps[node.name])
+    if not node.schema and node.name in context.future_steps:
+        _refuse_future(scope, node)
     relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
     return range_of_relation(scope, relation, node)
+
+
+def _step_reference(scope: Scope, node: ast.TableRef, step: WithStep) -> tuple[int, Item]:
+    if step.columns is None:
+        raise SqlError("0A000", f'WITH query "{node.name}" does not have a RETURNING clause', span=node.span)
+    alias = node.alias.name if node.alias is not None else node.name
+    columns = tuple(
+        [
+            RangeColumn(name=column.name, type=column.type, attnum=position)
+            for position, column in enumerate(step.columns, 1)
+        ]
+    )
+    renamed = _renamed(columns, node.alias, alias)
+    index = scope.add_range(StepRange(alias=alias, columns=renamed, step=step.number, name=node.name))
+    return index, scope.item(index, aliased=node.alias is not None)
 
 
 def _refuse_future(scope: Scope, node: ast.TableRef) -> None:

@@ -43,6 +43,7 @@ from planner.query import (
     ScalarArrayOp,
     Select,
     SetOp,
+    StepRange,
     SubqueryRange,
     Var,
     WindowFunc,
@@ -100,7 +101,7 @@ def _named(scope: Scope, query: Select, table: ast.TableRef, strength: LockStren
             continue
         if isinstance(item, FunctionRange):
             raise refuse("a function")
-        if isinstance(item, CteRange):
+        if isinstance(item, CteRange | StepRange):
             raise refuse("a WITH query")
         return index
     if any(item.range < 0 and item.name == table.name for item in scope.namespace):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner import statements as st
+from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.options import check_storage_options
@@ -40,6 +41,8 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
     schema = creation_schema(context, replace(node.relation, span=None))
+    if modifies(node.query):
+        raise SqlError("0A000", "materialized views must not use data-modifying statements in WITH")
     query = bind_query(context, node.query)
     depends = relations_named(query)
     if any(_is_temporary(context, oid) for oid in context.versions):

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
+from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.foreign_key import foreign_key_spec
@@ -626,6 +627,8 @@ def bind_create_table_as(
     schema = creation_schema(context, node.relation)
     if node.on_commit and persistence_of(node.relation, schema) != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+    if modifies(node.query):
+        raise not_supported("CREATE TABLE AS with a data-modifying statement in WITH", span=node.span)
     query: QueryExpr = bind_query(context, node.query)
     return st.CreateTable(
         schema=schema,

@@ -14,6 +14,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input, text_output
 from planner import ast
 from planner import statements as st
+from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
@@ -188,6 +189,8 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
         return bind_cursor(context, node, node.query)
     if node.insensitive and node.asensitive:
         raise SqlError("42P11", "cannot specify both INSENSITIVE and ASENSITIVE")
+    if modifies(node.query):
+        raise SqlError("0A000", "DECLARE CURSOR must not contain data-modifying statements in WITH")
     query = bind_query(context, node.query)
     _check_locking_cursor(node)
     return st.DeclareCursor(

@@ -16,18 +16,19 @@ from typing import Any, cast
 
 from planner import ast
 from planner.casts import location
-from planner.errors import Span, SqlError, not_supported
+from planner.errors import Span, SqlError
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
 from planner.scope import CteEntry, Scope
 from planner.typefacts import format_type
 
-_QUERIES = (ast.Select, ast.SetOp, ast.Values)
+QUERIES = (ast.Select, ast.SetOp, ast.Values)
 
 
 def bind_with(scope: Scope, clause: ast.With | None) -> None:
     """Bind a WITH clause into ``scope`` (``ctes`` and ``bound_ctes``).
 
-    Raises SqlError 42712, 42P10, 42P19, 42804, 0A000 (mutual recursion, data-modifying items).
+    Raises SqlError 42712, 42P10, 42P19, 42804, 0A000 (mutual recursion; items that change data, which the statement as a
+    whole alone may have: ``planner.bind.changes``).
     """
     if clause is None:
         return
@@ -38,9 +39,13 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
         names.add(item.name)
         if isinstance(item.query, ast.Merge):
             raise SqlError("0A000", "MERGE not supported in WITH query", span=item.span)
-        if not isinstance(item.query, _QUERIES):
-            raise not_supported("a data-modifying statement in WITH", span=item.span)
-    items = _ordered(clause.ctes) if clause.recursive else list(clause.ctes)
+        if not isinstance(item.query, QUERIES):
+            raise SqlError(
+                "0A000",
+                "WITH clause containing a data-modifying statement must be at the top level",
+                span=item.span,
+            )
+    items = ordered_items(clause.ctes) if clause.recursive else list(clause.ctes)
     scope.future_ctes = names
     for item in items:
         if clause.recursive and _refers(item.query, item.name):
@@ -53,7 +58,7 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
 
 
 def _enter(scope: Scope, item: ast.Cte, query: QueryExpr, *, recursive: bool) -> None:
-    columns = _named(item, query.columns)
+    columns = named_columns(item, query.columns)
     scope.ctes[item.name] = CteEntry(
         name=item.name,
         columns=columns,
@@ -70,7 +75,8 @@ def _enter(scope: Scope, item: ast.Cte, query: QueryExpr, *, recursive: bool) ->
     )
 
 
-def _named(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
+def named_columns(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
+    """Return the columns as the item names them. Raises SqlError 42P10 for too many names."""
     if len(item.columns) > len(columns):
         raise SqlError(
             "42P10",
@@ -89,7 +95,7 @@ def _named(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn
 def _plain(scope: Scope, item: ast.Cte) -> None:
     from planner.bind.query import bind_query
 
-    assert isinstance(item.query, _QUERIES)
+    assert isinstance(item.query, QUERIES)
     _enter(scope, item, bind_query(scope.context, item.query, scope), recursive=False)
 
 
@@ -108,7 +114,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     inner = Scope(context=scope.context, parent=scope)
     bind_with(inner, node.with_)
     left = bind_query(scope.context, node.left, inner)
-    columns = _named(item, left.columns)
+    columns = named_columns(item, left.columns)
     scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True)
     right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
     made = combine(inner, node, left, right)
@@ -159,7 +165,7 @@ def _nodes(value: object) -> Iterator[ast.Node]:
             yield from _nodes(part)
 
 
-def _references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
+def references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
     """Yield the table references that mean one of ``names``, inner WITH clauses honoured."""
     if isinstance(node, ast.TableRef):
         if not node.schema and node.name in names:
@@ -170,24 +176,24 @@ def _references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]
         hidden = frozenset(item.name for item in clause.ctes)
         visible = names
         for item in clause.ctes:
-            yield from _references(item.query, names - hidden if clause.recursive else visible)
+            yield from references(item.query, names - hidden if clause.recursive else visible)
             visible = visible - {item.name}
         names = names - hidden
     if not names:
         return
     for child in _children(node):
         if not isinstance(child, ast.With):
-            yield from _references(child, names)
+            yield from references(child, names)
 
 
 def _refers(node: ast.Node, name: str) -> bool:
-    return next(_references(node, frozenset((name,))), None) is not None
+    return next(references(node, frozenset((name,))), None) is not None
 
 
-def _ordered(items: Sequence[ast.Cte]) -> list[ast.Cte]:
+def ordered_items(items: Sequence[ast.Cte]) -> list[ast.Cte]:
     """Return the items so that each comes after those it refers to. Raises 0A000 for mutual recursion."""
     names = frozenset(item.name for item in items)
-    needs = {item.name: {ref.name for ref in _references(item.query, names)} - {item.name} for item in items}
+    needs = {item.name: {ref.name for ref in references(item.query, names)} - {item.name} for item in items}
     done: set[str] = set()
     result: list[ast.Cte] = []
     pending = list(items)
@@ -244,7 +250,7 @@ def _check_form(item: ast.Cte, node: ast.SetOp) -> None:
                 span=ref.span,
             )
     if seen == 0:
-        for ref in _references(node, frozenset((item.name,))):
+        for ref in references(node, frozenset((item.name,))):
             raise _misplaced(item.name, "sublink", ref.span)
 
 

@@ -443,6 +443,8 @@ class Lowering:
                 cte = self._scope(range_.level).ctes[range_.name]
                 result = Result(None, cte.columns)
                 node = b.table(cte.label, label)
+            case q.StepRange():
+                raise not_supported("the result of a data-modifying WITH item in this executor")
             case q.FunctionRange():
                 result = functions.function_range(self, range_)
                 node = b.derived(result.node, label, lateral=range_.lateral)

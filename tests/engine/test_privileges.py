@@ -56,6 +56,11 @@ DENIED = [
         "MERGE INTO own.s USING private p ON true WHEN MATCHED THEN DELETE",
         "permission denied for table private",
     ),
+    ("WITH d AS (DELETE FROM private RETURNING a) SELECT a FROM d", "permission denied for table private"),
+    (
+        "WITH q AS (SELECT a FROM private) INSERT INTO own.s SELECT a FROM q",
+        "permission denied for table private",
+    ),
     ("TRUNCATE private", "permission denied for table private"),
     ("COPY private TO STDOUT", "permission denied for table private"),
     ("EXPLAIN ANALYZE DELETE FROM private", "permission denied for table private"),

@@ -1,0 +1,42 @@
+"""What the parts of one statement share while it runs (``engine.writes.with_changes``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from txn.types import Row, RowId, ShardId
+
+if TYPE_CHECKING:
+    from engine.constraints.effects import Change
+
+
+class Parts:
+    """The state of a running statement whose WITH changes data.
+
+    Attributes:
+        rows: what the steps that have run returned, by number.
+        changes: what they changed, to be checked and followed up when all of them have run.
+    """
+
+    __slots__ = ("_touched", "changes", "rows")
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.rows: dict[int, Sequence[Row]] = {}
+        self.changes: list[Change] = []
+        self._touched: dict[ShardId, set[RowId]] = {}
+
+    def touched_in(self, shard: ShardId) -> set[RowId]:
+        """Return the rows of a table that the statement has changed or made, to be added to."""
+        return self._touched.setdefault(shard, set())
+
+    def first_to_change(self, shard: ShardId, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return those source rows, row id first, whose row no other part has changed, and note them.
+
+        Of several changes of a row within one statement the first counts, as in PostgreSQL (manual, 7.8.4).
+        """
+        touched = self.touched_in(shard)
+        kept = [row for row in rows if row[0] not in touched]
+        touched.update(RowId(row[0]) for row in kept)
+        return kept
