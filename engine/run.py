@@ -19,6 +19,7 @@ from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, context, run_query
+from engine.reads.verify import run_twice
 from engine.sequences import define as sequences
 from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
@@ -185,7 +186,10 @@ async def _query(
 ) -> Outcome:
     session = conn.session
     ctx = context(session, plan, params)
-    result = await run_query(session, plan, "query", statement.query, ctx)
+    if session.derived.verifies:
+        result = await run_twice(session, plan, statement.query, ctx)
+    else:
+        result = await run_query(session, plan, "query", statement.query, ctx)
     if plan.locking:
         # all rows are locked before the first one is sent: until then the statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))

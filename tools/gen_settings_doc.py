@@ -67,6 +67,7 @@ NOTES = {
     "deadlock_policy": "set at server start (`--deadlock-policy`); docs/transactions.md says what the policies do",
     "executor": "pins the executor of queries; `auto` lets the router choose",
     "local_executor_max_bytes": "queries estimated to read more go to Spark where it is available",
+    "verify_executors": "runs each read on two executors; XX000 where they differ ([architecture](architecture.md#executors-that-check-each-other))",
     "consistency": "how old what a transaction reads may be: docs/transactions.md says what the levels promise",
     "max_staleness": "how far behind the newest commit a read with `consistency = bounded` may be",
     "min_read_ts": "a hybrid timestamp that reads are not older than: another session's `holdfast.commit_ts`",

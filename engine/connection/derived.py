@@ -34,6 +34,7 @@ class Derived:
         "statement_timeout_ms",
         "transaction_timeout_ms",
         "user",
+        "verifies",
     )
 
     def __init__(self, settings: Settings, user: str) -> None:
@@ -58,7 +59,8 @@ class Derived:
         self.min_read_ts = Timestamp(settings.integer("min_read_ts"))
         # Does it choose a timestamp, as engine/transaction/time_travel.py does?
         self.chooses = self.consistency != "strict" or self.min_read_ts > 0
-        self.short_ways = self.executor == "auto" and not self.chooses
+        self.verifies = get("verify_executors") == "on"
+        self.short_ways = self.executor == "auto" and not self.chooses and not self.verifies
         self.reports_commits = get("holdfast.report_commit_ts") == "on"
         self.local_max_bytes = settings.integer("local_executor_max_bytes")
         self.lock_timeout_ms = settings.integer("lock_timeout")

@@ -228,6 +228,10 @@ OURS = (
         description="Queries estimated to read more than this go to Spark when it is available.",
     ),
     SettingDef(
+        name="verify_executors", kind="bool", default="off", category="Holdfast",
+        description="Runs each read on two executors and fails it where their answers differ.",
+    ),
+    SettingDef(
         name="consistency", kind="enum", default="strict", choices=("strict", "session", "bounded", "serializable"),
         category="Holdfast", description="How old what a transaction reads may be; who writes reads the newest.",
     ),

@@ -101,7 +101,7 @@ def compiled_query(plan: Plan, slot: str, query: QueryExpr) -> CompiledQuery:
     return found
 
 
-def _compile(session: Session, query: CompiledQuery, name: str) -> Any:
+def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
     """Return the executor's plan, or raise its refusal (0A000), both remembered."""
     plan = query.compiled.get(name)
     if plan is not None:
@@ -136,7 +136,7 @@ def check_populated(session: Session, query: CompiledQuery) -> None:
 def prepare_source(session: Session, query: CompiledQuery) -> None:
     """Compile for the row executor ahead of locking, so that it is known whether keys serve the query."""
     try:
-        _compile(session, query, "index")
+        compile_for(session, query, "index")
     except SqlError as error:
         if error.sqlstate != "0A000":
             raise
@@ -164,7 +164,7 @@ def choose_route(
         by_key = False
         if pinned == "auto" and "index" not in query.refused:
             try:
-                index_plan = _compile(session, query, "index")
+                index_plan = compile_for(session, query, "index")
                 by_key = index_plan.is_small
             except SqlError as error:
                 if error.sqlstate != "0A000":
@@ -192,7 +192,7 @@ def choose_route(
         )
         already_refused = route.executor in query.refused
         try:
-            return route, _compile(session, query, route.executor)
+            return route, compile_for(session, query, route.executor)
         except SqlError as error:
             if error.sqlstate != "0A000" or already_refused:
                 raise
@@ -298,13 +298,21 @@ async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> R
     return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 
-async def collect(session: Session, result: ReadyRows | RowStream) -> list[tuple[Any, ...]]:
-    """Return all rows of a result as tuples (DML sources, CREATE TABLE AS, cursors WITH HOLD)."""
+async def collect(
+    session: Session, result: ReadyRows | RowStream, *, max_rows: int | None = None
+) -> list[tuple[Any, ...]]:
+    """Return all rows of a result as tuples (DML sources, CREATE TABLE AS, cursors WITH HOLD).
+
+    Raises:
+        SqlError: 54000 past ``max_rows``; whatever the query raises.
+    """
     if isinstance(result, ReadyRows):
         return list(result.rows)
     rows: list[tuple[Any, ...]] = []
     try:
         async for batch in result.batches:
+            if max_rows is not None and len(rows) + len(batch) > max_rows:
+                raise SqlError("54000", f"the result has more than {max_rows} rows")
             if batch.rows is not None:
                 rows.extend(batch.rows)
                 continue

@@ -2,6 +2,7 @@
 
     HFTEST_CLOCK=file     the file holds seconds (a number, may be negative) by which the wall clock is off; read anew
                           every time the clock is asked, so that a test sets the clock of a running server
+    HFTEST_WRONG=1        DuckDB leaves out the first row of every batch
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -47,10 +48,35 @@ def _small_limits() -> None:
     options.__init__ = init  # type: ignore[assignment,method-assign]
 
 
+def _wrong_answers() -> None:
+    from collections.abc import AsyncIterator
+
+    from engine.connection.rows import RowBatch
+    from engine.local.executor import LocalExecutor
+
+    true_run = LocalExecutor.run
+
+    async def less(batches: AsyncIterator[RowBatch]) -> AsyncIterator[RowBatch]:
+        async for batch in batches:
+            if batch.rows is None:
+                yield RowBatch(arrow=batch.arrow.slice(1))
+            else:
+                yield RowBatch(rows=batch.rows[1:])
+
+    async def run(self: LocalExecutor, plan: object, ctx: object) -> object:
+        result = await true_run(self, plan, ctx)  # type: ignore[arg-type]
+        result.batches = less(result.batches)
+        return result
+
+    LocalExecutor.run = run  # type: ignore[method-assign,assignment]
+
+
 def main() -> int:
     """Run the command line of the engine."""
     if clock := os.environ.get("HFTEST_CLOCK"):
         _set_clock(Path(clock))
+    if os.environ.get("HFTEST_WRONG"):
+        _wrong_answers()
     if os.environ.get("HFTEST_SMALL"):
         _small_limits()
     from engine.__main__ import main as serve
