@@ -26,7 +26,7 @@ from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark.part_worker import Target
 from engine.spark.part_writer import OtherForm
-from engine.spark.relations import Inputs, plan_relation
+from engine.spark.relations import Inputs, plan_relations
 from engine.spark.running import CANCEL_POLL_S, Running
 from engine.spark.runtime import OFF, Live, SparkRuntime
 from engine.spark.slots import START
@@ -198,9 +198,7 @@ class SparkExecutor:
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
         inputs = Inputs(tag, self.runtime.spool_dir)
-        tables = {
-            use.placeholder: plan_relation(use, snapshots[use.oid], inputs) for use in text.lowered.relations
-        }
+        tables = plan_relations(text.lowered.relations, snapshots, inputs)
         few = sum(snapshots[use.oid].rows for use in text.lowered.relations) <= SMALL_ROWS
         session = live.small if few and not text.makes_rows else live.session
         query = Running(self.runtime, live, session, tag, text, inputs, ctx)

@@ -1,19 +1,24 @@
 """A snapshot of a table as Spark relations: part files without their hidden rows, and the hot rows.
 
-    SELECT c1, c3 FROM hf_7_1                                            parts with nothing hidden, by equal columns
-    UNION ALL SELECT c1, c3 FROM hf_7_2 AS f LEFT ANTI JOIN hf_7_3 AS h
-              ON f.s_file = h.file AND f.s_pos = h.pos                    parts with hidden positions
-    UNION ALL SELECT c1, c3 FROM hf_7_4                                  the hot rows
+    SELECT c1, c3 FROM hf_7_1 WHERE NOT s_gone        the files of parts and of hot rows: one scan
+    UNION ALL SELECT c1, 5 AS c3 FROM hf_7_2          parts from before a column was added
+    UNION ALL SELECT c1, c3 FROM hf_7_3               hot rows where no file takes them
 
-Files are read with an explicit schema, so Spark opens none of them to plan. ``s_file`` and ``s_pos`` are Spark's
-metadata columns. Hot rows and hidden positions up to ``MAX_INLINE_ROWS`` travel in the plan, more as a Parquet file
-of this query. A column added after a part was written stands as its missing value.
+Usually the first line is all there is, so Spark plans as if the table were a plain folder of Parquet: filters reach
+the row groups, the scan is cut by the bytes of all files together, and sizes are those of the columns that are read. For that
+a view has all columns of the parts, whatever the query reads. Files are read with an explicit schema, so Spark opens
+none of them to plan.
 
-``plan_relation`` is pure and runs on the loop; ``Inputs.register`` does the work in a thread.
+Which rows are hidden is told by ``engine.spark.hidden``; where a scan has too many rows for that, by an anti-join with their
+positions. Hot rows travel in the plan where they stand alone and are few, else as a Parquet file of this query.
+
+``plan_relations`` is pure and runs on the loop; ``Inputs.register`` does the work in a thread.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
 from planner.lower import literals
 from planner.lower.common import RelationUse
 from planner.lower.spark import SparkDialect
@@ -31,14 +37,27 @@ MAX_BROADCAST_ROWS = 1_000_000
 _DIALECT = SparkDialect()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileInput:
-    """Part files to read as one view; ``positions`` adds ``s_file`` and ``s_pos``."""
+    """Files to read as one view.
+
+    Attributes:
+        view: its name.
+        ddl: the schema to read.
+        whole: files with nothing hidden, and their noted sizes in bytes.
+        holed: parts with hidden rows, which the view's column ``s_gone`` tells.
+        sizes: their noted sizes in bytes.
+        hot: rows to be written to a file that is read along.
+        positions: instead of ``s_gone``, whether ``s_file`` and ``s_pos`` are added.
+    """
 
     view: str
     ddl: str
-    paths: tuple[str, ...]
-    positions: bool
+    whole: dict[str, int] = field(default_factory=dict)
+    holed: list[HoledPart] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    hot: Any = None
+    positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +83,59 @@ class Inputs:
         """Return a new view name."""
         return f"{self.prefix}_{len(self.files) + len(self.tables) + 1}"
 
-    def register(self, session: Any) -> None:
+    def register(self, session: Any, hidden: HiddenViews) -> None:
         """Make the views. Blocks; call in a thread."""
         for item in self.files:
-            frame = session.read.schema(item.ddl).parquet(*(_globbed(path) for path in item.paths))
-            if item.positions:
-                frame = frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
-            frame.createOrReplaceTempView(item.view)
+            self._scan(session, hidden, item).createOrReplaceTempView(item.view)
         for table in self.tables:
             self._hand_over(session, table).createOrReplaceTempView(table.view)
+
+    def _scan(self, session: Any, hidden: HiddenViews, item: FileInput) -> Any:
+        """Return the frame of one view."""
+        whole = dict(item.whole)
+        if item.hot is not None:
+            path = self._spool(f"{item.view}.parquet", item.hot)
+            whole[str(path)] = path.stat().st_size
+        if item.positions:
+            frame = _read(session, item.ddl, whole)
+            return frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
+        if not item.holed:
+            return _read(session, item.ddl, whole)
+        frames = []
+        whole = {path: _size(path, noted) for path, noted in whole.items()}
+        all_sizes = [_size(part.path, noted) for part, noted in zip(item.holed, item.sizes, strict=True)]
+        for parts, sizes, beside in _apart(item.holed, all_sizes, whole):
+            slots = slots_for(sizes, list(beside.values()))
+            assert slots is not None
+            frame = _read(session, item.ddl, [*(part.path for part in parts), *beside])
+            with hidden.array_sql(tuple(parts), tuple(sizes), slots) as words:
+                gone = is_hidden(words, slots, "_metadata.file_size", "_metadata.row_index")
+                frames.append(frame.selectExpr("*", f"{gone} AS s_gone"))
+            whole = {path: size for path, size in whole.items() if path not in beside}
+        if whole:
+            frames.append(_read(session, item.ddl, whole).selectExpr("*", "false AS s_gone"))
+        frame, *others = frames
+        for other in others:
+            frame = frame.unionAll(other)
+        return frame
 
     def _hand_over(self, session: Any, item: TableInput) -> Any:
         from pyspark.sql.types import _parse_datatype_string
 
-        table = pa.table(
-            [_plain_column(column) for column in item.table.columns], names=item.table.column_names
-        )
-        if table.num_rows <= MAX_INLINE_ROWS:
-            return session.createDataFrame(table, schema=_parse_datatype_string(item.ddl))
+        if item.table.num_rows <= MAX_INLINE_ROWS:
+            return session.createDataFrame(_plain(item.table), schema=_parse_datatype_string(item.ddl))
+        return _read(session, item.ddl, [str(self._spool(f"{item.view}.parquet", item.table))])
+
+    def _spool(self, name: str, table: Any) -> Path:
+        """Write rows to a file of this query; as quickly as can be, it is read once."""
         self.spool_dir.mkdir(parents=True, exist_ok=True)
-        path = self.spool_dir / f"{item.view}.parquet"
+        path = self.spool_dir / name
         self.spooled.append(path)
-        pq.write_table(table, path, compression="lz4", row_group_size=65_536)
-        return session.read.schema(item.ddl).parquet(_globbed(str(path)))
+        pq.write_table(
+            _plain(table), path, compression="lz4", row_group_size=65_536, use_dictionary=False,
+            write_statistics=False,
+        )  # fmt: skip
+        return path
 
     def drop_views(self, session: Any) -> None:
         """Forget the names; an analysed query does not need them any more. Blocks."""
@@ -98,6 +147,38 @@ class Inputs:
         for path in self.spooled:
             path.unlink(missing_ok=True)
         self.spooled.clear()
+
+
+def _read(session: Any, ddl: str, paths: Iterable[str]) -> Any:
+    return session.read.schema(ddl).parquet(*(_globbed(path) for path in paths))
+
+
+def _apart(
+    holed: Sequence[HoledPart], sizes: Sequence[int], whole: Mapping[str, int]
+) -> Iterable[tuple[list[HoledPart], list[int], dict[str, int]]]:
+    """Yield sets of parts with hidden rows that their sizes tell apart, each with other files to be read along.
+
+    Nearly always one set with all files: parts of the same size to the byte are rare.
+    """
+    rest = list(zip(holed, sizes, strict=True))
+    beside = dict(whole)
+    while rest:
+        taken: list[tuple[HoledPart, int]] = []
+        left: list[tuple[HoledPart, int]] = []
+        for part, size in rest:
+            (left if any(size == other for _, other in taken) else taken).append((part, size))
+        own = [size for _, size in taken]
+        if slots_for(own, list(beside.values())) is None:
+            beside = {path: size for path, size in beside.items() if size not in own}
+        if slots_for(own, list(beside.values())) is None:
+            beside, left, taken = {}, [*taken[1:], *left], taken[:1]
+        yield [part for part, _ in taken], [size for _, size in taken], beside
+        beside = {}
+        rest = left
+
+
+def _plain(table: Any) -> Any:
+    return pa.table([_plain_column(column) for column in table.columns], names=table.column_names)
 
 
 def _plain_column(column: Any) -> Any:
@@ -114,83 +195,121 @@ def _plain_column(column: Any) -> Any:
     return column
 
 
-def plan_relation(use: RelationUse, snapshot: Snapshot, inputs: Inputs) -> str:
-    """Return a parenthesised query for the snapshot's rows with the columns of ``use``; note what it reads."""
-    columns = {c.attnum: c for c in snapshot.spec.columns}
-    branches: list[str] = []
-    whole: dict[tuple[int, ...], list[SnapshotPart]] = {}
-    partly: dict[tuple[int, ...], list[SnapshotPart]] = {}
-    for part in snapshot.parts:
-        present = tuple(sorted(set(part.ref.columns) & set(use.columns)))
-        holed = part.hidden is not None and len(part.hidden) > 0
-        (partly if holed else whole).setdefault(present, []).append(part)
-    for present, parts in whole.items():
-        view = _files(use, columns, present, parts, inputs, positions=False)
-        branches.append(f"SELECT {_targets(use, columns, set(present))} FROM {view}")
-    for present, parts in partly.items():
-        branches.append(_with_hidden(use, columns, present, parts, inputs))
-    if snapshot.hot.num_rows:
-        present = tuple(sorted(use.columns))
-        ddl = _ddl(use, columns, present)
-        view = inputs.name()
-        names = [word.split(" ", 1)[0] for word in ddl]
-        inputs.tables.append(TableInput(view, ", ".join(ddl), snapshot.hot.select(names)))
-        branches.append(f"SELECT {_targets(use, columns, set(present))} FROM {view}")
-    if not branches:
-        branches.append(f"SELECT {_targets(use, columns, set(), row_id='CAST(NULL AS BIGINT)')} WHERE false")
-    return f"({' UNION ALL '.join(branches)})"
+def plan_relations(
+    uses: Sequence[RelationUse], snapshots: Mapping[int, Snapshot], inputs: Inputs
+) -> dict[str, str]:
+    """Return a parenthesised query per placeholder for the rows of its table's snapshot; note what is read.
+
+    A table that a query reads several times is made a relation once.
+    """
+    tables: dict[int, _Table] = {}
+    for use in uses:
+        if use.oid not in tables:
+            same = [other for other in uses if other.oid == use.oid]
+            tables[use.oid] = _Table(same, snapshots[use.oid], inputs)
+    return {use.placeholder: tables[use.oid].query(use) for use in uses}
 
 
-def _files(
-    use: RelationUse,
-    columns: dict[int, ShardColumn],
-    present: tuple[int, ...],
-    parts: list[SnapshotPart],
-    inputs: Inputs,
-    *,
-    positions: bool,
-) -> str:
-    view = inputs.name()
-    ddl = ", ".join(_ddl(use, columns, present))
-    inputs.files.append(FileInput(view, ddl, tuple(part.ref.path for part in parts), positions))
-    return view
+class _Table:
+    """One table's snapshot as views, for all its uses in a query."""
+
+    def __init__(self, uses: Sequence[RelationUse], snapshot: Snapshot, inputs: Inputs) -> None:
+        self._columns = {c.attnum: c for c in snapshot.spec.columns}
+        self._used = frozenset(attnum for use in uses for attnum in use.columns)
+        self._row_id = any(use.row_id for use in uses)
+        self._inputs = inputs
+        self._sources: list[tuple[str, str, frozenset[int]]] = []
+        """Of each branch: a hint, FROM and WHERE, which of the used columns it has."""
+        groups: dict[frozenset[int], list[SnapshotPart]] = {}
+        for part in snapshot.parts:
+            groups.setdefault(self._used & set(part.ref.columns), []).append(part)
+        hot = snapshot.hot if snapshot.hot.num_rows else None
+        for present, parts in groups.items():
+            beside = hot if present == self._used else None
+            self._files(present, parts, beside)
+            hot = None if beside is not None else hot
+        if hot is not None:
+            ddl = self._ddl(sorted(self._used))
+            view = inputs.name()
+            inputs.tables.append(TableInput(view, ", ".join(ddl), self._hot(hot)))
+            self._sources.append(("", f"FROM {view}", self._used))
+
+    def _hot(self, hot: Any) -> Any:
+        return hot.select([word.split(" ", 1)[0] for word in self._ddl(sorted(self._used))])
+
+    def _files(self, present: frozenset[int], parts: list[SnapshotPart], hot: Any) -> None:
+        """Note a scan of parts that have the same of the used columns; ``hot``: rows to be read along."""
+        inputs = self._inputs
+        common = set(self._columns).intersection(*(part.ref.columns for part in parts))
+        ddl = ", ".join(self._ddl(sorted(n for n in common if not self._columns[n].dropped), row_id=True))
+        holed = [part for part in parts if _is_holed(part)]
+        by_position = sum(part.ref.rows for part in holed) > MAX_BITS
+        item = FileInput(inputs.name(), ddl)
+        item.hot = None if hot is None else self._hot(hot)
+        for part in parts:
+            if not _is_holed(part):
+                item.whole[part.ref.path] = part.ref.bytes
+            elif not by_position:
+                item.holed.append(HoledPart(part.ref.path, part.ref.rows, part.hidden))
+                item.sizes.append(part.ref.bytes)
+        if item.whole or item.holed or item.hot is not None:
+            inputs.files.append(item)
+            gone = " WHERE NOT s_gone" if item.holed else ""
+            self._sources.append(("", f"FROM {item.view}{gone}", present))
+        if by_position:
+            self._sources.append((*self._without(holed, ddl), present))
+
+    def _without(self, parts: list[SnapshotPart], ddl: str) -> tuple[str, str]:
+        """Return hint and FROM of parts anti-joined with what they hide."""
+        inputs = self._inputs
+        item = FileInput(
+            inputs.name(), ddl, {part.ref.path: part.ref.bytes for part in parts}, positions=True
+        )
+        inputs.files.append(item)
+        names = pa.chunked_array(
+            [pa.repeat(pa.scalar(part.ref.path.rsplit("/", 1)[-1]), len(part.hidden)) for part in parts],
+            type=pa.string(),
+        )
+        positions = pa.chunked_array([part.hidden for part in parts], type=pa.int64())
+        hidden = inputs.name()
+        inputs.tables.append(
+            TableInput(hidden, "file STRING, pos BIGINT", pa.table({"file": names, "pos": positions}))
+        )
+        hint = "/*+ BROADCAST(h) */ " if len(positions) <= MAX_BROADCAST_ROWS else ""
+        join = f"LEFT ANTI JOIN {hidden} AS h ON f.s_file = h.file AND f.s_pos = h.pos"
+        return hint, f"FROM {item.view} AS f {join}"
+
+    def query(self, use: RelationUse) -> str:
+        """Return the rows for one use."""
+        branches = [
+            f"SELECT {hint}{_targets(use, self._columns, present)} {source}"
+            for hint, source, present in self._sources
+        ]
+        if not branches:
+            none = _targets(use, self._columns, frozenset(), row_id="CAST(NULL AS BIGINT)")
+            branches.append(f"SELECT {none} WHERE false")
+        return f"({' UNION ALL '.join(branches)})"
+
+    def _ddl(self, attnums: Iterable[int], *, row_id: bool = False) -> list[str]:
+        """Return a schema, a word list per column. Never empty: a file needs a column to have rows."""
+        words = []
+        for attnum in attnums:
+            column = self._columns[attnum]
+            words.append(f"c{attnum} {_spark_type(column.type)}")
+            if column.type.kind == "list":
+                words.append(f"c{attnum}_dims ARRAY<INT>")
+        if row_id or self._row_id or not words:
+            words.append("s_row_id BIGINT")
+        return words
 
 
-def _with_hidden(
-    use: RelationUse,
-    columns: dict[int, ShardColumn],
-    present: tuple[int, ...],
-    parts: list[SnapshotPart],
-    inputs: Inputs,
-) -> str:
-    view = _files(use, columns, present, parts, inputs, positions=True)
-    names = pa.chunked_array(
-        [pa.repeat(pa.scalar(part.ref.path.rsplit("/", 1)[-1]), len(part.hidden)) for part in parts],
-        type=pa.string(),
-    )
-    positions = pa.chunked_array([part.hidden for part in parts], type=pa.int64())
-    hidden = inputs.name()
-    inputs.tables.append(
-        TableInput(hidden, "file STRING, pos BIGINT", pa.table({"file": names, "pos": positions}))
-    )
-    hint = "/*+ BROADCAST(h) */ " if len(positions) <= MAX_BROADCAST_ROWS else ""
-    return (
-        f"SELECT {hint}{_targets(use, columns, set(present))} FROM {view} AS f "
-        f"LEFT ANTI JOIN {hidden} AS h ON f.s_file = h.file AND f.s_pos = h.pos"
-    )
+def _is_holed(part: SnapshotPart) -> bool:
+    return part.hidden is not None and len(part.hidden) > 0
 
 
-def _ddl(use: RelationUse, columns: dict[int, ShardColumn], present: tuple[int, ...]) -> list[str]:
-    """Return the schema of what is read, a word list per column. Never empty: Spark counts rows by a column."""
-    words = []
-    for attnum in present:
-        column = columns[attnum]
-        words.append(f"c{attnum} {_spark_type(column.type)}")
-        if column.type.kind == "list":
-            words.append(f"c{attnum}_dims ARRAY<INT>")
-    if use.row_id or not words:
-        words.append("s_row_id BIGINT")
-    return words
+def _size(path: str, noted: int) -> int:
+    """Return a file's size as Spark sees it: it is what rows are looked up by."""
+    return noted if "://" in path else os.path.getsize(path)
 
 
 def _spark_type(type_: PhysicalType) -> str:
@@ -203,7 +322,7 @@ def _spark_type(type_: PhysicalType) -> str:
 
 
 def _targets(
-    use: RelationUse, columns: dict[int, ShardColumn], present: set[int], *, row_id: str = "s_row_id"
+    use: RelationUse, columns: dict[int, ShardColumn], present: frozenset[int], *, row_id: str = "s_row_id"
 ) -> str:
     targets = []
     for attnum, (type_, num) in sorted(use.columns.items()):

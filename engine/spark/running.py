@@ -233,7 +233,7 @@ class Running(EngineQuery):
         from pyspark.sql.types import StructType
 
         session = self._session
-        self._inputs.register(session)
+        self._inputs.register(session, self._live.hidden_views(session))
         try:
             frame = session._jsparkSession.sql(sql)
         finally:

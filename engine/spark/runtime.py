@@ -17,12 +17,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.doctor import java_command
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
+from engine.spark.hidden import HiddenViews
 from engine.spark.properties import application, is_local, shown
 from engine.spark.reaper import Reaper
 from engine.spark.slots import QUEUE, FairPools, Slots, Waits
@@ -54,6 +55,11 @@ class Live:
     context: Any
     session: Any
     small: Any
+    _views: dict[int, HiddenViews] = field(default_factory=dict)
+
+    def hidden_views(self, session: Any) -> HiddenViews:
+        """Return the arrays of hidden rows that a session keeps."""
+        return self._views.setdefault(id(session), HiddenViews(session, "hf_gone"))
 
 
 class SparkRuntime:

@@ -15,7 +15,7 @@ from engine.doctor import java_command
 from engine.spark.errors import from_text
 from engine.spark.executor import SparkExecutor, compile_text
 from engine.spark.gateway import GatewayError, command, start_gateway
-from engine.spark.relations import Inputs, plan_relation
+from engine.spark.relations import Inputs, plan_relations
 from planner.errors import SqlError
 from tests.support.lowered import World, sample_world
 
@@ -117,17 +117,41 @@ def test_an_error_is_never_told_by_a_value_in_its_text() -> None:
     assert found.sqlstate == "22P02"
 
 
-def test_only_read_columns_and_holed_parts_cost_something(world: World) -> None:
-    lowered = compile_text(world.bind("SELECT a, c FROM t"), None).lowered
-    (use,) = lowered.relations
+def relations(world: World, sql: str) -> tuple[dict[str, str], Inputs]:
+    lowered = compile_text(world.bind(sql), None).lowered
     inputs = Inputs("hf_1", world.folder)
-    sql = plan_relation(use, world.snapshots[use.oid], inputs)
-    assert [f.ddl for f in inputs.files] == ["c1 INT, c3 DECIMAL(10, 2)"]
-    assert inputs.files[0].positions
-    hidden, hot = inputs.tables
-    assert hidden.table.column_names == ["file", "pos"]
-    assert hot.table.column_names == ["c1", "c3"]
+    return plan_relations(lowered.relations, world.snapshots, inputs), inputs
+
+
+def test_parts_and_hot_rows_are_one_scan(world: World) -> None:
+    tables, inputs = relations(world, "SELECT a, c FROM t")
+    (item,) = inputs.files
+    assert inputs.tables == []
+    assert item.holed
+    assert item.hot.column_names == ["c1", "c3"]
+    # All columns of the parts, so that Spark knows how much of a file those that are read are.
+    assert {"c1 INT", "c3 DECIMAL(10, 2)", "s_row_id BIGINT"} < set(item.ddl.replace(", c", ";c").replace(", s", ";s").split(";"))  # fmt: skip
+    assert list(tables.values()) == [
+        f"(SELECT CAST(c1 AS INT) AS c1, CAST(c3 AS DECIMAL(10, 2)) AS c3 FROM {item.view} WHERE NOT s_gone)"
+    ]
+
+
+def test_a_table_that_is_read_twice_is_handed_over_once(world: World) -> None:
+    tables, inputs = relations(world, "SELECT x.a, y.c FROM t x, t y WHERE x.b = y.b")
+    assert len(inputs.files) == 1
+    assert len(tables) == 2
+    assert all(f"FROM {inputs.files[0].view} " in sql for sql in tables.values())
+    assert inputs.files[0].hot.column_names == ["c1", "c2", "c3"]
+
+
+def test_past_a_number_of_rows_hidden_ones_are_joined(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.spark.relations.MAX_BITS", 1)
+    tables, inputs = relations(world, "SELECT a FROM t")
+    (sql,) = tables.values()
+    assert "BROADCAST(h)" in sql
     assert "LEFT ANTI JOIN" in sql
+    (hidden,) = inputs.tables
+    assert hidden.table.column_names == ["file", "pos"]
 
 
 def test_parameters_become_literals_of_their_own_text(world: World) -> None:
