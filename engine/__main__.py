@@ -1,4 +1,4 @@
-"""The command line: ``holdfast serve | sql | slt | doctor``."""
+"""The command line: ``holdfast serve | sql | slt | doctor | calibrate``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import uvloop
 from engine import doctor
 from engine.config import Config, ConfigError, add_arguments, load
 from engine.loop.threads import put_loop_first, worker_pool
+from engine.spark import calibrate
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
 from txn.errors import TxnError
@@ -47,6 +48,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_arguments(serve)
     check = commands.add_parser("doctor", help="check Python, Java, disk and ports")
     add_arguments(check)
+    measure = commands.add_parser(
+        "calibrate", help="measure from which size on Spark is the better executor",
+        description="Measures DuckDB and Spark on generated tables, on a scratch server with the same settings, and prints the "
+        "recommended local_executor_max_bytes.",
+    )  # fmt: skip
+    add_arguments(measure)
+    measure.add_argument(
+        "--rows",
+        type=int,
+        default=calibrate.DEFAULT_ROWS,
+        help="rows of the largest table (default: %(default)s)",
+    )
+    measure.add_argument("--store", action="store_true", help="let the server of data_dir use the result")
     sql = commands.add_parser("sql", help="run SQL against a server and print the rows")
     sql.add_argument("--url", default="postgresql://postgres@127.0.0.1:7432/postgres")
     sql.add_argument("statement", help="one SQL statement")
@@ -71,6 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if arguments.command == "doctor":
         return doctor.run(config)
+    if arguments.command == "calibrate":
+        if arguments.rows < calibrate.MIN_ROWS:
+            parser.error(f"--rows must be at least {calibrate.MIN_ROWS}")
+        return calibrate.run(config, rows=arguments.rows, keep=arguments.store)
     logging.basicConfig(
         level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
     )

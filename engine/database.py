@@ -38,7 +38,7 @@ from engine.connection.backend import Connection
 from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.session import Session
-from engine.connection.settings import REPORTED, Settings, definitions
+from engine.connection.settings import MAX_BYTES, REPORTED, Settings, definitions
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
@@ -52,6 +52,8 @@ from engine.reads.templates import TemplateCache
 from engine.sequences.values import SHARD as SEQUENCE_SHARD
 from engine.sequences.values import Counters as SequenceCounters
 from engine.sources.registry import Sources
+from engine.spark import calibration
+from engine.spark.calibration import Calibration
 from engine.spark.executor import SparkExecutor
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
@@ -114,6 +116,7 @@ class Database:
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors
+        self.calibration: Calibration | None = None
         self.server_files = roots_of(config.server_files)
         self.start_time_us = self.clock_us()
         self.counters = Counters()
@@ -172,6 +175,7 @@ class Database:
             ),
         )
         database = cls(config, store)
+        database.calibration = _calibration(Path(config.data_dir))
         database.lease = store.lease
         store.on_failure(database.fail_stop)
         await database._load_catalog()
@@ -352,6 +356,8 @@ class Database:
             "spark_max_queries": str(self.config.spark_max_queries),
             "server_files": self.config.server_files,
         }
+        if self.calibration is not None:
+            overrides[MAX_BYTES] = str(self.calibration.local_executor_max_bytes)
         settings = Settings(overrides)
         try:
             for key, value in _startup_settings(parameters):
@@ -421,6 +427,15 @@ class Database:
         self.failed = error
         if self.stopping is not None:
             self.stopping()
+
+
+def _calibration(data_dir: Path) -> Calibration | None:
+    """Return what ``holdfast calibrate --store`` left; a file that is none counts as none, with a warning."""
+    try:
+        return calibration.load(data_dir)
+    except (OSError, ValueError) as error:
+        log.warning("%s; local_executor_max_bytes keeps its default", error)
+        return None
 
 
 def _shared(config: Config, waiting: Callable[[str], None] | None) -> SharedConfig | None:

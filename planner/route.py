@@ -41,6 +41,7 @@ class RouteFacts:
     series_rows: int = 0
     bytes: int = 0
     local_max_bytes: int = 0
+    local_max_origin: str = "the default"
     spark_available: bool = False
     refusals: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,15 +79,21 @@ def choose(facts: RouteFacts) -> Route:
     small = facts.rows <= ROW_EXECUTOR_MAX_ROWS and facts.tables <= ROW_EXECUTOR_MAX_RANGES
     if small and "index" not in refused:
         return Route("index", f"{facts.rows} rows in {facts.tables} tables: a row-wise pass is cheapest")
-    if facts.bytes > facts.local_max_bytes and facts.spark_available and "spark" not in refused:
-        return Route(
-            "spark",
-            f"reads about {facts.bytes} bytes, more than local_executor_max_bytes = {facts.local_max_bytes}",
-        )
+    above = facts.bytes > facts.local_max_bytes
+    if above and facts.spark_available and "spark" not in refused:
+        return Route("spark", f"reads about {facts.bytes} bytes, more than {_threshold(facts)}")
     if "local" not in refused:
-        return Route("local", f"reads about {facts.bytes} bytes ({facts.rows} rows)")
+        text = f"reads about {facts.bytes} bytes ({facts.rows} rows)"
+        if not above:
+            return Route("local", f"{text}, no more than {_threshold(facts)}")
+        cause = f"Spark cannot run it: {refused['spark']}" if "spark" in refused else "Spark is not up"
+        return Route("local", f"{text}, more than {_threshold(facts)}, but {cause}")
     if "index" not in refused:
         return Route("index", f"local cannot run it: {refused['local']}")
     if facts.spark_available and "spark" not in refused:
         return Route("spark", f"only Spark can run it: {refused['index']}")
     return Route("index", "no executor can run it")
+
+
+def _threshold(facts: RouteFacts) -> str:
+    return f"local_executor_max_bytes = {facts.local_max_bytes} ({facts.local_max_origin})"

@@ -217,13 +217,15 @@ class SettingDef:
     maximum: str = ""
 
 
+MAX_BYTES = "local_executor_max_bytes"
+
 OURS = (
     SettingDef(
         name="executor", kind="enum", default="auto", choices=("auto", "index", "local", "spark"),
         category="Holdfast", description="Pins the executor of queries; auto lets the router choose.",
     ),
     SettingDef(
-        name="local_executor_max_bytes", kind="integer", unit="B", default=str(8 * 1024**3), minimum="0",
+        name=MAX_BYTES, kind="integer", unit="B", default=str(8 * 1024**3), minimum="0",
         maximum=str(2**60), category="Holdfast",
         description="Queries estimated to read more than this go to Spark when it is available.",
     ),

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.rows import ReadyRows, RowStream
+from engine.connection.settings import MAX_BYTES, definitions
 from engine.ddl.privileges import permitted
 from engine.eager import settle
 from engine.executor import READS, ExecContext, Result
@@ -186,6 +187,7 @@ def choose_route(
                 series_rows=series_rows,
                 bytes=size,
                 local_max_bytes=session.derived.local_max_bytes,
+                local_max_origin=threshold_origin(session),
                 spark_available=session.db.spark_available,
                 refusals={name: error.message for name, error in query.refused.items()},
             )
@@ -199,6 +201,14 @@ def choose_route(
             if pinned not in ("auto",) and (query.tables or route.executor == "spark"):
                 raise
     raise RuntimeError("routing did not settle")
+
+
+def threshold_origin(session: Session) -> str:
+    """Return where the session's ``local_executor_max_bytes`` comes from, as EXPLAIN prints it."""
+    value, calibration = session.derived.local_max_bytes, session.db.calibration
+    if calibration is not None and value == calibration.local_executor_max_bytes:
+        return calibration.origin
+    return "the default" if str(value) == definitions()[MAX_BYTES].default else "set"
 
 
 def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update: int = READS) -> ExecContext:

@@ -1,0 +1,134 @@
+"""From measured times to the number of bytes from which on Spark is the better route.
+
+    seconds                    local: little to start, steep
+       |          /
+       |        / _____ spark: much to start, flat where it has more cores or disks
+       |     _/----
+       |----/
+       +----|------------- bytes read
+            crossover
+
+Each executor's time is taken to be a line in the bytes read: what a query costs at all, and what a byte costs. Where
+Spark's line is the steeper one, as on one machine, they never cross; then the limit is what DuckDB can read within its memory
+without writing most of it to disk again (``CEILING`` times its memory limit), which also bounds a crossover that lies beyond.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+FILE: Final = "calibration.json"
+CEILING: Final = 16
+FLOOR_BYTES: Final = 2**20
+"""Spark never takes less: what is that small is in the page cache, and its times are noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Seconds that the same queries took over ``bytes`` of stored table data."""
+
+    bytes: int
+    local_s: float
+    spark_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``seconds = start_s + bytes * per_byte_s``."""
+
+    start_s: float
+    per_byte_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A recommendation and what it rests on.
+
+    Attributes:
+        local_executor_max_bytes: the setting's value.
+        because: why, in a sentence.
+        measured_on: a date, ``YYYY-MM-DD``.
+        spark_master: where Spark ran.
+        cores: of the machine that measured.
+        points: the measurements.
+    """
+
+    local_executor_max_bytes: int
+    because: str
+    measured_on: str
+    spark_master: str
+    cores: int
+    points: tuple[Point, ...]
+
+    @property
+    def origin(self) -> str:
+        """Return what EXPLAIN says of the threshold's origin."""
+        return f"measured by holdfast calibrate on {self.measured_on}"
+
+
+def fit(bytes_: Sequence[int], seconds: Sequence[float]) -> Line:
+    """Return the least-squares line; neither part is below zero. ``bytes_`` has two different values at least."""
+    n = len(bytes_)
+    mean_x, mean_y = sum(bytes_) / n, sum(seconds) / n
+    spread = sum((x - mean_x) ** 2 for x in bytes_)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(bytes_, seconds, strict=True)) / spread
+    slope = max(slope, 0.0)
+    return Line(max(mean_y - slope * mean_x, 0.0), slope)
+
+
+def recommend(points: Sequence[Point], duckdb_memory: int) -> tuple[int, str]:
+    """Return ``local_executor_max_bytes`` and why. ``duckdb_memory``: DuckDB's memory limit in bytes."""
+    sizes = [point.bytes for point in points]
+    local = fit(sizes, [point.local_s for point in points])
+    spark = fit(sizes, [point.spark_s for point in points])
+    ceiling = CEILING * duckdb_memory
+    gain = local.per_byte_s - spark.per_byte_s
+    head_start = spark.start_s - local.start_s
+    if gain <= 0:
+        if head_start < 0:
+            # Spark is ahead at small sizes and falls behind: noise, or a machine without DuckDB's cores.
+            return ceiling, "the times do not favour Spark as tables grow; DuckDB's memory sets the limit"
+        return ceiling, "DuckDB is quicker at every size; its memory sets the limit"
+    crossover = max(int(head_start / gain), FLOOR_BYTES)
+    if crossover >= ceiling:
+        return (
+            ceiling,
+            f"Spark is quicker above {crossover} bytes; before that, DuckDB's memory sets the limit",
+        )
+    within = "" if crossover <= max(sizes) else " (beyond what was measured)"
+    return crossover, f"Spark is quicker above this size{within}"
+
+
+def store(data_dir: Path, calibration: Calibration) -> Path:
+    """Write a calibration where the server finds it at its next start; return the file. Raises OSError."""
+    path = data_dir / FILE
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(asdict(calibration), indent=2) + "\n", encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+def load(data_dir: Path) -> Calibration | None:
+    """Return the stored calibration, None if there is none.
+
+    Raises:
+        ValueError: the file is not one.
+    """
+    path = data_dir / FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    try:
+        points = tuple(Point(**point) for point in found.pop("points"))
+        made = Calibration(**found, points=points)
+        usable = isinstance(made.local_executor_max_bytes, int) and made.local_executor_max_bytes >= 0
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is no calibration: {error}") from None
+    if not usable:
+        raise ValueError(f"{path} is no calibration: local_executor_max_bytes")
+    return made
