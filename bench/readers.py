@@ -3,11 +3,12 @@
     idle      nobody else                              the measure of the others
     paced     TPC-B, 8 clients, at half of what they reach at full speed
     full      TPC-B, 8 clients, as fast as they can
-    COPY      1M rows with a primary key
+    COPY      three times 1M rows with a primary key, one after the other
 
 One connection reads one account after the other and times each answer. A reader never waits for a lock or a writer
 (P5), but it shares the processors and the server's loop with them; PostgreSQL's figures of the same minutes say what the
-machine itself adds.
+machine itself adds. A round measures both servers, each idle before and after the writers; a ratio is that of one round, to what
+that round's server did when idle, and what is printed is the median over rounds, with the extremes.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from statistics import median
 
 from bench.tpch.compare import connect
 
 ACCOUNTS = 100_000
 COPY_ROWS = 1_000_000
+COPIES = 3
 SNAPSHOT = "SET default_transaction_isolation = 'repeatable read'"
 """For PostgreSQL's reader: at SERIALIZABLE it soon has no memory left for what was read."""
 TPS = re.compile(r"tps = ([\d.]+)")
@@ -107,26 +110,38 @@ def copy_lines() -> bytes:
 
 def _copy(url: str, setting: str) -> Latency:
     client = connect(url)
-    client.run("DROP TABLE IF EXISTS loaded")
-    client.run("CREATE TABLE loaded (id int PRIMARY KEY, k int, name text)")
+    commands = []
+    for number in range(COPIES):
+        client.run(f"DROP TABLE IF EXISTS loaded{number}")
+        client.run(f"CREATE TABLE loaded{number} (id int PRIMARY KEY, k int, name text)")
+        commands += ["-c", f"COPY loaded{number} FROM STDIN"]
     client.close()
-    lines = copy_lines()
+    lines = copy_lines() + b"\\.\n"
 
     def feed(load: subprocess.Popen[bytes]) -> None:
         assert load.stdin is not None
-        load.stdin.write(lines)
+        for _ in range(COPIES):
+            load.stdin.write(lines)
         load.stdin.close()
 
-    return _beside(["psql", "-X", "-q", url, "-c", "COPY loaded FROM STDIN"], url, setting, feed)[0]
+    return _beside(["psql", "-X", "-q", url, *commands], url, setting, feed)[0]
 
 
 def measure(url: str, setting: str, seconds: int) -> dict[str, Latency]:
     """Measure one server once; pgbench's tables are there at scale 1."""
-    stop = time.monotonic() + seconds
-    out = {"idle": read(url, lambda: time.monotonic() > stop, setting)}
+
+    def idle() -> Latency:
+        stop = time.monotonic() + seconds / 2
+        return read(url, lambda: time.monotonic() > stop, setting)
+
+    before = idle()
+    out = {}
     out["full"], rate = _tpcb(url, setting, seconds)
     out["paced"], _ = _tpcb(url, setting, seconds, "-R", str(max(1, int(rate / 2))))
     out["COPY"] = _copy(url, setting)
+    after = idle()
+    both = [(a + b) / 2 for a, b in ((before.p50, after.p50), (before.p99, after.p99))]
+    out["idle"] = Latency(both[0], both[1], before.count + after.count)
     return out
 
 
@@ -147,14 +162,11 @@ def report(us: str, them: str, seconds: int, rounds: int) -> None:
     for case in ("idle", "paced", "full", "COPY"):
         cells = []
         for url in (us, them):
-            p50, p99, idle = (
-                _median([getattr(run[name], what) for run in runs[url]])
-                for name, what in ((case, "p50"), (case, "p99"), ("idle", "p99"))
+            p50, p99 = (median([getattr(run[case], what) for run in runs[url]]) for what in ("p50", "p99"))
+            ratios = [run[case].p99 / run["idle"].p99 for run in runs[url]]
+            cells.append(
+                f"{p50:.2f} | {p99:.2f} | {median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
             )
-            cells.append(f"{p50:.2f} | {p99:.2f} | {p99 / idle:.2f}x")
         print(f"| {case} | {' | '.join(cells)} |", flush=True)
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]
+    counts = [min(run[case].count for run in runs[us]) for case in runs[us][0]]
+    print(f"\n{rounds} rounds; at least {min(counts)} reads of Holdfast per case and round")
