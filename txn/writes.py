@@ -256,7 +256,9 @@ def change(
     if exclusive and len(changes) > 1 and (keys_kept or all(row is None for _id, row in changes)):
         return (yield from _replace_plainly(txn, view, own, changes))
     bases: list[tuple[Row, int] | None] = []
-    at_hand = _base_at_hand(view, own, changes[0][0]) if len(changes) == 1 else None
+    at_hand = None
+    if len(changes) == 1:
+        at_hand = _base_at_hand(view, own, changes[0][0], keep=not exclusive)
     if at_hand is not None:
         bases.append(at_hand)
     else:
@@ -353,15 +355,27 @@ def _leaves_key(view: View, row: Row, old: Row) -> bool:
     return any(index.unique and index.of_row(row) != index.of_row(old) for index in view.index_views())
 
 
-def _base_at_hand(view: View, own: OwnWrites, row_id: RowId) -> tuple[Row, int] | None:
-    """Return what ``base_rows`` would of a hot row without own intents, the usual case; None says nothing."""
+def _base_at_hand(view: View, own: OwnWrites, row_id: RowId, *, keep: bool) -> tuple[Row, int] | None:
+    """Return what ``base_rows`` would of a row at hand without own intents, the usual case; None says nothing."""
+    if row_id in own.rows:
+        return None
     head = view.generation.rows.get(row_id)
-    if head is None or row_id in own.rows:
+    if head is not None:
+        values = head.values
+        if values is None:
+            return None
+        return (values if len(values) >= view.padding.width else view.padding.pad(values)), head.begin
+    place = view.generation.find_row(row_id, INFINITY, view.parts(INFINITY))
+    if type(place) is not tuple:
         return None
-    values = head.values
-    if values is None:
+    part, position = place
+    stored = part.file.row(position, view.spec)
+    if type(stored) is not tuple:
+        stored.close()  # type: ignore[union-attr]  # its row group has to be read first
         return None
-    return (values if len(values) >= view.padding.width else view.padding.pad(values)), head.begin
+    if keep:
+        own.cold[row_id] = stored
+    return stored, part.begin(position)
 
 
 def base_rows(
