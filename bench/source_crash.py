@@ -80,7 +80,7 @@ class Proof:
             " poll_interval_ms = 30, max_batch_rows = 30)",
             f"CREATE SOURCE moved (n bigint, line int) FROM FILES (path = '{self.folder}/inbox', format = json,"
             f" settle_ms = 0, poll_interval_ms = 30, max_batch_rows = 70, after = move, move_to = '{self.folder}/done')",
-            "CREATE SOURCE ticks FROM RATE (rows_per_second = 500, poll_interval_ms = 20)",
+            "CREATE SOURCE ticks FROM RATE (rows_per_second = 100, poll_interval_ms = 20)",
         )
 
     def _start(self) -> ServerProcess:
@@ -111,7 +111,7 @@ class Proof:
                 with psycopg.connect(self.upstream.url, autocommit=True, connect_timeout=5) as c:
                     while not self.stop.is_set():
                         self._transaction(c, rng)
-                        time.sleep(rng.random() * 0.02)
+                        time.sleep(rng.random() * 0.1)
             except psycopg.Error:
                 time.sleep(0.1)
 
@@ -148,7 +148,7 @@ class Proof:
 
     def write_files(self) -> None:
         """Write files of lines, under hidden names first."""
-        while not self.stop.wait(0.05):
+        while not self.stop.wait(0.2):
             number = self.written
             if len(list((self.folder / "inbox").iterdir())) > BACKLOG:
                 continue
@@ -168,7 +168,7 @@ class Proof:
                 ):
                     while not self.stop.is_set():
                         self._watch_once(up, here)
-                        time.sleep(0.01)
+                        time.sleep(0.05)
             except psycopg.Error:
                 time.sleep(0.1)
 
