@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,6 +185,23 @@ class SparkExecutor:
             raise OtherForm("a part of the select list is computed by the server")
         query, sql = await self._open(plan, ctx)
         return await query.write(sql, job, targets, key)
+
+    def may_export(self, plan: SparkPlan, ctx: ExecContext) -> bool:
+        """Return whether executors see the rows as the client is to see them: no column is computed by the server."""
+        return plan.text(ctx.params).finish is None
+
+    async def export(
+        self, plan: SparkPlan, ctx: ExecContext, make: Callable[[Any, Sequence[Any]], Callable[..., Any]]
+    ) -> list[Any]:
+        """Run the query and hand its rows to a Python function of the executors; return what these answer, in order.
+
+        ``make``: given the schema of the batches, and per column the type it must have where Spark's differs, returns
+        the function, which is called with a partition's number and its batches as bytes.
+
+        Raises SqlError as ``run``; the query is one that ``may_export``.
+        """
+        query, sql = await self._open(plan, ctx)
+        return await query.export(sql, lambda schema: make(schema, plan.text(ctx.params).wanted))
 
     async def _open(self, plan: SparkPlan, ctx: ExecContext) -> tuple[Running, str]:
         """Return a query that is ready to start, and its SQL."""

@@ -23,6 +23,7 @@ from engine.spark.slots import JOB, POOL_PROPERTY
 from engine.spark.spool import AHEAD_BYTES, DIRECT_BYTES, Spool, estimated_bytes, measured_bytes
 from engine.spark.stream import BatchStream, Collected
 from engine.spark.tasks import cancel_jobs
+from engine.spark.workers import prepare_workers
 from planner.errors import SqlError
 from txn.errors import TxnError
 
@@ -94,12 +95,21 @@ class Running(EngineQuery):
         self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
     ) -> list[WrittenPart]:
         """Execute, the rows becoming parts of a table; see ``part_writer.write_frame``."""
+        found: list[WrittenPart] = await self._one_job(self._write_parts, sql, job, targets, key)
+        return found
+
+    async def export(self, sql: str, make: Callable[[Any], Callable[..., Any]]) -> list[Any]:
+        """Execute, the rows going to a function of the executors; see ``SparkExecutor.export``."""
+        found: list[Any] = await self._one_job(self._export, sql, make)
+        return found
+
+    async def _one_job(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run all of the query as one piece of work, in a thread."""
         pool = ""
         self._runtime.waits.enter(self._client, JOB)
         try:
             pool = await self._runtime.enter(self._client)
-            work = (self._tagged, pool, self._write_parts, sql, job, targets, key)
-            found: list[WrittenPart] = await self._in_thread(*work, pool=self._runtime.jobs)
+            found = await self._in_thread(self._tagged, pool, work, *args, pool=self._runtime.jobs)
             self._produced = True
             return found
         finally:
@@ -226,6 +236,16 @@ class Running(EngineQuery):
     ) -> list[WrittenPart]:
         frame, schema, _ = self._analysed(sql)
         return write_frame(self._live.context, frame, schema, job, targets, key)
+
+    def _export(self, sql: str, make: Callable[[Any], Callable[..., Any]]) -> list[Any]:
+        from pyspark.core.rdd import RDD
+        from pyspark.serializers import NoOpSerializer
+
+        context = self._live.context
+        prepare_workers(context)
+        frame, schema, _ = self._analysed(sql)
+        batches = RDD(frame.toArrowBatchRdd().toJavaRDD(), context, NoOpSerializer())
+        return list(batches.mapPartitionsWithIndex(make(schema)).collect())
 
     def _analysed(self, sql: str) -> tuple[Any, Any, str]:
         """Return the query as a Java Dataset, its columns as Arrow has them, and as Spark describes them."""

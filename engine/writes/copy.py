@@ -16,17 +16,20 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.bulk import copy_files
+from engine.bulk.copy_out_files import ExportTask, adopt, new_directory, write_here
 from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
-from engine.bulk.server_files import ServerFile, file_error, found, target
+from engine.bulk.server_files import ServerFile, file_error, found
+from engine.bulk.write_rows import Sheet, encoders, header_of
 from engine.connection.output import encoded
 from engine.connection.portal import Command, Outcome, RowReader
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
+from engine.executor import ExecContext
 from engine.reads.plans import Plan
-from engine.reads.query import collect, context, run_query
+from engine.reads.query import check_populated, choose_route, collect, compiled_query, context, run_query
 from engine.subscriptions.subscribe import only_outside_transaction, open_source, stream
 from engine.writes.copy_bulk import BulkLoad
 from engine.writes.copy_rows import LoadSpec, RowLoader
@@ -34,10 +37,10 @@ from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
+from pgwire.codecs.copy_out import copy_trailer
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.query import OutputColumn, RangeColumn, RangeRef, RelationRange, Select, Target, Var
+from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.statements import Copy
 from txn.types import ShardId
 
@@ -192,6 +195,10 @@ async def _copy_to(
             raise RuntimeError("the COPY source is gone")
         query = table_query(relation, statement.attnums)
     ctx = context(session, plan, params)
+    if statement.filename is not None and not plan.locking:
+        count = await _by_executors(session, plan, statement, query, ctx)
+        if count is not None:
+            return Command(f"COPY {count}")
     result = await run_query(session, plan, "copy", query, ctx)
     if plan.locking:  # nothing is sent before all rows are locked: until then the statement can run again
         result = ReadyRows(query.columns, await collect(session, result))
@@ -199,20 +206,51 @@ async def _copy_to(
     return await _send(session, statement, result, out)
 
 
+async def _by_executors(
+    session: Session, plan: Plan, statement: Copy, query: QueryExpr, ctx: ExecContext
+) -> int | None:
+    """Have Spark's executors write the files if the query runs there; None: the server writes."""
+    assert statement.filename is not None
+    options = statement.options["codec"]
+    assert isinstance(options, CopyOptions)
+    compiled = compiled_query(plan, "copy", query)
+    check_populated(session, compiled)
+    route, executable = choose_route(session, compiled, ctx.params)
+    spark = session.db.spark
+    sheet = Sheet.of(query.columns, options, session.codec_settings)
+    if route.executor != "spark" or spark is None or not sheet.portable:
+        return None
+    if not spark.may_export(executable, ctx):
+        return None
+    progress = session.copying
+    assert progress is not None
+    async with new_directory(statement.filename, session.db.server_files) as folder:
+        answers = await spark.export(
+            executable, ctx, lambda schema, wanted: ExportTask(folder, sheet, schema, wanted)
+        )
+        progress.tuples, progress.bytes = await asyncio.to_thread(adopt, folder, sheet, answers)
+    session.view.use(plan)
+    return progress.tuples
+
+
 async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
     """Send a result to the client or to a file."""
     options = statement.options["codec"]
     assert isinstance(options, CopyOptions)
     columns = result.columns
-    oids = tuple(c.type.oid for c in columns)
-    to_client = statement.filename is None
-    settings = session.codec_settings
-    rows_encoder = copy_row_encoder(oids, options, settings, framed=to_client)
-    batch_encoder = copy_batch_encoder(oids, options, settings, framed=to_client)
     progress = session.copying
     assert progress is not None
     reader = RowReader(result)
-    header, trailer = copy_header(options, [c.name for c in columns]), copy_trailer(options)
+    sheet = Sheet.of(columns, options, session.codec_settings)
+    if statement.filename is not None:
+        try:
+            roots = session.db.server_files
+            count = await write_here(statement.filename, roots, sheet, reader, progress, session)
+        finally:
+            reader.close()
+        return Command(f"COPY {count}")
+    rows_encoder, batch_encoder = encoders(sheet, session, framed=True)
+    header, trailer = header_of(sheet), copy_trailer(options)
     count = 0
 
     def encode(batch: RowBatch) -> tuple[Any, int]:
@@ -226,10 +264,6 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
             yield data, rows
 
     try:
-        if not to_client:
-            assert statement.filename is not None
-            count = await _write_file(statement.filename, session.db.server_files, header, pieces(), trailer)
-            return Command(f"COPY {count}")
         binary = int(options.format == "binary")
         out.copy_out(binary, [binary] * len(columns))
         if header and not binary:
@@ -255,21 +289,3 @@ def _with_header(header: bytes, framed: Any) -> bytes:
     data = bytes(framed)
     length = int.from_bytes(data[1:5], "big") + len(header)
     return data[:1] + length.to_bytes(4, "big") + header + data[5:]
-
-
-async def _write_file(
-    name: str, roots: Sequence[str], header: bytes, pieces: AsyncIterator[tuple[Any, int]], trailer: bytes
-) -> int:
-    try:
-        path = await asyncio.to_thread(target, name, roots)
-        handle = await asyncio.to_thread(open, path, "wb")
-    except OSError as error:
-        raise file_error(error, name, "writing") from None
-    count = 0
-    with handle:
-        handle.write(header)
-        async for data, rows in pieces:
-            await asyncio.to_thread(handle.write, data)
-            count += rows
-        handle.write(trailer)
-    return count

@@ -205,8 +205,6 @@ def _options(
     for name in ("on_error", "reject_limit"):
         if name in found and not node.is_from:
             raise SqlError("22023", f"COPY {name.upper()} cannot be used with COPY TO")
-    if codec.format in ("json", "parquet") and not node.is_from:
-        raise not_supported(f"COPY TO with the format {codec.format}", span=node.span)
     if codec.format == "parquet" and node.filename is None:
         raise not_supported("COPY of the format parquet from or to the client", span=node.span)
     try:

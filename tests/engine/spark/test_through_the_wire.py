@@ -172,3 +172,21 @@ def test_files_are_loaded_by_executors(server: ServerProcess, client: Client) ->
         client.run(f"COPY filed FROM '{folder}/rows.csv' (FORMAT csv)")
     assert caught.value.sqlstate == "23505"
     assert client.run("SELECT count(*) FROM filed").rows == [("1000",)]
+    for options in ("FORMAT csv, HEADER", "FORMAT json", "FORMAT parquet"):
+        client.run("TRUNCATE filed")
+        client.run(f"COPY filed FROM '{folder}/rows.csv' (FORMAT csv)")
+        out = folder / f"out {options[7:10]}"
+        assert client.run(f"COPY (SELECT * FROM filed) TO '{out}' ({options})").tag == "COPY 1000"
+        assert out.is_dir()
+        client.run("TRUNCATE filed")
+        assert client.run(f"COPY filed FROM '{out}' ({options})").tag == "COPY 1000"
+        assert client.run("SELECT count(*), min(b), sum(a) FROM filed").rows == [
+            ("1000", "text\n0", "499500")
+        ]
+    with pytest.raises(ServerError) as caught:
+        client.run(f"COPY filed TO '{out}' (FORMAT parquet)")
+    assert caught.value.sqlstate == "58P02"
+    with pytest.raises(ServerError) as caught:
+        client.run(f"COPY (SELECT 1 / (a - 500) FROM filed) TO '{folder}/none' (FORMAT csv)")
+    assert caught.value.sqlstate == "22012"
+    assert not list(folder.glob("*none*"))
