@@ -8,7 +8,7 @@ PACKAGES := pgwire planner txn engine sqllogictest
 SEEDS ?= 1000
 FIRST ?= 1
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance bench tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance spark-cluster bench tpch crash docs clean
 
 install: $(COMPILED)
 
@@ -67,6 +67,10 @@ slt-spark: $(STAMP)
 
 spark: $(STAMP)
 	$(BIN)/pytest -m spark
+
+spark-cluster: $(STAMP)
+	$(BIN)/pytest -m spark tests/engine/spark/test_cluster.py
+	HOLDFAST_TEST_CLUSTER=1 $(BIN)/pytest -m long tests/conformance/executors/test_transcripts.py
 
 bench: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock

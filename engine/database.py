@@ -55,6 +55,7 @@ from engine.sources.registry import Sources
 from engine.spark import calibration
 from engine.spark.calibration import Calibration
 from engine.spark.executor import SparkExecutor
+from engine.spark.files import SparkFiles, spark_files
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.snapshots import SnapshotRegistry
@@ -66,6 +67,7 @@ from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import Fenced
 from txn.lease import Lease, LeaseOptions
+from txn.persist.object_url import parse_object_url
 from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
 from txn.types import ShardId, Timestamp
@@ -188,6 +190,7 @@ class Database:
             heap_bytes=memory.jvm,
             queries=config.spark_max_queries,
             conf=dict(config.spark_conf),
+            files=_spark_files(config),
         )
         database.executors = {
             "index": IndexExecutor(),
@@ -456,6 +459,13 @@ def _shared(config: Config, waiting: Callable[[str], None] | None) -> SharedConf
 def _objects(config: Config) -> ObjectStore | None:
     """Return the object store that holds the data files, None if there is none."""
     return ObjectStore(url=config.blob, cache_bytes=config.blob_cache) if config.object_store else None
+
+
+def _spark_files(config: Config) -> SparkFiles:
+    """Return where Spark finds the data files."""
+    url = parse_object_url(config.blob) if config.object_store else None
+    shared = Path(config.blob) if config.consensus and url is None else None
+    return spark_files(config.spark_master, Path(config.data_dir), shared, url, config.blob_dir)
 
 
 def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -6,10 +6,12 @@ import argparse
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.peers import holdfast, postgres
 from bench.tpch import compare, data
+from tests.support.spark_cluster import spark_cluster
 
 
 def main() -> int:
@@ -17,13 +19,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.tpch", description=__doc__)
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--executor", action="append", choices=["auto", "index", "local", "spark"])
+    parser.add_argument(
+        "--workers", type=int, default=0, help="Spark is a standalone cluster of so many workers"
+    )
     parser.add_argument("--no-compare", action="store_true", help="only run (large scales)")
     arguments = parser.parse_args()
     executors = arguments.executor or ["local", "spark"]
     folder = data.generate(arguments.scale, Path(tempfile.gettempdir()) / "holdfast-tpch")
     bad = 0
     spark = "lazy" if "spark" in executors else "off"
-    with holdfast("--spark-start", spark) as us, postgres() as them:
+    with ExitStack() as stack:
+        options = ["--spark-start", spark]
+        if arguments.workers:
+            folder_of_cluster = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="holdfast-bench-cluster-")
+            )
+            cluster = spark_cluster(Path(folder_of_cluster), workers=arguments.workers)
+            options += [*stack.enter_context(cluster).options, "--memory", "1GB"]
+        us, them = stack.enter_context(holdfast(*options)), stack.enter_context(postgres())
         data.load(us.url, folder)
         theirs = None
         if not arguments.no_compare:

@@ -1,6 +1,7 @@
 """The Spark executor.
 
 properties.py  Spark's properties and masters: what is set, added, refused
+files.py       where Spark finds parts: here, under the same path elsewhere, in an object store
 gateway.py     the JVM: command line, life and death
 runtime.py     when it starts, the session in it, restart after a crash
 relations.py   a snapshot's parts and hot rows as Spark relations

@@ -24,6 +24,7 @@ from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
+from engine.spark.files import SparkFiles
 from engine.spark.part_worker import Target
 from engine.spark.part_writer import OtherForm
 from engine.spark.relations import Inputs, plan_relations
@@ -123,10 +124,17 @@ class SparkExecutor:
         heap_bytes: int = 2**30,
         queries: int = 4,
         conf: Mapping[str, str] | None = None,
+        files: SparkFiles | None = None,
     ) -> None:
         """Note the settings; see ``SparkRuntime``."""
         self.runtime = SparkRuntime(
-            master=master, mode=mode, data_dir=data_dir, heap_bytes=heap_bytes, queries=queries, conf=conf
+            master=master,
+            mode=mode,
+            data_dir=data_dir,
+            heap_bytes=heap_bytes,
+            queries=queries,
+            conf=conf,
+            files=files,
         )
         self._numbers = itertools.count(1)
 
@@ -149,6 +157,8 @@ class SparkExecutor:
         """
         if self.runtime.off:
             raise SqlError("0A000", OFF)
+        if self.runtime.refused is not None:
+            raise SqlError("0A000", self.runtime.refused.message, hint=self.runtime.refused.hint)
         parametric = any(isinstance(node, Param) for node in walk(query))
         plan = SparkPlan(query, parametric, TableFilters(query, catalog))
         text = compile_text(query, None)
@@ -214,7 +224,7 @@ class SparkExecutor:
                 snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
-        inputs = Inputs(tag, self.runtime.spool_dir)
+        inputs = Inputs(tag, self.runtime.spool_dir, located=self.runtime.files.located)
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
         few = sum(snapshots[use.oid].rows for use in text.lowered.relations) <= SMALL_ROWS
         session = live.small if few and not text.makes_rows else live.session

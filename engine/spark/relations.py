@@ -18,7 +18,7 @@ positions. Hot rows travel in the plan where they stand alone and are few, else 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,8 @@ class Inputs:
     files: list[FileInput] = field(default_factory=list)
     tables: list[TableInput] = field(default_factory=list)
     spooled: list[Path] = field(default_factory=list)
+    located: Callable[[str], str] = str
+    """What Spark calls a part that the server reads at a path."""
 
     def name(self) -> str:
         """Return a new view name."""
@@ -248,9 +250,9 @@ class _Table:
         item.hot = None if hot is None else self._hot(hot)
         for part in parts:
             if not _is_holed(part):
-                item.whole[part.ref.path] = part.ref.bytes
+                item.whole[inputs.located(part.ref.path)] = part.ref.bytes
             elif not by_position:
-                item.holed.append(HoledPart(part.ref.path, part.ref.rows, part.hidden))
+                item.holed.append(HoledPart(inputs.located(part.ref.path), part.ref.rows, part.hidden))
                 item.sizes.append(part.ref.bytes)
         if item.whole or item.holed or item.hot is not None:
             inputs.files.append(item)
@@ -263,7 +265,10 @@ class _Table:
         """Return hint and FROM of parts anti-joined with what they hide."""
         inputs = self._inputs
         item = FileInput(
-            inputs.name(), ddl, {part.ref.path: part.ref.bytes for part in parts}, positions=True
+            inputs.name(),
+            ddl,
+            {inputs.located(part.ref.path): part.ref.bytes for part in parts},
+            positions=True,
         )
         inputs.files.append(item)
         names = pa.chunked_array(

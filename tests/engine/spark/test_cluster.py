@@ -1,0 +1,194 @@
+"""Queries, bulk loads, cancelling, and the death of a worker on a standalone cluster: one master, two workers.
+
+The cluster, and the one server that uses it, live as long as this module: starting them takes half a minute on a quiet
+machine.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqllogictest.client import Client, ServerError
+from tests.support.server import ServerProcess
+from tests.support.spark_cluster import Daemon, SparkCluster, spark_cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]  # the machine may be busy
+TIMEOUT_S = 1500.0
+ROWS = 40_000
+# Tasks of seconds to minutes in both executors: every row of t makes thousands.
+# ``SUM`` is what one row's make, in closed form: 4000 is 571 times 7, and 3.
+SUM = "CASE WHEN k % 7 = 0 THEN 0 ELSE 571 * 21 + k % 7 + (k * 2) % 7 + (k * 3) % 7 END"
+HEAVY = "SELECT count(*), sum((a.k * b.i) % 7) FROM t AS a CROSS JOIN generate_series(1, {times}) AS b(i)"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    running = ServerProcess(
+        tmp_path_factory.mktemp("on-cluster") / "data",
+        *cluster.options,
+        "--spark-start",
+        "background",
+        "--memory",
+        "1GB",
+    )
+    client = running.connect(TIMEOUT_S)
+    client.run("CREATE TABLE t (k bigint PRIMARY KEY, g int, v text)")
+    client.run(f"INSERT INTO t SELECT i, i % 97, 'text ' || i % 1000 FROM generate_series(1, {ROWS}) AS i")
+    client.run("CHECKPOINT")
+    client.run("UPDATE t SET v = 'changed' WHERE k % 3 = 0")  # more hot rows than travel in a plan
+    client.close()
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[Client]:
+    connection = server.connect(TIMEOUT_S)
+    connection.run("SET executor = spark")
+    yield connection
+    connection.close()
+
+
+def local(server: ServerProcess, sql: str) -> list[tuple[str | None, ...]]:
+    """Return the answer of the server's own executor."""
+    connection = server.connect(TIMEOUT_S)
+    connection.run("SET executor = local")
+    rows = connection.run(sql).rows
+    connection.close()
+    return rows
+
+
+def wait_until(what: str, done: object) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not done():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+class Running:
+    """A statement in a thread."""
+
+    def __init__(self, server: ServerProcess, sql: str, *settings: str) -> None:
+        self.client = server.connect(TIMEOUT_S)
+        for setting in ("SET executor = spark", *settings):
+            self.client.run(setting)
+        self.rows: list[tuple[str | None, ...]] | None = None
+        self.error: BaseException | None = None
+        self._sql = sql
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.rows = self.client.run(self._sql).rows
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.client.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def result(self) -> list[tuple[str | None, ...]]:
+        self._thread.join(TIMEOUT_S)
+        assert not self.alive
+        if self.error is not None:
+            raise self.error
+        assert self.rows is not None
+        return self.rows
+
+
+QUERIES = (
+    "SELECT count(*), sum(k), min(v), max(v) FROM t",
+    "SELECT g, count(*), avg(k) FROM t GROUP BY g ORDER BY g",
+    "SELECT a.g, count(DISTINCT b.v) FROM t AS a JOIN t AS b ON a.k = b.k + 1 WHERE a.g < 9 GROUP BY a.g ORDER BY 1",
+    "SELECT k, rank() OVER (PARTITION BY g ORDER BY k DESC) FROM t WHERE k % 501 = 0 ORDER BY k",
+    "SELECT v FROM t WHERE k IN (SELECT max(k) FROM t GROUP BY g) ORDER BY k LIMIT 20",
+    "SELECT g::numeric / 7, round(avg(k), 5) FROM t GROUP BY g HAVING count(*) > 412 ORDER BY 1",
+    "SELECT extract(hour FROM timestamptz '2024-06-01 00:00:00+00' + k * interval '1 hour') AS h, count(*) FROM t GROUP BY h ORDER BY h",
+)
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_answers_are_those_of_the_local_executor(client: Client, server: ServerProcess, sql: str) -> None:
+    assert client.run(sql).rows == local(server, sql)
+
+
+def test_both_workers_compute(client: Client, cluster: SparkCluster) -> None:
+    client.run(HEAVY.format(times=20))
+    assert all(tasks_of(worker, cluster) for worker in cluster.workers)
+
+
+def test_executors_write_the_parts_of_a_load(client: Client, server: ServerProcess) -> None:
+    client.run("CREATE TABLE loaded (k bigint PRIMARY KEY, g int, v text)")
+    client.run("INSERT INTO loaded SELECT k + 1000000, g, v FROM t")
+    client.run("CREATE TABLE made AS SELECT k, v FROM loaded WHERE g < 50")
+    expected = local(server, "SELECT count(*), sum(k + 1000000), count(DISTINCT v) FROM t")
+    assert local(server, "SELECT count(*), sum(k), count(DISTINCT v) FROM loaded") == expected
+    assert local(server, "SELECT count(*) FROM made") == local(server, "SELECT count(*) FROM t WHERE g < 50")
+
+
+def test_cancelling_frees_the_executors(client: Client, server: ServerProcess) -> None:
+    running = Running(server, HEAVY.format(times=1_000_000), "SET statement_timeout = '20s'")
+    with pytest.raises(ServerError) as caught:
+        running.result()
+    assert caught.value.sqlstate == "57014"
+    # It would have the only core of each worker for hours.
+    assert client.run("SELECT count(*) FROM t").rows == [(str(ROWS),)]
+
+
+def tasks_of(worker: Daemon, cluster: SparkCluster) -> int:
+    """Return how many tasks the executors of a worker have begun, by their logs."""
+    number = cluster.workers.index(worker) + 1
+    logs = (cluster.folder / f"work{number}").glob("app-*/*/stderr")
+    return sum(len(re.findall(r"Running task", log.read_text(errors="replace"))) for log in logs)
+
+
+def kill_in_the_middle(
+    server: ServerProcess, cluster: SparkCluster, sql: str
+) -> list[tuple[str | None, ...]]:
+    """Run a query; kill a worker with its executor when it has begun a task of it; return the answer."""
+    victim = next(worker for worker in cluster.workers if worker.process.poll() is None)
+    before = tasks_of(victim, cluster)
+    running = Running(server, sql)
+    wait_until("no task begins on a worker", lambda: tasks_of(victim, cluster) > before or not running.alive)
+    assert running.alive, "the query was over before the worker could be killed"
+    victim.kill()
+    assert running.alive, "the query was over when the worker was killed"
+    answer = running.result()
+    cluster.add_worker().wait_for("Successfully registered with master")
+    return answer
+
+
+def test_a_worker_killed_in_the_middle_of_a_query_changes_no_answer(
+    server: ServerProcess, cluster: SparkCluster
+) -> None:
+    expected = local(server, f"SELECT count(*) * 4000, sum({SUM}) FROM t")
+    assert kill_in_the_middle(server, cluster, HEAVY.format(times=4000)) == expected
+
+
+def test_a_worker_killed_in_the_middle_of_a_load_doubles_no_row(
+    server: ServerProcess, cluster: SparkCluster
+) -> None:
+    load = (
+        "CREATE TABLE survived AS SELECT a.k, sum((a.k * b.i) % 7) AS s FROM t AS a "
+        "CROSS JOIN generate_series(1, 4000) AS b(i) GROUP BY a.k"
+    )
+    kill_in_the_middle(server, cluster, load)
+    assert local(server, "SELECT count(*), count(DISTINCT k) FROM survived") == [(str(ROWS), str(ROWS))]
+    assert local(server, f"SELECT count(*) FROM survived WHERE s <> {SUM}") == [("0",)]
+    left = {path.name for path in Path(server.data_dir / "blobs" / "tmp").rglob("*") if path.is_file()}
+    assert not left, "what the killed executor had begun is gone"
