@@ -7,8 +7,9 @@ COMPILED := $(VENV)/.compiled
 PACKAGES := pgwire planner txn engine sqllogictest
 SEEDS ?= 1000
 FIRST ?= 1
+SF ?= 1
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance spark-cluster bench tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance spark-cluster bench tpch bench-tpch crash docs clean
 
 install: $(COMPILED)
 
@@ -79,6 +80,10 @@ bench: $(COMPILED)
 tpch: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.tpch
+
+bench-tpch: $(COMPILED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m bench.tpch.race --scale $(SF) $(ARGS)
 
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash

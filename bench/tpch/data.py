@@ -2,6 +2,7 @@ r"""TPC-H data and queries: generation by tpchgen-cli, loading through psql's \c
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def query(number: int, scale: float) -> str:
     """Return query ``number`` with its validation parameters (Q11's fraction depends on the scale)."""
     text = (HERE / "queries" / f"q{number:02d}.sql").read_text(encoding="utf-8")
     return text.replace("{fraction}", f"{0.0001 / scale:.10f}")
+
+
+def columns() -> dict[str, tuple[str, ...]]:
+    """Return each table's column names in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in (HERE / "schema.sql").read_text(encoding="utf-8").splitlines():
+        made = re.match(r"CREATE TABLE (\w+) \((.*)\);", line)
+        assert made is not None
+        found[made[1]] = tuple(re.findall(r"(?:^|, )([a-z]+_[a-z]+) (?=[a-z])", made[2]))
+    return found
 
 
 def load(url: str, data: Path, *, timeout_s: float = 3600) -> None:

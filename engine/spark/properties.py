@@ -62,6 +62,13 @@ _DEFAULTS: Final[dict[str, str]] = {
     # Listing a handful of files takes no job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
     "spark.cleaner.periodicGC.interval": "10min",
+    # What Spark remembers of ended queries for its web page, plans as text among it: by default gigabytes, where
+    # expressions are long.
+    "spark.sql.maxPlanStringLength": "65536",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "5000",
 }
 _REAPER: Final[dict[str, str]] = {
     "spark.task.reaper.enabled": "true",
