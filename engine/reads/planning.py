@@ -227,7 +227,7 @@ class Planning:
             candidate = self.bind(parse(template.text)[0], template.oids)
             params = candidate.bound.params
             if len(params) == len(template.values):
-                values = decode_values(session, params, template.values)
+                values = decode_values(session, params, template)
                 if same_statement(plan, candidate, values):
                     proved = candidate
         except DataError:
@@ -256,7 +256,7 @@ class Planning:
             self.db.templates.drop(key)
             return None
         try:
-            return plan, decode_values(session, plan.bound.params, template.values)
+            return plan, decode_values(session, plan.bound.params, template)
         except DataError:
             return None  # the error is raised, with its position, when the text itself is bound
 

@@ -182,7 +182,7 @@ def _extract_any(sql: str) -> Template | None:
 
 
 def _number_type(text: str) -> int:
-    if not text.isdigit():
+    if not text.isdigit() or not text.isascii():
         return NUMERIC
     number = int(text)
     return INT4 if number <= INT4_MAX else INT8 if number <= INT8_MAX else NUMERIC
@@ -207,10 +207,13 @@ def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bo
     )
 
 
-def decode_values(session: Session, oids: tuple[int, ...], values: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return literals as values of the parameters' types."""
+def decode_values(session: Session, oids: tuple[int, ...], template: Template) -> tuple[Any, ...]:
+    """Return a text's literals as values of the parameters' types ``oids``; raises DataError."""
+    values = template.values
+    if oids == template.oids and oids.count(INT4) == len(oids):
+        return tuple(map(int, values))  # the usual case: plain digits, known to fit
     settings = session.codec_settings
-    return tuple(text_decoder(oid, settings)(value) for oid, value in zip(oids, values, strict=True))
+    return tuple([text_decoder(oid, settings)(value) for oid, value in zip(oids, values, strict=True)])
 
 
 class TemplateCache:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.reads.templates import Template, _extract_any, _extract_plain, extract
+from engine.reads.templates import Template, _extract_any, _extract_plain, decode_values, extract
+from pgwire.codecs.registry import text_decoder
+from planner.facts import INT4
 
 PIECES = st.sampled_from(
     ["a", "t1", "E", "é", "x$y", "select", "and", "-", "+", "=", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":", "::", "--",
@@ -44,3 +46,18 @@ def test_everyday_statements_take_the_short_way(sql: str, template: str, values:
     assert found is not None
     assert (found.text, found.values) == (template, values)
     assert parts(extract(sql)) == parts(found)
+
+
+@given(st.lists(st.integers(-(2**31) + 1, 2**31 - 1).map(str), min_size=1, max_size=5))
+def test_whole_numbers_are_read_as_their_codec_reads_them(numbers: list[str]) -> None:
+    template = extract("SELECT " + " = ".join(numbers))
+    assert template is not None
+    assert template.oids == (INT4,) * len(numbers)
+    values = decode_values(None, template.oids, template)  # type: ignore[arg-type]  # no setting is looked at
+    assert values == tuple(text_decoder(INT4)(value) for value in numbers)
+
+
+def test_other_digits_are_no_whole_number() -> None:
+    template = extract("SELECT 1\u0663")
+    assert template is not None
+    assert INT4 not in template.oids
