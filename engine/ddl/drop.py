@@ -18,6 +18,7 @@ from engine.catalog.state import StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
+from engine.ddl.dependents import Dependency, in_report_order
 from engine.ddl.keys import building_indexes
 from engine.ddl.roles import shown_name
 from engine.eager import settle
@@ -25,7 +26,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from planner import statements as st
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.errors import SqlError
 from txn.types import ShardId
 
@@ -197,14 +198,23 @@ async def drop_defaults(
     return current
 
 
-def _key_lines(session: Session, oids: set[int]) -> list[str]:
-    """Return how foreign keys of other tables depend on these."""
-    lines = []
-    for key in define.dependents(session, oids):
-        assert key[1].foreign is not None
-        on = table_of(session, key[1].foreign.table)
-        lines.append(f"{define.depends_text(session, key)} depends on table {shown_name(session, on)}")
-    return lines
+def _view_dependencies(session: Session, views: Sequence[RelationDef]) -> list[Dependency]:
+    return [Dependency(v.oid, v.oid, described(session, v), on) for v in views for on in v.depends_on]
+
+
+def _key_dependencies(
+    session: Session, keys: Sequence[tuple[RelationDef, ConstraintDef]]
+) -> list[Dependency]:
+    return [
+        Dependency(c.oid, c.oid, define.depends_text(session, (child, c)), c.foreign.table)
+        for child, c in keys
+        if c.foreign is not None
+    ]
+
+
+def _line(session: Session, one: Dependency) -> str:
+    assert isinstance(one.on, int)
+    return f"{one.what} depends on {described(session, table_of(session, one.on))}"
 
 
 def notice_cascade(session: Session, gone: Sequence[str]) -> None:
@@ -248,18 +258,14 @@ async def drop_relations(
         for found in drawing_columns(session, sequence.oid)
         if found[0].oid not in oids
     ]
-    if (dependents or keys or drawing) and not cascade:
+    found = _view_dependencies(session, dependents) + _key_dependencies(session, keys)
+    found += [
+        Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
+        for s, t, c in drawing
+    ]
+    told = in_report_order([r.oid for r in (*targets, *owned)], found)
+    if told and not cascade:
         first = targets[0]
-        lines: list[tuple[int, str]] = []
-        for view in dependents:
-            on = next((r for d in view.depends_on for r in (*targets, *dependents) if r.oid == d), first)
-            text = f"{described(session, view)} depends on {described(session, on)}"
-            lines.append((view.oid, text))
-        lines += zip((key[1].oid for key in keys), _key_lines(session, oids), strict=True)
-        lines += [
-            (t.oid, f"{default_words(session, t, c)} depends on sequence {shown_name(session, s)}")
-            for s, t, c in drawing
-        ]
         what = (
             f"cannot drop {described(session, first)} because other objects depend on it"
             if len(targets) == 1
@@ -268,14 +274,11 @@ async def drop_relations(
         raise SqlError(
             "2BP01",
             what,
-            detail="\n".join(text for _oid, text in sorted(lines)),
+            detail="\n".join(_line(session, one) for one in told),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     if not quiet:
-        gone = [(v.oid, described(session, v)) for v in dependents]
-        gone += [(key[1].oid, define.depends_text(session, key)) for key in keys]
-        gone += [(t.oid, default_words(session, t, c)) for _s, t, c in drawing]
-        notice_cascade(session, [text for _oid, text in sorted(gone)])
+        notice_cascade(session, [one.what for one in told])
     await define.drop_foreign_keys(session, keys)
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
@@ -308,19 +311,21 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         inside = sorted(
             (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
         )
-        if inside and not statement.cascade:
+        oids = {r.oid for r in inside}
+        own = [r for r in inside if r.sequence is None or not r.sequence.owner_table]
+        found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
+        views = [r for r in inside if r.kind in "vm"]
+        found += _view_dependencies(session, [*views, *_dependents(session, oids)])
+        found += _key_dependencies(session, define.dependents(session, oids))
+        told = in_report_order([schema.oid], found)
+        if told and not statement.cascade:
             lines = [
-                f"{described(session, r)} depends on schema {name}"
-                for r in inside
-                if r.sequence is None or not r.sequence.owner_table
+                f"{one.what} depends on schema {name}" if one.on == schema.oid else _line(session, one)
+                for one in told
             ]
-            raise _depended_on(f"schema {name}", lines + _key_lines(session, {r.oid for r in inside}))
+            raise _depended_on(f"schema {name}", lines)
         if inside:
-            oids = {r.oid for r in inside}
-            every = [*inside, *_dependents(session, oids)]
-            names = [described(session, r) for r in every]
-            names += [define.depends_text(session, key) for key in define.dependents(session, oids)]
-            notice_cascade(session, names)
+            notice_cascade(session, [one.what for one in told])
             await drop_relations(session, inside, cascade=True, quiet=True)
         await session.view.change([], [key_of(schema)])
 

@@ -1,0 +1,44 @@
+"""In which order DROP tells what depends on what: PostgreSQL's.
+
+    t <── v <── m        DROP TABLE t CASCADE tells     view v, materialized view m, view w
+      <── w <── m                                       (m depends on v and w: it is told behind the younger of them)
+
+PostgreSQL looks through what depends on an object from the youngest to the oldest, and into each before the next, notes an
+object behind its own dependents, and tells the list from its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+
+class Dependency(NamedTuple):
+    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is."""
+
+    key: Hashable
+    oid: int
+    what: str
+    on: Hashable
+
+
+def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> list[Dependency]:
+    """Return one dependency of each object that hangs on ``roots``, directly or not, in the order they are told."""
+    below: dict[Hashable, list[Dependency]] = {}
+    for one in found:
+        below.setdefault(one.on, []).append(one)
+    seen = set(roots)
+    told: list[Dependency] = []
+
+    def visit(key: Hashable) -> None:
+        oldest_first = sorted(below.get(key, ()), key=lambda d: d.oid)
+        for one in oldest_first[::-1]:
+            if one.key not in seen:
+                seen.add(one.key)
+                visit(one.key)
+                told.append(one)
+
+    for root in roots:
+        visit(root)
+    told.reverse()
+    return told
