@@ -12,7 +12,7 @@ of its transaction: all rows or none, at its timestamp.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -115,7 +115,7 @@ async def _chained(first: Sequence[Any], rest: AsyncIterator[Any]) -> AsyncItera
 
 
 class _Here:
-    """The batches of splits, read one after the other in threads."""
+    """The batches of splits, read one after the other: in threads, or on the loop where they ask the session."""
 
     def __init__(
         self, spec: LoadSpec, ctx: ExecContext, progress: CopyProgress, splits: Sequence[Split]
@@ -124,6 +124,7 @@ class _Here:
         self._env = make_env(ctx)
         self._progress = progress
         self._splits = splits
+        self._gentle = obstacle(spec) is not None
         self.rejects = Rejects(MOST_KEPT)
 
     async def batches(self) -> AsyncIterator[Any]:
@@ -132,8 +133,9 @@ class _Here:
         before = 0
         for split in self._splits:
             reading = Reading()
-            batches = read_split(self._spec, self._env, split, reading, keep=MOST_KEPT - len(rejects.first))
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            keep = MOST_KEPT - len(rejects.first)
+            batches = read_split(self._spec, self._env, split, reading, keep=keep, gentle=self._gentle)
+            while (batch := await self._next(batches)) is not None:
                 progress.bytes = before + reading.read
                 progress.tuples += batch.num_rows
                 yield batch
@@ -145,6 +147,12 @@ class _Here:
             limit = self._spec.options.reject_limit
             if limit and rejects.count > limit:
                 raise too_many(limit, None)
+
+    async def _next(self, batches: Iterator[Any]) -> Any:
+        if not self._gentle:
+            return await asyncio.to_thread(next, batches, None)
+        await asyncio.sleep(0)
+        return next(batches, None)
 
 
 async def load_on_spark(

@@ -43,8 +43,9 @@ _INTEGERS: Final = frozenset(("int16", "int32", "int64"))
 class ParquetRows:
     """Reads splits of Parquet files for one load."""
 
-    def __init__(self, loader: RowLoader, split: Split) -> None:
+    def __init__(self, loader: RowLoader, split: Split, batch_rows: int = BATCH_ROWS) -> None:
         """Prepare for one split; ``batches`` reads it."""
+        self._batch_rows = batch_rows
         self._loader = loader
         self._split = split
         columns = [shard_column(c) for c in loader.relation.live]
@@ -67,7 +68,7 @@ class ParquetRows:
                 names = self._checked(file.schema_arrow)
                 line = split.line
                 for batch in file.iter_batches(
-                    BATCH_ROWS,
+                    self._batch_rows,
                     row_groups=list(range(split.start, split.end)),
                     columns=names,
                     use_threads=False,

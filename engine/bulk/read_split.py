@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
-from engine.bulk.read_parquet import ParquetRows
+from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
 from engine.catalog.physical import shard_column
@@ -29,6 +29,9 @@ from planner.facts import facts
 
 BLOCK_BYTES: Final = 1 << 20
 CAREFUL_BYTES: Final = 64 << 10  # read row by row at once
+GENTLE_BLOCK_BYTES: Final = 32 << 10  # the same on the event loop: a millisecond or two between two batches
+GENTLE_CAREFUL_BYTES: Final = 4 << 10
+GENTLE_BATCH_ROWS: Final = 256
 HEAD_BYTES: Final = 8 << 10  # read row by row until it is known how lines end
 
 
@@ -61,10 +64,12 @@ def make_decoder(spec: LoadSpec) -> CopyDecoder:
     return copy_decoder(spec.options, relation.name, names)
 
 
-def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep: int = 0) -> Iterator[Any]:
+def read_split(
+    spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep: int = 0, gentle: bool = False
+) -> Iterator[Any]:
     """Yield a split's rows as batches; ``reading`` is kept up to date.
 
-    ``keep``: how many rows left out under ON_ERROR ignore are remembered.
+    ``keep``: how many rows left out under ON_ERROR ignore are remembered. ``gentle``: in small batches, for the event loop.
 
     Raises:
         DataError: of the first bad row; its CONTEXT names line and file.
@@ -74,7 +79,7 @@ def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep
     loader = RowLoader(spec, env, progress, file=split.name, keep=keep)
     reading.rejects = loader.rejects
     if spec.options.format == "parquet":
-        for batch in ParquetRows(loader, split).batches():
+        for batch in ParquetRows(loader, split, GENTLE_BATCH_ROWS if gentle else BATCH_ROWS).batches():
             reading.rows += batch.num_rows
             yield batch
         reading.read = split.size
@@ -82,7 +87,7 @@ def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep
     try:
         with open(split.path, "rb") as file:
             file.seek(split.start)
-            for batch in _Lines(loader, split, reading).batches(file):
+            for batch in _Lines(loader, split, reading, gentle).batches(file):
                 reading.rows += batch.num_rows
                 yield batch
     except OSError as error:
@@ -94,7 +99,9 @@ def read_split(spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep
 class _Lines:
     """Reads a split of a file in a format that bytes are fed to."""
 
-    def __init__(self, loader: RowLoader, split: Split, reading: Reading) -> None:
+    def __init__(self, loader: RowLoader, split: Split, reading: Reading, gentle: bool) -> None:
+        self._block_bytes = GENTLE_BLOCK_BYTES if gentle else BLOCK_BYTES
+        self._careful_bytes = GENTLE_CAREFUL_BYTES if gentle else CAREFUL_BYTES
         self._loader = loader
         self._split = split
         self._reading = reading
@@ -109,7 +116,7 @@ class _Lines:
     def batches(self, file: BinaryIO) -> Iterator[Any]:
         try:
             if self._by_column is None:
-                while data := self._next(file, BLOCK_BYTES):
+                while data := self._next(file, self._block_bytes):
                     yield from self._careful(data)
             else:
                 yield from self._plain(file, self._by_column)
@@ -129,7 +136,7 @@ class _Lines:
         while at < len(data):
             # A line of many megabytes is put together in ever larger steps: each step copies what there is.
             held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder | JsonDecoder) else 0
-            size = max(CAREFUL_BYTES, held)
+            size = max(self._careful_bytes, held)
             yield from row_batches(self._columns, self._loader.feed(self._decoder, data[at : at + size]))
             at += size
 
@@ -138,7 +145,7 @@ class _Lines:
         while (not decoder.eol or decoder.header_pending) and (data := self._next(file, HEAD_BYTES)):
             yield from self._careful(data)
         held = [decoder.take_rest()]
-        while data := self._next(file, BLOCK_BYTES):
+        while data := self._next(file, self._block_bytes):
             held.append(data)
             if b"\n" not in data:
                 continue

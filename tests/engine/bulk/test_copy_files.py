@@ -179,3 +179,36 @@ def test_bad_json(connection: Connection, line: str, state: str, message: str) -
         copy_in(connection, "COPY t FROM STDIN (FORMAT json)", '{"a": 0, "b": ""}\n' + line + "\n")
     assert (caught.value.sqlstate, caught.value.diag.message_primary) == (state, message)
     assert str(caught.value.diag.context).startswith("COPY t, line 2")
+
+
+def test_several_files_and_parquet_are_read_here(connection: Connection, tmp_path: Path) -> None:
+    """Without Spark; one file fails at its third line and takes the others with it."""
+    connection.execute("DROP TABLE t")
+    connection.execute("CREATE TABLE t (a int PRIMARY KEY, b text, s serial, r float DEFAULT random())")
+    for n in range(3):
+        (tmp_path / f"{n}.csv").write_text("".join(f"{i},{n}\n" for i in range(n * 9000, n * 9000 + 9000)))
+    assert connection.execute(f"COPY t (a, b) FROM '{tmp_path}/*.csv' (FORMAT csv)").rowcount == 27_000
+    found = connection.execute(
+        "SELECT count(*), count(DISTINCT s), max(s), count(DISTINCT r) > 26000, sum(a) FROM t"
+    )
+    assert found.fetchone() == (27_000, 27_000, 27_000, True, sum(range(27_000)))
+    (tmp_path / "3.csv").write_text("-1,x\n-2,x\nbad,x\n")
+    connection.execute("DELETE FROM t")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
+        connection.execute(f"COPY t (a, b) FROM '{tmp_path}' (FORMAT csv)")
+    assert caught.value.diag.context == f'COPY t, line 3, column a: "bad"\nfile "{tmp_path}/3.csv"'
+    assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    said: list[str] = []
+    connection.add_notice_handler(lambda diag: said.append(f"{diag.message_primary} {diag.message_detail}"))
+    copy = f"COPY t (a, b) FROM '{tmp_path}' (FORMAT csv, ON_ERROR ignore, LOG_VERBOSITY verbose)"
+    assert connection.execute(copy).rowcount == 27_002
+    assert said == [
+        f'skipping row due to data type incompatibility at line 3 for column "a": "bad" file "{tmp_path}/3.csv"',
+        "1 row was skipped due to data type incompatibility None",
+    ]
+    connection.execute(f"COPY t TO '{tmp_path}/t.parquet' (FORMAT parquet)")
+    connection.execute("DELETE FROM t")
+    assert (
+        connection.execute(f"COPY t (a, b) FROM '{tmp_path}/t.parquet' (FORMAT parquet)").rowcount == 27_002
+    )
+    assert connection.execute("SELECT count(DISTINCT s), min(a) FROM t").fetchone() == (27_002, -2)
