@@ -263,6 +263,10 @@ OURS = (
         description="For how long the past stays readable besides what transactions hold.",
     ),
     SettingDef(
+        name="copy_progress_interval", kind="integer", unit="ms", default="5000", minimum="0", maximum="2147483647",
+        category="Holdfast", description="How often COPY with a file of the server says how far it is; 0 is never.",
+    ),
+    SettingDef(
         name="copy_spark_min_bytes", kind="integer", unit="B", default=str(256 * 1024**2), minimum="0",
         maximum=str(2**60), category="Holdfast",
         description="COPY FROM server files of at least this many bytes is done by Spark when it is available.",

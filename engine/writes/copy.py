@@ -75,10 +75,25 @@ async def run_copy(
         table,
         "PIPE" if statement.filename is None else "FILE",
     )
+    telling: asyncio.Task[None] | None = None
+    interval_ms = conn.session.settings.integer("copy_progress_interval")
+    if statement.filename is not None and interval_ms:
+        telling = asyncio.create_task(
+            _tell(conn.session, conn.session.copying, statement.filename, interval_ms)
+        )
     try:
         return await _run(conn, plan, statement, params, out)
     finally:
         conn.session.copying = None
+        if telling is not None:
+            telling.cancel()
+
+
+async def _tell(session: Session, progress: CopyProgress, name: str, interval_ms: int) -> None:
+    """Say from time to time how far a COPY is."""
+    while True:
+        await asyncio.sleep(interval_ms / 1000)
+        session.notice(progress.notice(f'"{name}"'))
 
 
 async def _run(

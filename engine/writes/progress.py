@@ -1,6 +1,7 @@
 """How far a COPY is (``pg_stat_progress_copy``, manual 28.4.3).
 
     bytes      as they arrive from the client or the file, or are handed on to them
+    notices    every few seconds for files of the server (setting copy_progress_interval)
     tuples     as they are taken into the transaction, or sent; excluded: what WHERE dropped
 
 PostgreSQL's other progress views but that of CREATE INDEX are about work that is done otherwise here (VACUUM, CLUSTER,
@@ -26,6 +27,13 @@ class CopyProgress:
     tuples: int = 0
     excluded: int = 0
     by_row: bool = True  # tuples are counted as they are read; else as batches are taken
+
+    def notice(self, name: str) -> str:
+        """Return how far it is, in words. ``name``: of the table or the file."""
+        done = f"{self.tuples} rows, {self.bytes >> 20} MB"
+        if self.bytes_total:
+            done += f" of {self.bytes_total >> 20} MB ({min(100 * self.bytes // self.bytes_total, 100)} %)"
+        return f"{self.command} {name}: {done}"
 
     def rows(self, read: int, kept: int) -> None:
         """``read`` rows were read, of which WHERE has kept ``kept``."""

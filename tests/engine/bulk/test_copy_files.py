@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 @pytest.fixture
 def connection(server: ServerProcess) -> Iterator[Connection]:
     with psycopg.connect(server.url, autocommit=True) as made:
+        made.execute("SET copy_progress_interval = 0")
         made.execute("DROP TABLE IF EXISTS t")
         made.execute(
             "CREATE TABLE t (a int PRIMARY KEY, b text NOT NULL DEFAULT 'none', c numeric(6,2) CHECK (c < 100))"
@@ -212,3 +214,19 @@ def test_several_files_and_parquet_are_read_here(connection: Connection, tmp_pat
         connection.execute(f"COPY t (a, b) FROM '{tmp_path}/t.parquet' (FORMAT parquet)").rowcount == 27_002
     )
     assert connection.execute("SELECT count(DISTINCT s), min(a) FROM t").fetchone() == (27_002, -2)
+
+
+def test_progress_is_told(connection: Connection, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f"{i},text,1\n" for i in range(200_000)))
+    said: list[str] = []
+    connection.add_notice_handler(lambda diag: said.append(str(diag.message_primary)))
+    connection.execute(f"COPY t FROM '{path}' (FORMAT csv)")
+    assert said == []
+    connection.execute("TRUNCATE t")
+    connection.execute("SET copy_progress_interval = 1")
+    connection.execute(f"COPY t FROM '{path}' (FORMAT csv)")
+    assert said
+    form = re.compile(r'COPY FROM "/.*/rows\.csv": \d+ rows, \d MB( of \d MB \(\d+ %\))?')
+    assert [line for line in said if form.fullmatch(line) is None] == []
+    connection.execute("SET copy_progress_interval = 0")
