@@ -29,7 +29,7 @@ class Rule:
 
 
 _COMMON: Final[Mapping[str, Rule]] = {
-    "max_batch_rows": Rule(kind="int", default="10000", minimum=1, maximum=1_000_000,
+    "max_batch_rows": Rule(kind="int", default="10000", minimum=1, maximum=100_000,
                            help="rows of one batch, which is one transaction"),
     "max_rows_per_second": Rule(kind="int", default="0", maximum=10_000_000, help="0: as fast as they come"),
     "poll_interval_ms": Rule(kind="int", default="200", minimum=10, maximum=3_600_000,

@@ -7,11 +7,13 @@ The clock runs from when the reader was opened: a pause or a restart makes a gap
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
+from engine.slices import SLICE_ROWS
 from engine.sources import offsets as stored
 from engine.sources.changes import TableChanges
 from engine.sources.options import Options
@@ -63,11 +65,11 @@ class RateReader:
             return None
         changes = TableChanges(oid=self._oid)
         step = 1_000_000 / self._rate
-        changes.append(
-            (n, self._began_us + round((n - self._first) * step))
-            for n in range(self._next, self._next + count)
-        )
         after = self._next + count
+        for start in range(self._next, after, SLICE_ROWS):
+            stop = min(start + SLICE_ROWS, after)
+            changes.append((n, self._began_us + round((n - self._first) * step)) for n in range(start, stop))
+            await asyncio.sleep(0)
         return Batch(
             changes={self._oid: changes},
             offsets={PARTITION: stored.encode(Offset(after))},

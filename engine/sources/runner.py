@@ -240,8 +240,10 @@ class Runner:
         source = self.source
         txn = self._store.begin(timeline=source.timeline)
         try:
-            await settle(txn.begin_write([ShardId(source.oid), *map(ShardId, batch.changes)]))
+            # the catalog first, as all DDL does: otherwise the two would meet in deadlocks
+            await settle(txn.begin_write([ShardId(source.oid)]))
             relations = await self._still_ours(txn, batch)
+            await settle(txn.begin_write(map(ShardId, batch.changes)))
             for oid, changes in batch.changes.items():
                 await stage(txn, relations[oid], changes)
                 await asyncio.sleep(0)
