@@ -14,8 +14,8 @@ from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
+from planner.lower import division, numeric, varying
 from planner.lower import expr as expressions
-from planner.lower import numeric, varying
 from planner.lower.aggregation import AggregateCall
 from planner.lower.build import Node
 from planner.lower.value import FLOATING, INTEGER_DIGITS, Fixed, Floating, Val, kind_of
@@ -76,7 +76,7 @@ def _average_exact(call: AggregateCall, args: Sequence[Val], result: SqlType) ->
     count = numeric.numeric(b.cast(call.call("count", value.node), d.decimal(19, 0)), Fixed(19, 0))
     # No rows: NULL, not a division by zero.
     rows = numeric.numeric(b.fn("nullif", count.node, b.cast(b.integer(0), d.decimal(19, 0))), Fixed(19, 0))
-    return numeric.divide(d, total, rows)
+    return division.divide(d, total, rows)
 
 
 def _sum_float(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:

@@ -9,7 +9,7 @@ from planner.builtins.integer_sql import same
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.lower import build as b
-from planner.lower import numeric
+from planner.lower import division, numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import INFINITY_SCALE, MAX_PRECISION, MINUS_INFINITY_SCALE, Fixed, Val
@@ -29,7 +29,7 @@ def _multiply(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
 
 
 def _divide(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
-    return numeric.divide(d, args[0], args[1])
+    return division.divide(d, args[0], args[1])
 
 
 def _fixed(value: Val, what: str) -> Fixed:

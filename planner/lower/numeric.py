@@ -191,7 +191,8 @@ def _finite(d: Dialect, structs: Sequence[Node], result: Node) -> Node:
     )
 
 
-def _make(d: Dialect, unscaled: Node, scale: Node) -> Node:
+def make(d: Dialect, unscaled: Node, scale: Node) -> Node:
+    """Return the STRUCT(u, s) of two integers."""
     return d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale, d.types["int32"])))
 
 
@@ -224,7 +225,7 @@ def add(d: Dialect, left: Val, right: Val, symbol: str = "+") -> Val:
     def body(p: Node, q: Node) -> Node:
         (pu, ps), (qu, qs) = ((b.field(x, "u"), b.field(x, "s")) for x in (p, q))
         unscaled, scale = _sum_of(d, symbol, (pu, ps), (qu, qs))
-        return _finite(d, [p, q], _make(d, unscaled, scale))
+        return _finite(d, [p, q], make(d, unscaled, scale))
 
     return _in_pieces(d, left, right, lambda x, y: _sum_of(d, symbol, x, y), body)
 
@@ -275,7 +276,7 @@ def _in_pieces(
             unscaled = b.case([(b.or_(*special), d.error(*OVERFLOW, first[0][1] if first[2] else second[0][1]))], unscaled)  # fmt: skip
         if b.size(unscaled, PIECES_NODES) < PIECES_NODES:
             nulls = [b.is_null(node) for _, node, _ in (first, second) if node is not None]
-            made = b.case([(b.or_(*nulls), b.null())], _make(d, unscaled, scale))
+            made = b.case([(b.or_(*nulls), b.null())], make(d, unscaled, scale))
             return numeric(made, Floating((unscaled, scale)))
     return numeric(d.let([to_floating(d, left), to_floating(d, right)], body), FLOATING)
 
@@ -290,150 +291,12 @@ def multiply(d: Dialect, left: Val, right: Val) -> Val:
     def body(p: Node, q: Node) -> Node:
         product = b.cast(b.op("*", b.field(p, "u"), b.field(q, "u")), UNSCALED)
         scale = b.op("+", b.field(p, "s"), b.field(q, "s"))
-        return _finite(d, [p, q], _make(d, product, scale))
+        return _finite(d, [p, q], make(d, product, scale))
 
     def combine(p: Piece, q: Piece) -> Piece:
         return b.cast(b.op("*", p[0], q[0]), UNSCALED), b.op("+", p[1], q[1])
 
     return _in_pieces(d, left, right, combine, body)
-
-
-def _digits(d: Dialect, magnitude: Node) -> Node:
-    """Return the number of decimal digits of a non-negative DECIMAL(38, 0)."""
-    return d.length(d.to_text(magnitude))
-
-
-def _floor4(value: Node, d: Dialect) -> Node:
-    """Return floor(value / 4) of a small integer, also below zero."""
-    return b.op("-", _int_div(d, b.op("+", value, b.integer(400)), 4), b.integer(100))
-
-
-def _int_div(d: Dialect, value: Node, by: int) -> Node:
-    """Return the truncated quotient of a small non-negative integer."""
-    return b.cast(
-        b.fn("floor", b.op("/", b.cast(value, d.types["float64"]), b.integer(by))), d.types["int32"]
-    )
-
-
-def _operand(
-    d: Dialect, name: str, value: Val
-) -> tuple[tuple[str, Node, str], Callable[[Named], tuple[Node, Node]]]:
-    """Return a chain's first part for a numeric, and how to get (unscaled, scale) from it."""
-    if isinstance(value.num, Fixed) and value.num.dynamic is None:
-        num = value.num
-        return (name, unscaled_of(d, value.node, num), UNSCALED), lambda v: (v(name), b.integer(num.scale))
-    part = (name, to_floating(d, value), d.types["numeric"])
-    return part, lambda v: (b.field(v(name), "u"), b.field(v(name), "s"))
-
-
-def divide(d: Dialect, left: Val, right: Val) -> Val:
-    """Return ``left / right`` with PostgreSQL's result scale; 22012 when ``right`` is zero.
-
-    The scale is 16 - 4 * (weight difference in groups of four digits), at least either operand's scale. The
-    quotient is found by long division in chunks that fit 38 digits, and rounded half away from zero.
-    """
-    first_left, get_left = _operand(d, "l", left)
-    first_right, get_right = _operand(d, "r", right)
-    small, zero = d.types["int32"], b.integer(0)
-
-    def parts(v: Named) -> Parts:
-        (lu, ls), (ru, rs) = get_left(v), get_right(v)
-        arms = [(b.op("<", n, zero), d.error(*OVERFLOW, n)) for n in (ls, rs) if b.has_column(n)]
-        arms.append((b.op("=", ru, zero), d.error("22012", "division by zero", ru)))
-        divisor = b.case(arms, b.fn("abs", ru))
-        negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
-        return [
-            ("x", b.fn("abs", lu), UNSCALED), ("sx", ls, small), ("y", divisor, UNSCALED), ("sy", rs, small),
-            ("n", negative, d.types["bool"]),
-        ]  # fmt: skip
-
-    def keep(v: Named, *names: str) -> list[tuple[str, Node, str]]:
-        return [(n, v(n), _STEP_TYPES[n] or d.types["bool"]) for n in names]
-
-    def digits(v: Named) -> Parts:
-        return [
-            *keep(v, "x", "sx", "y", "sy", "n"),
-            ("nx", _digits(d, v("x")), small), ("ny", _digits(d, v("y")), small),
-        ]  # fmt: skip
-
-    def weights(v: Named) -> Parts:
-        return [
-            *keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"),
-            ("wx", _weight(v("nx"), v("sx"), v("x"), d), small), ("wy", _weight(v("ny"), v("sy"), v("y"), d), small),
-        ]  # fmt: skip
-
-    def scale(v: Named) -> Parts:
-        found = _division_scale(d, v)
-        return [*keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"), ("s", found, small)]
-
-    def places(v: Named) -> Parts:
-        wanted = b.op("-", b.op("+", v("s"), v("sy")), v("sx"))
-        return [*keep(v, "x", "y", "n", "nx", "ny", "s"), ("p", wanted, small)]
-
-    def begin(v: Named) -> Parts:
-        fits = b.op("<=", b.op("+", v("nx"), v("p")), b.integer(38))
-        numerator = b.case([(fits, shift_up(d, v("x"), v("p")))], v("x"))
-        chunk = b.fn("least", b.integer(18), b.op("-", b.integer(38), v("ny")))
-        return [
-            ("m", numerator, UNSCALED), ("q", b.cast(zero, UNSCALED), UNSCALED), *keep(v, "y", "n", "s"),
-            ("p", b.case([(fits, zero)], v("p")), small), ("c", chunk, small), ("t", zero, small),
-        ]  # fmt: skip
-
-    def quotient(v: Named) -> Parts:
-        more = b.op("+", shift_up(d, v("q"), v("t")), d.integer_divide(v("m"), v("y")))
-        return [
-            ("q", b.cast(more, UNSCALED), UNSCALED), ("m", b.op("%", v("m"), v("y")), UNSCALED),
-            *keep(v, "y", "n", "s"), ("p", b.op("-", v("p"), v("t")), small), *keep(v, "c"),
-        ]  # fmt: skip
-
-    def bring_down(v: Named) -> Parts:
-        size = b.fn("least", v("c"), v("p"))
-        return [
-            ("m", shift_up(d, v("m"), size), UNSCALED), *keep(v, "q", "y", "n", "s", "p", "c"), ("t", size, small),
-        ]  # fmt: skip
-
-    def last(v: Named) -> Node:
-        up = b.op(">=", v("m"), b.op("-", v("y"), v("m")))
-        rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
-        signed = b.case([(v("n"), b.neg(rounded))], rounded)
-        return b.case(
-            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*OVERFLOW, v("p")))],
-            _make(d, signed, v("s")),
-        )
-
-    steps = [parts, digits, weights, scale, places, begin, quotient]
-    for _ in range(3):
-        steps += [bring_down, quotient]
-    return numeric(d.chain([first_left, first_right], steps, last), FLOATING)
-
-
-_STEP_TYPES = {
-    "x": UNSCALED, "y": UNSCALED, "q": UNSCALED, "m": UNSCALED, "n": "",
-    **dict.fromkeys(("sx", "sy", "nx", "ny", "wx", "wy", "s", "p", "c", "t"), "INTEGER"),
-}  # fmt: skip
-
-
-def _weight(digits: Node, scale: Node, magnitude: Node, d: Dialect) -> Node:
-    """Return the weight of the leading group of four decimal digits; 0 for zero."""
-    leading = b.op("-", b.op("-", digits, scale), b.integer(1))
-    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], _floor4(leading, d))
-
-
-def _first_group(d: Dialect, magnitude: Node, digits: Node, weight: Node, scale: Node) -> Node:
-    """Return the value of the leading group of digits, 1 .. 9999; 0 for zero."""
-    width = b.op("-", b.op("-", digits, scale), b.op("*", weight, b.integer(4)))  # 1 .. 4 digits
-    text = b.fn("substr", d.to_text(magnitude), b.integer(1), width)
-    padded = b.fn("rpad", text, width, b.string("0"))
-    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], b.cast(padded, d.types["int32"]))
-
-
-def _division_scale(d: Dialect, v: Named) -> Node:
-    left = _first_group(d, v("x"), v("nx"), v("wx"), v("sx"))
-    right = _first_group(d, v("y"), v("ny"), v("wy"), v("sy"))
-    borrowed = b.case([(b.op("<=", left, right), b.integer(1))], b.integer(0))
-    difference = b.op("-", b.op("-", v("wx"), v("wy")), borrowed)
-    wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
-    return b.fn("greatest", wanted, v("sx"), v("sy"), b.integer(0))
 
 
 def unify(d: Dialect, items: Sequence[Val]) -> tuple[list[Node], Num, list[Node] | None]:

@@ -189,6 +189,15 @@ def test_long_series_of_known_numbers_hold_no_array(world: World, args: str, mad
     assert ("range(" in text) == (made == "range(")
 
 
+@pytest.mark.parametrize(
+    ("quotient", "short"),
+    [("c / a", True), ("avg(c)", True), ("c / c", False), ("d / a", False), ("a::numeric / 7.5", False)],
+)
+def test_quotients_by_whole_numbers_have_a_short_way(world: World, quotient: str, short: bool) -> None:
+    text = compile_text(world.bind(f"SELECT q FROM (SELECT {quotient} AS q FROM t) s"), None).lowered.text
+    assert ("< CAST('10000000000000' AS DECIMAL(16, 0))" in text) == short
+
+
 def test_placeholders_inside_texts_stay(world: World) -> None:
     text = compile_text(world.bind("SELECT a FROM t WHERE e = 'hf_rel_1 \\ '' hf_rel_1'"), None)
     made = text.with_tables({"hf_rel_1": "(TABLE)"})

@@ -1,0 +1,254 @@
+"""Division of numerics in the engines, with PostgreSQL's result scale (select_div_scale) to the last digit.
+
+    operands -> magnitudes -> leading groups of four digits -> scale -> long division -> rounded half away from zero
+
+Python divides what stands in a select list (``finishing``); this is for quotients inside a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from planner.lower import build as b
+from planner.lower import numeric
+from planner.lower.build import Node
+from planner.lower.dialect import Dialect, Named, Parts
+from planner.lower.numeric import Piece
+from planner.lower.value import FLOATING, Fixed, Val
+
+SHORT_DIGITS: Final = 15
+"""Dividends and divisors of no more digits are divided in one go."""
+
+
+def _digits(d: Dialect, magnitude: Node) -> Node:
+    """Return the number of decimal digits of a non-negative DECIMAL(38, 0)."""
+    return d.length(d.to_text(magnitude))
+
+
+def _floor4(value: Node, d: Dialect) -> Node:
+    """Return floor(value / 4) of a small integer, also below zero."""
+    return b.op("-", _int_div(d, b.op("+", value, b.integer(400)), 4), b.integer(100))
+
+
+def _int_div(d: Dialect, value: Node, by: int) -> Node:
+    """Return the truncated quotient of a small non-negative integer."""
+    return b.cast(
+        b.fn("floor", b.op("/", b.cast(value, d.types["float64"]), b.integer(by))), d.types["int32"]
+    )
+
+
+def _operand(
+    d: Dialect, name: str, value: Val
+) -> tuple[tuple[str, Node, str], Callable[[Named], tuple[Node, Node]]]:
+    """Return a chain's first part for a numeric, and how to get (unscaled, scale) from it."""
+    if isinstance(value.num, Fixed) and value.num.dynamic is None:
+        num = value.num
+        return (name, numeric.unscaled_of(d, value.node, num), numeric.UNSCALED), lambda v: (
+            v(name),
+            b.integer(num.scale),
+        )
+    part = (name, numeric.to_floating(d, value), d.types["numeric"])
+    return part, lambda v: (b.field(v(name), "u"), b.field(v(name), "s"))
+
+
+def divide(d: Dialect, left: Val, right: Val) -> Val:
+    """Return ``left / right`` with PostgreSQL's result scale; 22012 when ``right`` is zero.
+
+    The scale is 16 - 4 * (weight difference in groups of four digits), at least either operand's scale.
+    """
+    usual = _short(d, left, right)
+    quotient = _long(d, left, right)
+    return numeric.numeric(quotient if usual is None else b.case([usual], quotient), FLOATING)
+
+
+def _short(d: Dialect, left: Val, right: Val) -> tuple[Node, Node] | None:
+    """Return when a quotient by a positive integer is of usual size, and its struct; None: not known to be ever.
+
+    For 1 <= |left| < 10**15 units of its last digit and 1 <= right < 10**15 the dividend with all its places fits 38
+    digits, and 64-bit numbers and floats tell exact leading groups. Spark evaluates a step of a chain without
+    compiling it, so their number counts: four instead of fourteen.
+    """
+    if d.name != "spark" or not isinstance(left.num, Fixed) or not isinstance(right.num, Fixed):
+        return None
+    scale = left.num.scale
+    if (
+        left.num.dynamic is not None
+        or right.num.dynamic is not None
+        or right.num.scale
+        or scale >= SHORT_DIGITS
+    ):
+        return None
+    if b.has_query(left.node) or b.has_query(right.node):
+        return None
+    big, small, boolean = d.types["int64"], d.types["int32"], d.types["bool"]
+    zero = b.integer(0)
+    magnitude = b.fn("abs", left.node)
+    guard = b.and_(
+        b.op(">=", magnitude, b.integer(1)),
+        b.op(
+            "<",
+            magnitude,
+            b.cast(b.string("1" + "0" * (SHORT_DIGITS - scale)), d.decimal(SHORT_DIGITS + 1, 0)),
+        ),
+        b.op(">=", right.node, b.integer(1)),
+        b.op("<", right.node, b.cast(b.string("1" + "0" * SHORT_DIGITS), d.decimal(SHORT_DIGITS + 1, 0))),
+    )
+    digits = Fixed(SHORT_DIGITS, scale)
+    units = numeric.unscaled_of(d, b.cast(magnitude, d.decimal(SHORT_DIGITS, scale)), digits)
+    first = [
+        ("x", b.cast(units, big), big), ("y", b.cast(right.node, big), big),
+        ("n", b.op("<", left.node, zero), boolean),
+    ]  # fmt: skip
+
+    def weights(v: Named) -> Parts:
+        (wx, fx), (wy, fy) = _group(d, v("x"), scale), _group(d, v("y"), 0)
+        difference = b.op("-", b.op("-", wx, wy), b.case([(b.op("<=", fx, fy), b.integer(1))], zero))
+        wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
+        places = b.fn("greatest", wanted, b.integer(scale))
+        return [("x", v("x"), big), ("y", v("y"), big), ("n", v("n"), boolean), ("s", places, small)]
+
+    def shifted(v: Named) -> Parts:
+        places = b.op("-", v("s"), b.integer(scale))  # 32 at most
+        last = b.integer(numeric.USUAL_PLACES)
+        low = numeric.power(d, b.fn("least", places, last))
+        high = numeric.power(d, b.fn("greatest", b.op("-", places, last), zero))
+        m = b.cast(b.op("*", b.cast(b.op("*", v("x"), low), numeric.UNSCALED), high), numeric.UNSCALED)
+        divisor = d.decimal(SHORT_DIGITS, 0)
+        return [
+            ("m", m, numeric.UNSCALED),
+            ("y", v("y"), divisor),
+            ("n", v("n"), boolean),
+            ("s", v("s"), small),
+        ]
+
+    def last(v: Named) -> Node:
+        rest = b.op("%", v("m"), v("y"))
+        # Exact, so however many places Spark gives the quotient: 31 digits before the point are enough.
+        whole = b.cast(b.op("/", b.cast(b.op("-", v("m"), rest), numeric.UNSCALED), v("y")), numeric.UNSCALED)
+        up = b.op(">=", rest, b.op("-", v("y"), rest))
+        rounded = b.case([(up, b.cast(b.op("+", whole, b.integer(1)), numeric.UNSCALED))], whole)
+        return numeric.make(d, b.case([(v("n"), b.neg(rounded))], rounded), v("s"))
+
+    return guard, d.chain(first, [weights, shifted], last)
+
+
+def _group(d: Dialect, x: Node, scale: int) -> Piece:
+    """Return weight and value of the leading group of four decimal digits of ``x / 10**scale``, at least 1.
+
+    ``x`` is a BIGINT below ``10**SHORT_DIGITS``: it is exact as a float, and no quotient by a power of ten is rounded
+    up to a whole number.
+    """
+    arms = [(weight, 4 * weight + scale) for weight in range((SHORT_DIGITS - 1 - scale) // 4, -1, -1)]
+    weights = [(b.op(">=", x, b.integer(10**low)), b.integer(weight)) for weight, low in arms]
+    values = [
+        (b.op(">=", x, b.integer(10**low)), b.fn("floor", b.op("/", x, d.literal(float(10**low), "float64"))))
+        for _, low in arms
+    ]
+    return b.case(weights), b.case(values)
+
+
+def _long(d: Dialect, left: Val, right: Val) -> Node:
+    """Return the struct of a quotient: long division in chunks that fit 38 digits, rounded half away from zero."""
+    first_left, get_left = _operand(d, "l", left)
+    first_right, get_right = _operand(d, "r", right)
+    small, zero = d.types["int32"], b.integer(0)
+
+    def parts(v: Named) -> Parts:
+        (lu, ls), (ru, rs) = get_left(v), get_right(v)
+        arms = [(b.op("<", n, zero), d.error(*numeric.OVERFLOW, n)) for n in (ls, rs) if b.has_column(n)]
+        arms.append((b.op("=", ru, zero), d.error("22012", "division by zero", ru)))
+        divisor = b.case(arms, b.fn("abs", ru))
+        negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
+        return [
+            ("x", b.fn("abs", lu), numeric.UNSCALED), ("sx", ls, small), ("y", divisor, numeric.UNSCALED), ("sy", rs, small),
+            ("n", negative, d.types["bool"]),
+        ]  # fmt: skip
+
+    def keep(v: Named, *names: str) -> list[tuple[str, Node, str]]:
+        return [(n, v(n), _STEP_TYPES[n] or d.types["bool"]) for n in names]
+
+    def digits(v: Named) -> Parts:
+        return [
+            *keep(v, "x", "sx", "y", "sy", "n"),
+            ("nx", _digits(d, v("x")), small), ("ny", _digits(d, v("y")), small),
+        ]  # fmt: skip
+
+    def weights(v: Named) -> Parts:
+        return [
+            *keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"),
+            ("wx", _weight(v("nx"), v("sx"), v("x"), d), small), ("wy", _weight(v("ny"), v("sy"), v("y"), d), small),
+        ]  # fmt: skip
+
+    def scale(v: Named) -> Parts:
+        found = _division_scale(d, v)
+        return [*keep(v, "x", "sx", "y", "sy", "n", "nx", "ny"), ("s", found, small)]
+
+    def places(v: Named) -> Parts:
+        wanted = b.op("-", b.op("+", v("s"), v("sy")), v("sx"))
+        return [*keep(v, "x", "y", "n", "nx", "ny", "s"), ("p", wanted, small)]
+
+    def begin(v: Named) -> Parts:
+        fits = b.op("<=", b.op("+", v("nx"), v("p")), b.integer(38))
+        numerator = b.case([(fits, numeric.shift_up(d, v("x"), v("p")))], v("x"))
+        chunk = b.fn("least", b.integer(18), b.op("-", b.integer(38), v("ny")))
+        return [
+            ("m", numerator, numeric.UNSCALED), ("q", b.cast(zero, numeric.UNSCALED), numeric.UNSCALED), *keep(v, "y", "n", "s"),
+            ("p", b.case([(fits, zero)], v("p")), small), ("c", chunk, small), ("t", zero, small),
+        ]  # fmt: skip
+
+    def quotient(v: Named) -> Parts:
+        more = b.op("+", numeric.shift_up(d, v("q"), v("t")), d.integer_divide(v("m"), v("y")))
+        return [
+            ("q", b.cast(more, numeric.UNSCALED), numeric.UNSCALED), ("m", b.op("%", v("m"), v("y")), numeric.UNSCALED),
+            *keep(v, "y", "n", "s"), ("p", b.op("-", v("p"), v("t")), small), *keep(v, "c"),
+        ]  # fmt: skip
+
+    def bring_down(v: Named) -> Parts:
+        size = b.fn("least", v("c"), v("p"))
+        return [
+            ("m", numeric.shift_up(d, v("m"), size), numeric.UNSCALED), *keep(v, "q", "y", "n", "s", "p", "c"), ("t", size, small),
+        ]  # fmt: skip
+
+    def last(v: Named) -> Node:
+        up = b.op(">=", v("m"), b.op("-", v("y"), v("m")))
+        rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), numeric.UNSCALED))], v("q"))
+        signed = b.case([(v("n"), b.neg(rounded))], rounded)
+        return b.case(
+            [(b.is_null(v("n")), b.null()), (b.op(">", v("p"), zero), d.error(*numeric.OVERFLOW, v("p")))],
+            numeric.make(d, signed, v("s")),
+        )
+
+    steps = [parts, digits, weights, scale, places, begin, quotient]
+    for _ in range(3):
+        steps += [bring_down, quotient]
+    return d.chain([first_left, first_right], steps, last)
+
+
+_STEP_TYPES = {
+    "x": numeric.UNSCALED, "y": numeric.UNSCALED, "q": numeric.UNSCALED, "m": numeric.UNSCALED, "n": "",
+    **dict.fromkeys(("sx", "sy", "nx", "ny", "wx", "wy", "s", "p", "c", "t"), "INTEGER"),
+}  # fmt: skip
+
+
+def _weight(digits: Node, scale: Node, magnitude: Node, d: Dialect) -> Node:
+    """Return the weight of the leading group of four decimal digits; 0 for zero."""
+    leading = b.op("-", b.op("-", digits, scale), b.integer(1))
+    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], _floor4(leading, d))
+
+
+def _first_group(d: Dialect, magnitude: Node, digits: Node, weight: Node, scale: Node) -> Node:
+    """Return the value of the leading group of digits, 1 .. 9999; 0 for zero."""
+    width = b.op("-", b.op("-", digits, scale), b.op("*", weight, b.integer(4)))  # 1 .. 4 digits
+    text = b.fn("substr", d.to_text(magnitude), b.integer(1), width)
+    padded = b.fn("rpad", text, width, b.string("0"))
+    return b.case([(b.op("=", magnitude, b.integer(0)), b.integer(0))], b.cast(padded, d.types["int32"]))
+
+
+def _division_scale(d: Dialect, v: Named) -> Node:
+    left = _first_group(d, v("x"), v("nx"), v("wx"), v("sx"))
+    right = _first_group(d, v("y"), v("ny"), v("wy"), v("sy"))
+    borrowed = b.case([(b.op("<=", left, right), b.integer(1))], b.integer(0))
+    difference = b.op("-", b.op("-", v("wx"), v("wy")), borrowed)
+    wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
+    return b.fn("greatest", wanted, v("sx"), v("sy"), b.integer(0))
