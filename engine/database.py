@@ -189,6 +189,7 @@ class Database:
             data_dir=Path(config.data_dir),
             heap_bytes=memory.jvm,
             queries=config.spark_max_queries,
+            nice=config.spark_nice,
             conf=dict(config.spark_conf),
             files=_spark_files(config),
         )

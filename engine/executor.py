@@ -47,6 +47,7 @@ class ExecContext:
 
     ``params[i]`` is the value of ``Param(i + 1)``: the client's first, then the stable values.
     ``for_update``: rows found are about to be changed (DML sources): READS, CHANGES or CHANGES_NO_KEY.
+    ``spark_start_ms``: how long to wait for a Spark JVM that is not up; 0: as long as it takes.
     ``cancelled``: an object with ``is_set()``; long Python loops poll it and raise 57014.
     ``steps``: the rows of the parts of the statement that have run already (``StepRange``).
     """
@@ -59,6 +60,7 @@ class ExecContext:
     cancelled: Any = None
     steps: Mapping[int, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    spark_start_ms: int = 0
 
 
 Result: TypeAlias = ReadyRows | RowStream

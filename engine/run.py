@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
-from engine.connection.rows import ReadyRows
+from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import create as ddl
 from engine.ddl import drop, materialized, roles
 from engine.ddl.privileges import check as check_privileges
@@ -221,6 +221,12 @@ async def _declare(
 async def _fetch(
     conn: Connection, plan: Plan, statement: st.Fetch, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
+    many = conn.cursors.stream(statement)
+    if many is not None:
+        cursor = conn.cursors.get(statement.cursor)
+        if statement.move:
+            return Command(f"MOVE {sum([len(batch) async for batch in many])}")
+        return Rows(cursor.columns, RowStream(cursor.columns, many), tag="FETCH", binary=cursor.binary)
     rows = await conn.cursors.fetch(statement)
     if statement.move:
         return Command(f"MOVE {len(rows)}")

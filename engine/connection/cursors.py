@@ -1,16 +1,19 @@
 """SQL cursors: DECLARE, FETCH, MOVE, CLOSE (manual, those commands).
 
-A cursor reads its result forward once. Rows that were read are kept when it may scroll; a cursor WITH HOLD is
-read to its end at commit, because its snapshot ends there. FETCH progress survives a cancelled FETCH: rows
+A cursor reads its result forward once. Rows that were read are kept while they may be asked for (``kept_rows``: in memory
+and then in a file); a cursor WITH HOLD is read to its end at commit, because its snapshot ends there. FETCH progress survives a cancelled FETCH: rows
 are kept before they are counted as fetched (L40).
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.connection.kept_rows import KeptRows
 from engine.connection.portal import Cursor, RowReader, Rows
-from engine.connection.rows import RowTuple
+from engine.connection.rows import RowBatch, RowTuple
 from planner.errors import SqlError
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
 from txn.errors import TxnError
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from engine.subscriptions.subscribe import Source
 
 MAX_CURSORS = 1000
+STREAM_ROWS = 10_000  # a FETCH of more is answered in pieces of so many
 MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
 
 
@@ -56,12 +60,17 @@ class Cursors:
             text=statement.text,
             columns=rows.columns,
             reader=RowReader(rows.result),
+            store=self._store(rows),
             scroll=statement.scroll is not False,
             hold=statement.hold,
             binary=statement.binary,
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
         )
+
+    def _store(self, rows: Rows) -> KeptRows:
+        db = self._session.db
+        return KeptRows(Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns))
 
     def check_new(self, name: str) -> None:
         """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
@@ -77,6 +86,7 @@ class Cursors:
             text=statement.text,
             columns=rows.columns,
             reader=RowReader(rows.result),
+            store=self._store(rows),
             scroll=False,
             hold=False,
             binary=statement.binary,
@@ -118,13 +128,13 @@ class Cursors:
         if name is None:
             self.close_all()
             return
-        self.get(name).reader.close()
+        self.get(name).close()
         del self._open[name]
 
     def close_all(self) -> None:
         """Close every cursor."""
         for cursor in self._open.values():
-            cursor.reader.close()
+            cursor.close()
         self._open.clear()
 
     async def materialise_held(self) -> None:
@@ -141,27 +151,58 @@ class Cursors:
             if committed and cursor.hold and cursor.exhausted:
                 cursor.savepoint_depth = -1  # from now on it outlives transactions
             else:
-                cursor.reader.close()
+                cursor.close()
                 del self._open[name]
 
     def rolled_back_to(self, depth: int) -> None:
         """ROLLBACK TO: cursors opened after the savepoint are gone."""
         for name, cursor in list(self._open.items()):
             if cursor.savepoint_depth > depth:
-                cursor.reader.close()
+                cursor.close()
                 del self._open[name]
 
     async def _read(self, cursor: Cursor, up_to: int | None) -> None:
         """Make sure rows 1 .. ``up_to`` (None: all) are kept, as far as they exist."""
-        while not cursor.exhausted and (up_to is None or len(cursor.kept) < up_to):
-            want = 0 if up_to is None else up_to - len(cursor.kept)
+        while not cursor.exhausted and (up_to is None or len(cursor.store) < up_to):
+            want = 0 if up_to is None else up_to - len(cursor.store)
             async for batch in cursor.reader.take(want):
-                if batch.rows is not None:
-                    cursor.kept.extend(batch.rows)
-                else:
-                    cursor.kept.extend(self._session.db.arrow_rows(batch.arrow, cursor.columns))
+                await cursor.store.add(batch)
             if cursor.reader.ended:
                 cursor.exhausted = True
+
+    def stream(self, statement: Fetch) -> AsyncIterator[RowBatch] | None:
+        """Return the rows of a FETCH of many rows forward, in pieces; None if it is another kind of FETCH or MOVE."""
+        cursor = self.get(statement.cursor)
+        count = statement.count
+        if cursor.live is not None or statement.timeout_us is not None:
+            return None
+        if statement.direction == "backward" and count is not None and count < 0:
+            count = -count
+        elif statement.direction != "forward" or (count is not None and count < 0):
+            return None
+        if count is not None and count <= STREAM_ROWS:
+            return None
+        return self._forward(cursor, None if count is None else cursor.position + count)
+
+    async def _forward(self, cursor: Cursor, last: int | None) -> AsyncIterator[RowBatch]:
+        """Yield the rows after the cursor's up to row ``last`` (None: all), moving it along."""
+        while last is None or cursor.position < last:
+            start = min(cursor.position, len(cursor.store))
+            step = start + STREAM_ROWS if last is None else min(start + STREAM_ROWS, last)
+            await self._read(cursor, step)
+            end = min(step, len(cursor.store))
+            async for batch in cursor.store.batches(start, end):
+                yield batch
+            cursor.position = end if end == step else len(cursor.store) + 1
+            self._passed(cursor)
+            if end < step:
+                return
+
+    @staticmethod
+    def _passed(cursor: Cursor) -> None:
+        """Forget what a cursor that cannot scroll has passed."""
+        if not cursor.scroll:
+            cursor.store.forget(cursor.position - 1)
 
     async def fetch(self, statement: Fetch) -> list[RowTuple]:
         """Move the cursor and return the rows it passed (for MOVE the caller only counts them)."""
@@ -179,50 +220,53 @@ class Cursors:
                 await self._read(cursor, target)
             else:
                 await self._read(cursor, None)
-                target = max(len(cursor.kept) + 1 + count, 0)
-            return self._single(cursor, start, target)
+                target = max(len(cursor.store) + 1 + count, 0)
+            return await self._single(cursor, start, target)
         if direction == "relative":
             assert count is not None
             target = start + count
             await self._read(cursor, max(target, 0))
-            return self._single(cursor, start, target, counts_only=statement.move and count == 0)
+            return await self._single(cursor, start, target, counts_only=statement.move and count == 0)
         forward = (direction == "forward") == (count is None or count >= 0)
         size = None if count is None else abs(count)
         if size == 0:
-            return self._single(cursor, start, start, counts_only=statement.move)
+            return await self._single(cursor, start, start, counts_only=statement.move)
         if forward:
             last = None if size is None else start + size
             await self._read(cursor, last)
-            end = len(cursor.kept) if last is None else min(last, len(cursor.kept))
+            end = len(cursor.store) if last is None else min(last, len(cursor.store))
             reached_end = last is None or end < last
-            rows = cursor.kept[start:end]
-            cursor.position = len(cursor.kept) + 1 if reached_end else end
+            rows = await cursor.store.rows(start, end)
+            cursor.position = len(cursor.store) + 1 if reached_end else end
+            self._passed(cursor)
             return rows
         self._need_scroll(cursor)
-        top = max(min(start - 1, len(cursor.kept)), 0)
+        top = max(min(start - 1, len(cursor.store)), 0)
         low = 0 if size is None else max(start - 1 - size, 0)
-        rows = cursor.kept[low:top][::-1]
+        rows = (await cursor.store.rows(low, top))[::-1]
         cursor.position = 0 if size is None else max(start - size, 0)
         return rows
 
-    def _single(
+    async def _single(
         self, cursor: Cursor, start: int, target: int, *, counts_only: bool = False
     ) -> list[RowTuple]:
         """Move to row ``target`` and return it, or nothing when it lies outside.
 
         To read the current row once more is to scroll back, except where it is only counted.
         """
-        again = target == start and 0 < start <= len(cursor.kept) and not counts_only
+        again = target == start and 0 < start <= len(cursor.store) and not counts_only
         if target < start or again:
             self._need_scroll(cursor)
         if target <= 0:
             cursor.position = 0
             return []
-        if target > len(cursor.kept):
-            cursor.position = len(cursor.kept) + 1
+        if target > len(cursor.store):
+            cursor.position = len(cursor.store) + 1
             return []
         cursor.position = target
-        return [cursor.kept[target - 1]]
+        found = await cursor.store.rows(target - 1, target)
+        self._passed(cursor)
+        return found
 
     @staticmethod
     def _need_scroll(cursor: Cursor) -> None:

@@ -31,6 +31,7 @@ class Derived:
         "read_only",
         "reports_commits",
         "short_ways",
+        "spark_start_ms",
         "statement_timeout_ms",
         "transaction_timeout_ms",
         "user",
@@ -63,6 +64,7 @@ class Derived:
         self.short_ways = self.executor == "auto" and not self.chooses and not self.verifies
         self.reports_commits = get("holdfast.report_commit_ts") == "on"
         self.local_max_bytes = settings.integer("local_executor_max_bytes")
+        self.spark_start_ms = settings.integer("spark_start_timeout")
         self.lock_timeout_ms = settings.integer("lock_timeout")
         self.statement_timeout_ms = settings.integer("statement_timeout")
         self.transaction_timeout_ms = settings.integer("transaction_timeout")

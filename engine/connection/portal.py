@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from engine.connection.kept_rows import KeptRows
 from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
@@ -96,7 +97,7 @@ class Portal:
 
 @dataclass(slots=True)
 class Cursor:
-    """A SQL cursor (DECLARE). Rows already read are kept when it can scroll backwards.
+    """A SQL cursor (DECLARE). Rows already read are in ``store`` as long as they may be asked for.
 
     ``position`` counts rows from 1: 0 is before the first row.
     """
@@ -105,6 +106,7 @@ class Cursor:
     text: str
     columns: tuple[OutputColumn, ...]
     reader: RowReader
+    store: KeptRows
     scroll: bool
     hold: bool
     binary: bool
@@ -114,7 +116,12 @@ class Cursor:
     kept: list[RowTuple] = field(default_factory=list)
     exhausted: bool = False
     live: Source | None = None
-    """Of a subscription; then ``kept`` are rows that were read but not fetched yet."""
+    """Of a subscription; then ``kept`` are rows that were read but not fetched yet, and ``store`` is empty."""
+
+    def close(self) -> None:
+        """Stop reading and drop what was read."""
+        self.reader.close()
+        self.store.close()
 
 
 class RowReader:

@@ -258,6 +258,11 @@ OURS = (
         category="Holdfast", description="How many statements run jobs on Spark at once; others wait.",
     ),
     SettingDef(
+        name="spark_start_timeout", kind="integer", unit="ms", default="300000", minimum="0", maximum="2147483647",
+        category="Holdfast",
+        description="How long a statement that needs Spark waits for it to start; 0 for as long as it takes.",
+    ),
+    SettingDef(
         name="history_retention", kind="integer", unit="s", default="600", context="postmaster", minimum="0",
         maximum="10000000", category="Holdfast",
         description="For how long the past stays readable besides what transactions hold.",

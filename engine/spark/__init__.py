@@ -3,7 +3,7 @@
 properties.py  Spark's properties and masters: what is set, added, refused
 files.py       where Spark finds parts: here, under the same path elsewhere, in an object store
 gateway.py     the JVM: command line, life and death
-runtime.py     when it starts, the session in it, restart after a crash
+runtime.py     when it starts, the session in it; restarts.py: when it starts again after a crash
 relations.py   a snapshot's parts and hot rows as Spark relations
 slots.py       who may run jobs, who waits
 running.py     one query: its jobs, and its batches in order

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -125,6 +126,7 @@ class SparkExecutor:
         queries: int = 4,
         conf: Mapping[str, str] | None = None,
         files: SparkFiles | None = None,
+        nice: int = 0,
     ) -> None:
         """Note the settings; see ``SparkRuntime``."""
         self.runtime = SparkRuntime(
@@ -135,6 +137,7 @@ class SparkExecutor:
             queries=queries,
             conf=conf,
             files=files,
+            nice=nice,
         )
         self._numbers = itertools.count(1)
 
@@ -248,6 +251,8 @@ class SparkExecutor:
         """Return the session; a statement that is cancelled while it starts does not wait on."""
         if self.runtime.ready:
             return await self.runtime.live()
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + ctx.spark_start_ms / 1000 if ctx.spark_start_ms else math.inf
         waiting = asyncio.ensure_future(self.runtime.live())
         self.runtime.waits.enter(id(ctx.session), START)
         try:
@@ -257,6 +262,13 @@ class SparkExecutor:
                     return waiting.result()
                 if ctx.cancelled is not None and ctx.cancelled.is_set():
                     raise SqlError("57014", "canceling statement due to user request")
+                now = loop.time()
+                if now + self.runtime.restarts.wait_s(now) >= until_s:
+                    raise SqlError(
+                        "57P03",
+                        "the Spark executor is starting up",
+                        hint="spark_start_timeout says how long a statement waits for it.",
+                    )
         except BaseException:
             waiting.add_done_callback(forget)
             waiting.cancel()

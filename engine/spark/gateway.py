@@ -80,6 +80,25 @@ class Gateway:
             return False
         return True
 
+    def stand_back(self, nice: int) -> None:
+        """Have the JVM leave the processors to others that want them, as a nice value says (0 to 19).
+
+        It starts at full speed. Threads that come later are as nice as those that make them. Where Linux groups
+        process sessions (sched_autogroup_enabled, sched(7)) nice values count only within the JVM's own group, so the
+        group is told as well.
+        """
+        if not nice:
+            return
+        pid = self.process.pid
+        with contextlib.suppress(OSError):  # another system than Linux, or no such groups
+            Path(f"/proc/{pid}/autogroup").write_text(str(nice), encoding="ascii")
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, pid, nice)
+            for _ in range(2):  # the second time: threads that were made meanwhile
+                for thread in os.listdir(f"/proc/{pid}/task"):
+                    with contextlib.suppress(OSError):  # it has ended
+                        os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+
     def stop(self) -> None:
         """End the JVM: ask by closing its stdin, kill it after ``STOP_TIMEOUT_S``. Idempotent; blocks."""
         if self.process.stdin is not None:

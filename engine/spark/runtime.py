@@ -1,11 +1,11 @@
 """The Spark session of the server: when it starts, who waits for it, what happens when its JVM dies.
 
     off ------------------------------------------> every use is refused (0A000)
-    idle --first use, or start_background()--> starting --> live --JVM dies--> idle
+    idle --first use, or start_background()--> starting --> live --JVM dies--> starting again (lazy: idle)
                                                   `--> idle again, with the error (58000)
 
 Starting takes five seconds and happens in a thread; the loop never waits. A query that comes meanwhile waits for it.
-After a crash the next query starts a new JVM.
+After a crash another JVM starts in the background, later if the one before did not live long (``restarts``).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from engine.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.spark.hidden import HiddenViews
 from engine.spark.properties import application, is_local, shown
 from engine.spark.reaper import Reaper
+from engine.spark.restarts import Restarts
 from engine.spark.slots import QUEUE, FairPools, Slots, Waits
 from planner.errors import SqlError
 
@@ -44,6 +45,7 @@ _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
+WATCH_S = 0.5  # how often the JVM is looked after
 READERS = 4  # threads that read results which are there
 OFF = "Spark is switched off (spark_start = off)"
 
@@ -76,6 +78,7 @@ class SparkRuntime:
         queries: int,
         conf: Mapping[str, str] | None = None,
         files: SparkFiles | None = None,
+        nice: int = 0,
     ) -> None:
         """Note the settings; nothing starts.
 
@@ -87,6 +90,7 @@ class SparkRuntime:
             queries: how many statements run jobs at once; more wait.
             conf: Spark properties of the ``spark_conf`` setting.
             files: where Spark finds parts; None: on this machine, where it is, too.
+            nice: how far the JVM stands back from others, 0 to 19.
         """
         self.files = files or SparkFiles(data_dir.absolute() / "spark" / "spool")
         self.refused: SqlError | None = None
@@ -96,7 +100,11 @@ class SparkRuntime:
         self._mode = mode
         self._dir = data_dir.absolute() / "spark"
         self._heap_bytes = max(heap_bytes, MIN_HEAP_BYTES)
+        self._nice = nice
+        self.restarts = Restarts()
         self._live: Live | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
         self._starting: asyncio.Task[Live] | None = None
         self._closed = False
         self._opened = False  # a JVM has been started before
@@ -126,7 +134,7 @@ class SparkRuntime:
 
     def start_background(self) -> None:
         """Begin to start if so configured; returns at once. A failure is logged."""
-        if self._mode == "background" and self._starting is None and not self.ready:
+        if self._mode == "background" and self._pending() is None and not self.ready:
             self._begin().add_done_callback(_report)
 
     async def live(self) -> Live:
@@ -143,14 +151,26 @@ class SparkRuntime:
             raise SqlError("57P01", "terminating connection due to administrator command")
         if self._live is not None and self._live.gateway.alive:
             return self._live
-        return await asyncio.shield(self._starting or self._begin())
+        return await asyncio.shield(self._pending() or self._begin())
 
     def lost(self, live: Live) -> None:
-        """Note that the JVM of ``live`` does not answer: the next use starts another."""
-        if live is self._live:
-            self._live = None
-            log.warning("the Spark JVM ended; the next query starts another")
-            self.control.submit(_discard, live)
+        """Note that the JVM of ``live`` does not answer: another one starts, or will with the next use."""
+        if live is not self._live or self._closed:
+            return
+        self._live = None
+        now = asyncio.get_running_loop().time()
+        self.restarts.ended(now)
+        log.warning("the Spark JVM ended; another one may start in %.0f s", self.restarts.wait_s(now))
+        self.control.submit(_discard, live)
+        self.start_background()
+
+    async def _watch(self, live: Live) -> None:
+        """See the JVM end, also when nothing runs in it."""
+        while live is self._live:
+            if not live.gateway.alive:
+                self.lost(live)
+                return
+            await asyncio.sleep(WATCH_S)
 
     async def enter(self, client: int) -> str:
         """Wait for a slot to run jobs in; return the scheduler pool's name. ``client``: ``id(session)``."""
@@ -179,21 +199,35 @@ class SparkRuntime:
             self.control.submit(_discard, live)
             self.start_background()
 
+    def _pending(self) -> asyncio.Task[Live] | None:
+        """Return the start that is under way; one that has just ended may have been followed by a crash already."""
+        return None if self._starting is None or self._starting.done() else self._starting
+
     def _begin(self) -> asyncio.Task[Live]:
         task = self._starting = asyncio.get_running_loop().create_task(self._start())
         task.add_done_callback(self._started)
         return task
 
     def _started(self, task: asyncio.Task[Live]) -> None:
-        self._starting = None
-        if not task.cancelled():
-            task.exception()
+        if self._starting is task:
+            self._starting = None
+        if task.cancelled() or task.exception() is None or not self.restarts.wanted or self._closed:
+            return
+        # It was up before: whatever keeps it from starting again may pass.
+        self.restarts.failed(asyncio.get_running_loop().time())
+        self.start_background()
 
     async def _start(self) -> Live:
         loop = asyncio.get_running_loop()
-        old, self._live = self._live, None
+        if self._live is not None:  # it has ended, and nobody has seen it yet
+            self.lost(self._live)
+        wait_s = self.restarts.wait_s(loop.time())
+        if wait_s:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), wait_s)
+                raise SqlError("57P01", "terminating connection due to administrator command")
         try:
-            live = await loop.run_in_executor(self.control, self._open, old)
+            live = await loop.run_in_executor(self.control, self._open)
         except SqlError:
             raise
         except GatewayError as error:
@@ -209,15 +243,15 @@ class SparkRuntime:
             live.gateway.stop()
             raise SqlError("57P01", "terminating connection due to administrator command")
         self._live = live
+        self.restarts.came_up(loop.time())
+        self._watching = loop.create_task(self._watch(live))
         log.info(
             "Spark is ready (%s)%s", self._master, f"; {shown(self._conf.items())}" if self._conf else ""
         )
         return live
 
-    def _open(self, old: Live | None) -> Live:
+    def _open(self) -> Live:
         """Start JVM and session; blocks."""
-        if old is not None:
-            _discard(old)
         # Results in the spool outlive the JVM that wrote them, but not the server.
         tmp = self._dir / "tmp"
         for scratch in (tmp,) if self._opened else (self.spool_dir, tmp):
@@ -235,15 +269,19 @@ class SparkRuntime:
             if refusal is not None:
                 self.refused = SqlError("0A000", refusal[0], hint=refusal[1])
                 raise self.refused
-            return live
         except BaseException:
             gateway.stop()
             raise
+        gateway.stand_back(self._nice)
+        return live
 
     async def close(self) -> None:
         """End the JVM and the threads."""
         self._closed = True
+        self._closing.set()
         self._reaper.stop()
+        if self._watching is not None:
+            self._watching.cancel()
         loop = asyncio.get_running_loop()
         starting = self._starting
         live, self._live = self._live, None

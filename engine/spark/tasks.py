@@ -142,7 +142,9 @@ class SparkTasks:
         if not self._live.gateway.alive or lost(error):
             self._runtime.lost(self._live)
             return SqlError(
-                "58000", "the Spark JVM ended while the statement ran; it starts again with the next one"
+                "58000",
+                "the Spark JVM ended while the statement ran",
+                hint="It starts again by itself: retry.",
             )
         lines = [
             line for line in text_of(error).splitlines() if line.strip() and not line.startswith(("\t", " "))

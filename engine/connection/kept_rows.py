@@ -1,0 +1,169 @@
+"""What a cursor has read of its result: any part of it again, in bounded memory.
+
+    row     0 ......... 40,000 ......... 70,000 ....
+    chunk   [ in a file ][ in a file     ][ memory ]      older chunks move out once ``KEPT_BYTES`` are exceeded
+
+The file has no name and is gone with the cursor, or the server. A cursor that cannot scroll forgets what it has passed.
+Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written and read in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import pickle
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+
+from engine.connection.rows import RowBatch, RowTuple
+from planner.errors import SqlError
+
+KEPT_BYTES: Final = 16 << 20  # in memory, per cursor
+CELL_BYTES: Final = 64  # a value of a tuple, roughly
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Rows ``first`` .. ``first + count - 1``; ``batch`` None: they are in the file."""
+
+    first: int
+    count: int
+    size: int
+    batch: RowBatch | None
+    offset: int = 0
+    length: int = 0
+
+
+class KeptRows:
+    """Rows by position, from 0. Used by one task at a time."""
+
+    def __init__(self, folder: Path, to_rows: Callable[[Any], list[RowTuple]]) -> None:
+        """Keep none yet; ``folder``: for the file; ``to_rows``: makes tuples of an Arrow batch."""
+        self._folder = folder
+        self._to_rows = to_rows
+        self._chunks: list[_Chunk] = []
+        self._inside = 0  # of the chunks, the first that is in memory
+        self._memory = 0
+        self._count = 0
+        self._file: BinaryIO | None = None
+
+    def __len__(self) -> int:
+        """How many rows have been read, forgotten ones included."""
+        return self._count
+
+    async def add(self, batch: RowBatch) -> None:
+        """Keep the next rows.
+
+        Raises:
+            SqlError: 53100 if there is no room for the file.
+        """
+        count = len(batch)
+        if not count:
+            return
+        if batch.rows is not None:
+            size = count * max(len(batch.rows[0]), 1) * CELL_BYTES
+        else:
+            size = batch.arrow.nbytes
+        self._chunks.append(_Chunk(self._count, count, size, batch))
+        self._count += count
+        self._memory += size
+        if self._memory > KEPT_BYTES:
+            await self._move_out()
+
+    async def _move_out(self) -> None:
+        """Write the older half of what is in memory."""
+        leaving = []
+        while self._memory > KEPT_BYTES // 2 and self._inside < len(self._chunks) - 1:
+            chunk = self._chunks[self._inside]
+            leaving.append(chunk)
+            self._memory -= chunk.size
+            self._inside += 1
+        if leaving:
+            try:
+                await asyncio.to_thread(self._write, leaving)
+            except OSError as error:
+                raise SqlError(
+                    "53100", f"could not write the rows of a cursor: {error.strerror or error}"
+                ) from error
+
+    def _write(self, chunks: list[_Chunk]) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="cursor-", dir=self._folder)  # noqa: SIM115 - closed by ``close``
+        file = self._file
+        offset = file.seek(0, 2)
+        for chunk in chunks:
+            data = _packed(chunk.batch)
+            file.write(data)
+            chunk.offset, chunk.length = offset, len(data)
+            offset += len(data)
+        file.flush()
+        for chunk in chunks:
+            chunk.batch = None
+
+    async def batches(self, start: int, end: int) -> AsyncIterator[RowBatch]:
+        """Yield rows ``start`` .. ``end - 1`` as far as they were read, a chunk or a part of one at a time."""
+        at = bisect.bisect_right(self._chunks, start, key=lambda chunk: chunk.first) - 1
+        for chunk in self._chunks[max(at, 0) :]:
+            if chunk.first >= end:
+                return
+            low, high = max(start - chunk.first, 0), min(end - chunk.first, chunk.count)
+            if low >= high:
+                continue
+            batch = chunk.batch
+            if batch is None:
+                batch = await asyncio.to_thread(self._loaded, chunk)
+            if batch.rows is not None:
+                yield RowBatch(rows=batch.rows[low:high])
+            else:
+                yield RowBatch(arrow=batch.arrow.slice(low, high - low))
+
+    def _loaded(self, chunk: _Chunk) -> RowBatch:
+        assert self._file is not None
+        self._file.seek(chunk.offset)
+        return _unpacked(self._file.read(chunk.length))
+
+    async def rows(self, start: int, end: int) -> list[RowTuple]:
+        """Return rows ``start`` .. ``end - 1`` as far as they were read."""
+        found: list[RowTuple] = []
+        async for batch in self.batches(start, end):
+            found.extend(batch.rows if batch.rows is not None else self._to_rows(batch.arrow))
+        return found
+
+    def forget(self, before: int) -> None:
+        """Drop rows before ``before``, which nobody will ask for again."""
+        gone = 0
+        while gone < len(self._chunks) and self._chunks[gone].first + self._chunks[gone].count <= before:
+            if self._chunks[gone].batch is not None:
+                self._memory -= self._chunks[gone].size
+            gone += 1
+        del self._chunks[:gone]
+        self._inside = max(self._inside - gone, 0)
+
+    def close(self) -> None:
+        """Drop everything."""
+        self._chunks.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _packed(batch: RowBatch | None) -> bytes:
+    assert batch is not None
+    if batch.rows is not None:
+        return b"R" + pickle.dumps(list(batch.rows), protocol=5)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.arrow.schema) as writer:
+        writer.write_batch(batch.arrow)
+    return b"A" + bytes(sink.getvalue())
+
+
+def _unpacked(data: bytes) -> RowBatch:
+    body = memoryview(data)[1:]
+    if data[:1] == b"R":
+        return RowBatch(rows=pickle.loads(body))
+    return RowBatch(arrow=pa.ipc.open_stream(pa.py_buffer(body)).read_next_batch())

@@ -1,0 +1,143 @@
+"""What a cursor has read, in memory and in a file: any part of it, in either shape, as if it were one list."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.connection.kept_rows import KeptRows
+from engine.connection.rows import RowBatch
+from tests.support.server import ServerProcess
+
+
+def to_rows(batch: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def arrow(first: int, count: int) -> RowBatch:
+    numbers = list(range(first, first + count))
+    return RowBatch(arrow=pa.record_batch({"n": numbers, "t": [f"t{n}" for n in numbers]}))
+
+
+def plain(first: int, count: int) -> RowBatch:
+    return RowBatch(rows=[(n, f"t{n}") for n in range(first, first + count)])
+
+
+def expected(start: int, end: int) -> list[tuple[int, str]]:
+    return [(n, f"t{n}") for n in range(start, end)]
+
+
+@given(
+    batches=st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=12),
+    limit=st.integers(1, 4000),
+    data=st.data(),
+)
+def test_any_part_can_be_read_again(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[tuple[bool, int]], limit: int, data: st.DataObject
+) -> None:
+    async def body(folder: Path) -> None:
+        kept = KeptRows(folder, to_rows)
+        count = forgotten = 0
+        try:
+            for is_arrow, size in batches:
+                await kept.add((arrow if is_arrow else plain)(count, size))
+                count += size
+                assert len(kept) == count
+                start = data.draw(st.integers(forgotten, count + 3))
+                end = data.draw(st.integers(start, count + 6))
+                assert await kept.rows(start, end) == expected(start, min(end, count))
+                if data.draw(st.booleans()):
+                    forgotten = data.draw(st.integers(forgotten, count))
+                    kept.forget(forgotten)
+        finally:  # also when an example is given up
+            kept.close()
+        assert list(folder.iterdir()) == []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.connection.kept_rows.KEPT_BYTES", limit)
+        asyncio.run(body(tmp_path_factory.mktemp("kept")))
+
+
+def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.connection.kept_rows.KEPT_BYTES", 10_000)
+
+    async def body() -> None:
+        kept = KeptRows(tmp_path, to_rows)
+        for i in range(100):
+            await kept.add(arrow(100 * i, 100))
+            held = [chunk for chunk in kept._chunks if chunk.batch is not None]
+            assert sum(chunk.size for chunk in held) <= 10_000 + held[-1].size
+        assert len(held) < 10
+        assert await kept.rows(0, 10_000) == expected(0, 10_000)
+        kept.forget(9_950)
+        assert len(kept._chunks) == 1
+        kept.close()
+
+    asyncio.run(body())
+
+
+def test_values_survive_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.connection.kept_rows.KEPT_BYTES", 1)
+    rows = [(Decimal("1.50"), b"\x00", None, (1, 2, 3), ["a", None], True, 1.5, "é")]
+
+    async def body() -> None:
+        kept = KeptRows(tmp_path, to_rows)
+        for _ in range(3):
+            await kept.add(RowBatch(rows=rows))
+        assert kept._chunks[0].batch is None
+        assert await kept.rows(0, 1) == rows
+        kept.close()
+
+    asyncio.run(body())
+
+
+# PostgreSQL 15's answers; a number moves by more rows than are handed on at a time.
+STEPS: list[tuple[str, int | list[int]]] = [
+    ("MOVE 12000 FROM c", 12_000),
+    ("FETCH 1 FROM c", [12_001]),
+    ("MOVE FORWARD 11999 FROM c", 11_999),
+    ("FETCH 2 FROM c", [24_001, 24_002]),
+    ("MOVE ALL FROM c", 998),
+    ("FETCH 1 FROM c", []),
+    ("FETCH BACKWARD 1 FROM c", [25_000]),
+    ("MOVE BACKWARD ALL FROM c", 24_999),
+    ("FETCH 20000 FROM c", list(range(1, 20_001))),
+    ("FETCH 1 FROM c", [20_001]),
+    ("FETCH ALL FROM c", list(range(20_002, 25_001))),
+    ("FETCH PRIOR FROM c", [25_000]),
+    ("FETCH ABSOLUTE 5 FROM c", [5]),
+    ("MOVE BACKWARD -10001 FROM c", 10_001),
+    ("FETCH 1 FROM c", [10_007]),
+    ("MOVE 30000 FROM c", 14_993),
+    ("FETCH ABSOLUTE -1 FROM c", [25_000]),
+]
+
+
+def test_cursors_move_by_many_rows_as_in_postgresql(server: ServerProcess) -> None:
+    with psycopg.connect(server.url) as connection:
+        connection.execute("DECLARE c SCROLL CURSOR FOR SELECT g FROM generate_series(1, 25000) g")
+        for statement, wanted in STEPS:
+            done = connection.execute(statement)
+            found = done.rowcount if statement.startswith("MOVE") else [row[0] for row in done]
+            assert found == wanted, statement
+
+
+def test_a_cursor_that_cannot_scroll_goes_on_after_commit(server: ServerProcess) -> None:
+    with psycopg.connect(server.url) as connection:
+        connection.execute(
+            "DECLARE c NO SCROLL CURSOR WITH HOLD FOR SELECT g FROM generate_series(1, 25000) g"
+        )
+        assert connection.execute("MOVE 11000 FROM c").rowcount == 11_000
+        connection.commit()
+        assert connection.execute("FETCH 1 FROM c").fetchall() == [(11_001,)]
+        assert connection.execute("MOVE ALL FROM c").rowcount == 13_999
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            connection.execute("FETCH PRIOR FROM c")
