@@ -1,7 +1,8 @@
-"""A bulk load beside a flush: rows that move from memory to a part meanwhile still count as duplicates."""
+"""A bulk load beside others: rows that a flush moves to a part still count as duplicates, and the loop makes no columns."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import SHARD, make_table, now, open_memory_store
+from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store
+from txn import bulk
 from txn.errors import DuplicateKey
 
 
@@ -29,6 +31,56 @@ def test_a_flush_during_a_load_hides_no_duplicate() -> None:
         with pytest.raises(DuplicateKey):
             await txn.bulk_insert(SHARD, batches())
         txn.rollback()
+        await store.close()
+
+    run(go)
+
+
+def test_a_load_s_columns_are_made_and_freed_off_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Giving a load's memory back to the system takes milliseconds."""
+
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [])
+        off_the_loop = False
+        made: list[bool] = []
+        freed: list[bool] = []
+
+        async def offload(work: Any) -> Any:
+            nonlocal off_the_loop
+            off_the_loop = True
+            try:
+                return work()
+            finally:
+                off_the_loop = False
+
+        assemble = bulk._assemble
+
+        def assembling(schema: Any, gathered: Any) -> Any:
+            made.append(off_the_loop)
+            tables = assemble(schema, gathered)
+            weakref.finalize(tables[0], lambda: freed.append(off_the_loop))
+            return tables
+
+        monkeypatch.setattr(bulk, "_assemble", assembling)
+        store.core.offload = offload
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+
+        async def batches() -> AsyncIterator[Any]:
+            for key in (1, 2):
+                yield pa.record_batch(
+                    [pa.array([key]), pa.array([key]), pa.array(["new"])], names=["c1", "c2", "c3"]
+                )
+
+        assert await txn.bulk_insert(SHARD, batches()) == 2
+        await now(txn.commit())
+        assert made == [True]
+        assert freed == [True]
+        reader = store.begin()
+        [row] = await now(reader.lookup(SHARD, BY_K, [(2,)]))
+        assert row.values == (2, 2, "new")
+        reader.rollback()
         await store.close()
 
     run(go)
