@@ -32,10 +32,12 @@ from engine.sources.changes import TableChanges, primary_key
 from engine.sources.files_read import Rows, read_file
 from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Place, Progress, Temporary
+from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from txn.types import Row
 
+BATCH_FILES: Final = 1000  # in one transaction at most
 TOTALS: Final = ""
 """The partition of a source's sums; no file has this name."""
 
@@ -100,6 +102,7 @@ class FilesReader:
         self._since: dict[str, tuple[_Found, float]] = {}  # since when a file has been as it is
         self._ready: deque[_Found] = deque()  # complete files, the next ones to be read
         self._unsettled = 0
+        self._error: DataError | None = None  # of the file behind the last batch
         self._open: _Open | None = None
         self._gone: set[str] = set()  # files that have left the directory, and not yet the manifest
         self._directory = Path()
@@ -119,20 +122,30 @@ class FilesReader:
         return {self._partition: Place(position=self._shown(self._totals), rows=self._totals.rows)}
 
     async def poll(self) -> Batch | None:
-        """See Reader: rows of as many files as make a batch."""
+        """See Reader: rows of as many files as make a batch. What is before a malformed file comes before its error."""
+        if self._error is not None:
+            raise self._error
         if self._open is None and not await self._next_file():
             forgotten = self._forgotten()
             return Batch(changes={}, offsets=forgotten, rows={}, positions={}) if forgotten else None
         changes = TableChanges(oid=self._relation.oid)
         after: dict[str, bytes | None] = {}
         names: list[str] = []
-        count, files, done = 0, self._totals.files, True
-        while self._open is not None or (count < self._most and await self._next_file()):
-            reading = self._open
-            assert reading is not None
-            rows, done = await self._take(reading, self._most - count)
-            if not done and not reading.committed and not reading.proved:
-                await self._prove(reading)
+        count, files = 0, self._totals.files
+        while count < self._most and len(names) < BATCH_FILES:
+            try:
+                if self._open is None and not await self._next_file():
+                    break
+                reading = self._open
+                assert reading is not None
+                rows, done = await self._take(reading, self._most - count)
+                if not done and not reading.committed and not reading.proved:
+                    await self._prove(reading)
+            except DataError as error:
+                if not names:
+                    raise
+                self._error = error
+                break
             count += len(rows)
             if self._key:
                 for row in rows:

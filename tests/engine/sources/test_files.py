@@ -178,6 +178,17 @@ def test_a_malformed_file_is_named_and_nothing_of_it_is_here(
         wait_for(here, "SELECT max(n) FROM bad", 6)
 
 
+def test_files_before_a_malformed_one_are_here(here: Connection, folder: Path) -> None:
+    for name, text in (("a", "1\n2\n"), ("b", "3\n"), ("c", "4\nx\n"), ("d", "5\n")):
+        os.utime(put(folder, name, text), ns=(0, ord(name)))
+    here.execute(f"CREATE SOURCE four (n int) FROM FILES (path = '{folder}', format = csv, {FAST})")
+    assert f'file "{folder / "c"}", line 2, column n: "x"' in error_of(here, "four")
+    assert rows(here, "SELECT array_agg(n ORDER BY n) FROM four") == [([1, 2, 3],)]
+    (folder / "c").unlink()
+    here.execute("ALTER SOURCE four RESUME")
+    wait_for(here, "SELECT max(n) FROM four", 5)
+
+
 PARQUET_SCHEMAS = [
     ({"id": ["1"], "extra": [1]}, '22P04: column "extra" of the file is no column of the table'),
     ({"other": [1]}, '22P04: column "other" of the file is no column of the table'),

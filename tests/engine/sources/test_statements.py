@@ -35,6 +35,7 @@ def test_only_the_source_writes_its_table(server: ServerProcess) -> None:
             "UPDATE kept.beats SET value = 7",
             "DELETE FROM kept.beats",
             "TRUNCATE kept.beats",
+            "MERGE INTO kept.beats b USING (VALUES (0)) v (x) ON b.value = v.x WHEN MATCHED THEN DELETE",
             "COPY kept.beats FROM STDIN",
             "EXPLAIN ANALYZE DELETE FROM kept.beats",
         ):
