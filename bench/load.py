@@ -110,7 +110,7 @@ def run(server: ServerProcess, path: Path, few: Path, arguments: argparse.Namesp
         ratio = f"  {statistics.median(seconds['postgres']) / median:.2f}x" if "postgres" in ways else ""
         print(f"{way:9} {median:7.2f} s  {arguments.rows / median:10,.0f} rows/s{ratio}")
     for made in connections.values():
-        made.execute("DROP TABLE loaded")
+        made.execute("DROP TABLE IF EXISTS loaded")
         made.close()
     print(f"{path.stat().st_size >> 20} MB; peak of the server {resident(server.process.pid)[1] >> 20} MB")
     if len(sums) != 1:

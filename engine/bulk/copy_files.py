@@ -146,7 +146,8 @@ class _Here:
             rejects.first += reading.rejects.first
             limit = self._spec.options.reject_limit
             if limit and rejects.count > limit:
-                raise too_many(limit, None)
+                over = rejects.first[limit] if limit < len(rejects.first) else None
+                raise too_many(limit, None if over is None else over.where(self._spec.relation.name))
 
     async def _next(self, batches: Iterator[Any]) -> Any:
         if not self._gentle:

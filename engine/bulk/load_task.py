@@ -15,7 +15,7 @@ from typing import Any, Final
 from engine.bulk.read_split import Reading, read_split, worker_env
 from engine.bulk.splits import Split
 from engine.writes.copy_rows import LoadSpec, Reject, Rejects, too_many
-from pgwire.codecs.copy import CopyOptions, copy_context
+from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
 from txn.errors import OutOfSpace
@@ -120,7 +120,7 @@ class Sum:
         if limit and before + answer.rejected > limit:
             at = limit - before
             over = answer.rejects[at] if at < len(answer.rejects) else None
-            raise too_many(limit, None if over is None else self._where(over))
+            raise too_many(limit, None if over is None else over.where(self.table))
         if answer.failure is not None:
             raise answer.failure.error()
         if answer.full is not None:
@@ -130,7 +130,3 @@ class Sum:
         self.excluded += answer.excluded
         self.rejects.count += answer.rejected
         self.rejects.first += answer.rejects[: MOST_KEPT - len(self.rejects.first)]
-
-    def _where(self, reject: Reject) -> str:
-        where = copy_context(self.table, reject.line, reject.column, reject.text)
-        return where + (f'\nfile "{reject.file}"' if reject.file else "")

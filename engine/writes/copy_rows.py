@@ -80,6 +80,11 @@ class Reject:
             f'for column "{self.column}": {what}'
         )
 
+    def where(self, table: str) -> str:
+        """Return the CONTEXT of an error about it."""
+        found = copy_context(table, self.line, self.column, self.text)
+        return found + (f'\nfile "{self.file}"' if self.file else "")
+
 
 @dataclass(slots=True)
 class Rejects:

@@ -197,3 +197,28 @@ def test_cut_finds_row_ends_outside_quotes() -> None:
     assert splitter.cut(b'a,b\n"c\nd",e\n"f\n') == len(b'a,b\n"c\nd",e\n')
     assert splitter.cut(b"a,b") == 0
     assert PlainSplitter(TEXT, 2).cut(b'a\t"\nb') == 4
+
+
+@pytest.mark.parametrize(("null", "width"), [(None, 2), (None, 1), ("a", 2)])
+def test_quotes_anywhere_split_as_the_row_decoder_splits_them(null: str | None, width: int) -> None:
+    options = CopyOptions(format="csv", null=null)
+    splitter = PlainSplitter(options, width)
+    r = random.Random(f"{null} {width}")
+    plain = 0
+    for _ in range(6000):
+        if r.random() < 0.5:
+            text = "".join(r.choice('"",,\n\nab') for _ in range(r.randint(1, 14))) + "\n"
+        else:
+            fields = ("".join(r.choice('ab,\n"') for _ in range(r.randint(0, 3))) for _ in range(width * 3))
+            cells = [f'"{field}"' if r.random() < 0.7 else field for field in fields]
+            text = "".join(",".join(cells[i : i + width]) + "\n" for i in range(0, len(cells), width))
+        found = splitter.split(text.encode())
+        if found is None:
+            continue
+        plain += '"' in text
+        decoder = copy_decoder(options, "t", ["x", "y"][:width])
+        rows = decoder.feed(text.encode()).rows + decoder.finish().rows
+        assert [list(row) for row in zip(*(column.to_pylist() for column in found), strict=True)] == rows, (
+            text
+        )
+    assert plain > 100
