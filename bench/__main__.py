@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench import readers
+from bench import isolation, readers
 from bench.peers import holdfast, postgres
 from bench.tpch import compare, data
 from sqllogictest.client import Client
@@ -235,9 +235,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds; medians are compared")
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor")
     parser.add_argument(
-        "--only", choices=["transactions", "bulk", "small", "tpch", "readers"], help="one part"
+        "--only",
+        choices=["transactions", "bulk", "small", "tpch", "readers", "isolation-of-load"],
+        help="one part",
     )
     arguments = parser.parse_args()
+    if arguments.only == "isolation-of-load":
+        isolation.report(arguments.seconds, arguments.rounds)
+        return 0
     print("| what | Holdfast | PostgreSQL 15 | ratio | budget |\n| --- | --- | --- | --- | --- |", flush=True)
     with holdfast() as us, postgres("default_transaction_isolation=serializable") as them:
         parts: dict[str, Callable[[], list[Line]]] = {
@@ -251,6 +256,8 @@ def main() -> int:
                 part()
         if arguments.only in (None, "readers"):
             readers.report(us.url, them, arguments.seconds, arguments.rounds)
+    if arguments.only is None:
+        isolation.report(arguments.seconds, arguments.rounds)
     return 0
 
 

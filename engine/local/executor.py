@@ -40,6 +40,9 @@ from planner.walk import walk
 from txn.types import ShardId, Snapshot
 
 BATCH_ROWS = 16_384
+VECTOR_ROWS = 2048  # DuckDB computes so many at a time
+BATCH_BYTES = 4 << 20
+OF_ANY_SIZE = frozenset(("text", "bytes", "list"))  # kinds of values
 CANCEL_POLL_S = 0.02
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each combination of numeric parameters' forms
 _TOKENS = re.compile(r"'(?:[^']|'')*'|\b(hf_rel_\d+)\b")
@@ -236,6 +239,7 @@ class _Running(EngineQuery):
     def __init__(self, owner: LocalExecutor, text: LocalText, ctx: ExecContext) -> None:
         super().__init__(owner.pool, ctx, text.lowered, text.schema, text.finish)
         self._owner = owner
+        self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
 
@@ -248,17 +252,27 @@ class _Running(EngineQuery):
         for name, table in sources.tables.items():
             self._cursor.register(name, table)
         relation = self._cursor.sql(sql, params=values) if values else self._cursor.sql(sql)
-        self._reader = relation.to_arrow_reader(BATCH_ROWS)
+        # Values of any size come a vector at a time: thousands of them may be more than memory holds.
+        self._reader = relation.to_arrow_reader(VECTOR_ROWS if self._wide else BATCH_ROWS)
         return self._next()
 
     def _next(self) -> Any:
-        while True:
+        gathered: list[Any] = []
+        rows = size = 0
+        while rows < BATCH_ROWS and size < BATCH_BYTES:
             try:
                 batch = self._reader.read_next_batch()
             except StopIteration:
-                return None
+                break
             if batch.num_rows:
-                return self._shaped(batch)
+                gathered.append(batch)
+                rows += batch.num_rows
+                size += batch.nbytes
+                if not self._wide:
+                    break
+        if not gathered:
+            return None
+        return self._shaped(gathered[0] if len(gathered) == 1 else pa.concat_batches(gathered))
 
     def _interrupt(self) -> None:
         if self._cursor is not None:

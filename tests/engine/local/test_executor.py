@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from engine.local.errors import to_sql_error
 from engine.local.executor import LocalExecutor
 from engine.local.instance import open_instance
+from engine.reads.engine_query import PIECE_BYTES, pieces
 from planner import facts as f
 from planner.errors import SqlError
 from tests.support.lowered import World, sample_world
@@ -204,3 +206,55 @@ def test_errors_are_postgresql_s(
     with pytest.raises(SqlError) as caught:
         rows(world, executor, sql)
     assert (caught.value.sqlstate, caught.value.message) == (sqlstate, message)
+
+
+def test_wide_rows_come_in_small_batches(world: World, executor: LocalExecutor) -> None:
+    """Half a gigabyte of text is never there as one batch."""
+
+    async def body() -> None:
+        plan = executor.prepare(
+            world.bind("SELECT g, rpad(g::text, 50000, 'ab') FROM generate_series(1, 10000) g"), world.catalog
+        )
+        stream = await executor.run(plan, world.context())
+        expected = 1
+        async for batch in stream.batches:
+            assert batch.arrow.nbytes <= PIECE_BYTES + 60_000
+            numbers = batch.arrow.column(0).to_pylist()
+            assert numbers == list(range(expected, expected + len(numbers)))
+            expected += len(numbers)
+        assert expected == 10_001
+
+    asyncio.run(body())
+
+
+def test_narrow_texts_are_joined_to_large_batches(world: World, executor: LocalExecutor) -> None:
+    async def body() -> None:
+        plan = executor.prepare(
+            world.bind("SELECT g, g::text FROM generate_series(1, 40000) g"), world.catalog
+        )
+        stream = await executor.run(plan, world.context())
+        sizes = [len(batch) async for batch in stream.batches]
+        assert sum(sizes) == 40_000
+        assert len(sizes) <= 4
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize(
+    ("widths", "most_rows", "sizes"),
+    [
+        ([10] * 5, None, [5]),
+        ([10] * 5, 2, [2, 2, 1]),
+        ([PIECE_BYTES] * 3, None, [1, 1, 1]),
+        ([3 * PIECE_BYTES], None, [1]),
+        ([PIECE_BYTES // 2] * 4, None, [1, 1, 1, 1]),
+        ([PIECE_BYTES // 4] * 6, 2, [2, 2, 2]),
+    ],
+)
+def test_pieces_are_bounded_by_rows_and_bytes(
+    widths: list[int], most_rows: int | None, sizes: list[int]
+) -> None:
+    batch = pa.record_batch({"t": ["x" * width for width in widths]})
+    found = list(pieces(batch, most_rows))
+    assert [len(piece) for piece in found] == sizes
+    assert pa.Table.from_batches(found).equals(pa.Table.from_batches([batch]))
