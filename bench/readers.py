@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from statistics import median
+from typing import IO
 
 from bench.tpch.compare import connect
 
@@ -64,19 +65,10 @@ def host_options(url: str) -> list[str]:
     return ["-h", host, "-p", port, "-U", "postgres"]
 
 
-def _beside(
-    command: list[str], url: str, setting: str, data: Callable[[subprocess.Popen[bytes]], None] | None = None
-) -> tuple[Latency, str]:
-    """Read while a command runs; returns its output, too."""
-    pipe = subprocess.PIPE if data is not None else None
-    with subprocess.Popen(command, stdin=pipe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as load:
-        feeder = None
-        if data is not None:
-            feeder = threading.Thread(target=data, args=(load,), daemon=True)
-            feeder.start()
+def _beside(command: list[str], url: str, setting: str, data: IO[bytes] | None = None) -> tuple[Latency, str]:
+    """Read while a command runs, with ``data`` as its input; returns its output, too."""
+    with subprocess.Popen(command, stdin=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as load:
         found = read(url, lambda: load.poll() is not None, setting)
-        if feeder is not None:
-            feeder.join()
         assert load.stdout is not None
         said = load.stdout.read().decode()
     if load.returncode:
@@ -116,15 +108,11 @@ def _copy(url: str, setting: str) -> Latency:
         client.run(f"CREATE TABLE loaded{number} (id int PRIMARY KEY, k int, name text)")
         commands += ["-c", f"COPY loaded{number} FROM STDIN"]
     client.close()
-    lines = copy_lines() + b"\\.\n"
-
-    def feed(load: subprocess.Popen[bytes]) -> None:
-        assert load.stdin is not None
+    with tempfile.TemporaryFile() as data:  # not fed from here: the process that measures does nothing else
         for _ in range(COPIES):
-            load.stdin.write(lines)
-        load.stdin.close()
-
-    return _beside(["psql", "-X", "-q", url, *commands], url, setting, feed)[0]
+            data.write(copy_lines() + b"\\.\n")
+        data.seek(0)
+        return _beside(["psql", "-X", "-q", url, *commands], url, setting, data)[0]
 
 
 def measure(url: str, setting: str, seconds: int) -> dict[str, Latency]:
