@@ -129,8 +129,6 @@ class CteEntry:
     columns: tuple[OutputColumn, ...]
     recursive: bool = False
     references: int = 0
-    # a forward or self reference that is not allowed here: the error to raise
-    barred: SqlError | None = None
     origins: tuple[Origin, ...] = ()
 
 

@@ -85,7 +85,7 @@ def bind_statement(
 
 def bind_node(context: BindContext, node: ast.Node) -> st.Statement:
     """Bind a statement of any kind within a context. Raises as ``bind_statement``."""
-    if changes.modifies(node):
+    if changes.runs_in_parts(node):
         return changes.bind_with_changes(context, node)
     if isinstance(node, ast.Select | ast.SetOp | ast.Values):
         return st.QueryStatement(query=bind_query(context, node))

@@ -5,7 +5,7 @@
       step 1   d                                                 Delete, reads step 0
       body                                                       Insert, reads step 1
 
-Parts are bound one by one; a later one meets the rows of an earlier one as a ``StepRange``. Items that are queries, and that no
+So are queries that ON CONFLICT or RETURNING of an INSERT reads. Parts are bound one by one; a later one meets the rows of an earlier one as a ``StepRange``. Items that are queries, and that no
 such part reads, stay in the WITH of the body. Only the WITH of a statement as a whole may have items that change data; any
 other is refused where it is bound (``planner.bind.with_``).
 """
@@ -34,8 +34,22 @@ def modifies(node: Any) -> TypeGuard[ast.Select]:
     return any(isinstance(item.query, _CHANGES) for item in node.with_.ctes)
 
 
+def runs_in_parts(node: Any) -> bool:
+    """Tell whether a statement has to run in parts: its WITH changes data, or its own changes read from it."""
+    return modifies(node) or bool(_read_by_changes(node))
+
+
+def _read_by_changes(node: Any) -> set[str]:
+    """Return the WITH items that ON CONFLICT and RETURNING of an INSERT name: its source cannot hand them over."""
+    if not isinstance(node, ast.Insert) or node.with_ is None:
+        return set()
+    names = frozenset(item.name for item in node.with_.ctes)
+    clauses = (*node.returning, *([node.on_conflict] if node.on_conflict is not None else ()))
+    return {reference.name for clause in clauses for reference in references(clause, names)}
+
+
 def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
-    """Bind a statement for which ``modifies`` holds.
+    """Bind a statement for which ``runs_in_parts`` holds.
 
     Raises SqlError 42712, 42P10, 42P19 (a recursive item that changes data), 0A000 (MERGE as an item; an item's own WITH that
     changes data; rows of an item without RETURNING), and what the parts raise.
@@ -45,7 +59,7 @@ def bind_with_changes(context: BindContext, node: Any) -> st.WithChanges:
     clause: ast.With = node.with_
     _check_items(clause)
     items = ordered_items(clause.ctes) if clause.recursive else list(clause.ctes)
-    apart = _apart(items)
+    apart = _apart(items, _read_by_changes(node))
     context.future_steps = {item.name for item in items if item.name in apart}
     steps: list[st.Step] = []
     kept: list[ast.Cte] = []
@@ -84,10 +98,10 @@ def _reads(node: ast.Node, names: set[str]) -> bool:
     return next(references(node, frozenset(names)), None) is not None
 
 
-def _apart(items: list[ast.Cte]) -> set[str]:
-    """Return the items that become steps: those that change data, and every query that these read in the end."""
+def _apart(items: list[ast.Cte], wanted: set[str]) -> set[str]:
+    """Return the items that become steps: those that change data, ``wanted``, and every query that these read in the end."""
     by_name = {item.name: item for item in items}
-    found = {item.name for item in items if isinstance(item.query, _CHANGES)}
+    found = {item.name for item in items if isinstance(item.query, _CHANGES)} | wanted
     todo = list(found)
     while todo:
         node = by_name[todo.pop()].query

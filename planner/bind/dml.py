@@ -57,7 +57,7 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.scope import CteEntry, Scope
+from planner.scope import Scope
 from planner.types import SqlType
 
 _ROW_ID_TYPE = SqlType(INT8)
@@ -86,7 +86,6 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         if default is not None:
             defaults.append((column.attnum, default))
     scope = _target_scope(context, node.relation, relation)
-    _bar_with(scope, node.with_)
     on_conflict = (
         _on_conflict(context, node.on_conflict, relation, scope) if node.on_conflict is not None else None
     )
@@ -103,13 +102,6 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         columns=outputs,
         overriding=node.overriding,
     )
-
-
-def _bar_with(scope: Scope, with_: ast.With | None) -> None:
-    """Make INSERT's WITH items, which only its source can reach, an error in RETURNING and ON CONFLICT."""
-    for cte in with_.ctes if with_ is not None else ():
-        barred = not_supported("a WITH query of INSERT in RETURNING or ON CONFLICT")
-        scope.ctes[cte.name] = CteEntry(name=cte.name, columns=(), barred=barred)
 
 
 def insert_columns(relation: RelationDef, nodes: Sequence[ast.TargetColumn]) -> list[ColumnDef]:

@@ -258,14 +258,6 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
     from planner.scope import CteEntry
 
     assert isinstance(entry, CteEntry)
-    if entry.barred is not None:
-        raise SqlError(
-            entry.barred.sqlstate,
-            entry.barred.message,
-            detail=entry.barred.detail,
-            hint=entry.barred.hint,
-            span=node.span,
-        )
     entry.references += 1
     alias = node.alias.name if node.alias is not None else node.name
     columns = tuple(

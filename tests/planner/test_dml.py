@@ -25,7 +25,7 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.statements import StatementClass
+from planner.statements import StatementClass, WithChanges
 from planner.types import SqlType
 from planner.walk import walk
 from tests.planner.tables import bind, make_catalog
@@ -128,7 +128,7 @@ def test_a_single_row_may_return_a_set() -> None:
         insert("INSERT INTO t (a) VALUES (generate_series(1, 3)), (4)")
 
 
-def test_with_reaches_the_source_only() -> None:
+def test_with_belongs_to_the_source_unless_something_else_reads_it() -> None:
     made = insert("WITH q AS (SELECT 1 AS x) INSERT INTO t (a) SELECT x FROM q")
     assert isinstance(made.source, Select)
     assert [cte.name for cte in made.source.ctes] == ["q"]
@@ -138,9 +138,15 @@ def test_with_reaches_the_source_only() -> None:
     cell = insert("WITH q AS (SELECT 1 AS x) INSERT INTO t (a) VALUES ((SELECT x FROM q))")
     assert cell.source is not None
     assert [r.level for r in walk(cell.source) if isinstance(r, CteRange)] == [1]
-    with pytest.raises(SqlError) as caught:
-        insert("WITH q AS (SELECT 1) INSERT INTO t (a) SELECT 1 RETURNING (SELECT * FROM q)")
-    assert caught.value.sqlstate == "0A000"
+    parts = bind(
+        "WITH q AS (SELECT 1) INSERT INTO t (a) SELECT 1 RETURNING (SELECT * FROM q)", CATALOG
+    ).statement
+    assert isinstance(parts, WithChanges)
+    assert [step.name for step in parts.steps] == ["q"]
+    assert parts.needs == {0}
+    assert isinstance(parts.body, Insert)
+    assert parts.body.source is not None
+    assert parts.body.source.ctes == ()
 
 
 def test_conflict_arbiters_are_found_by_columns_or_name() -> None:

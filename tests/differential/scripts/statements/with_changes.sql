@@ -86,6 +86,15 @@ create sequence seq;
 with q as (select nextval('seq') n), i as (insert into log select q.n, 'seq' from q returning id) select q.n, i.id from q, i;
 with i as (insert into log values (nextval('seq'), 'seq')) select currval('seq');
 select last_value from seq;
+-- WITH read by ON CONFLICT and RETURNING
+create table z (k int primary key, v text);
+insert into z values (1, 'one'), (2, 'two');
+with aa as (select 1 a, 'x' b union all select 2, 'y') insert into z values (1, 'insert') on conflict (k) do update set v = (select b || ' update' from aa where a = z.k) returning *;
+with aa as (select 2 a) insert into z values (1, 'insert'), (2, 'insert') on conflict (k) do update set v = 'update' where z.k = (select a from aa) returning k, (select a from aa);
+with recursive n as (select 1 i union all select i + 1 from n where i < 4), sq as (select i, i * i s from n) insert into z select i, 'n' from n where i > 2 returning k, (select s from sq where i = k);
+with aa as (select 'a' b), bb as (insert into z values (5, 'five') returning v) insert into z select 6, b from aa on conflict (k) do update set v = (select v from bb) returning v, (select v from bb);
+with aa as (select 1 a) insert into z values (7, 'seven') returning (select nope from aa);
+select * from z order by k;
 -- what is refused
 insert into t with x as (delete from t returning *) select a + 10, b from x;
 select * from (with x as (delete from t returning *) select * from x) y;
