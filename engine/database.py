@@ -63,6 +63,7 @@ from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.errors import BackendError, ErrorReport
 from planner.errors import SqlError
 from planner.query import OutputColumn
+from planner.rights import Rights
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import Fenced
@@ -79,8 +80,12 @@ _TROUBLE = ("58", "XX")  # classes of SQLSTATEs: of the system, of what is store
 DATABASE_NAME = "postgres"
 
 
-def _fatal(sqlstate: str, message: str, *, hint: str | None = None) -> BackendError:
-    return BackendError(ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint))
+def _fatal(
+    sqlstate: str, message: str, *, hint: str | None = None, detail: str | None = None
+) -> BackendError:
+    return BackendError(
+        ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint, detail=detail)
+    )
 
 
 @dataclass(slots=True)
@@ -350,6 +355,9 @@ class Database:
                 f'database "{name}" does not exist',
                 hint=f'This server has one database, "{DATABASE_NAME}".',
             )
+        if not Rights(self.catalog, role).database("c"):
+            detail = "User does not have CONNECT privilege."
+            raise _fatal("42501", f'permission denied for database "{name}"', detail=detail)
         overrides = {
             "is_superuser": "on" if role.superuser else "off",
             "session_authorization": user,

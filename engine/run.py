@@ -12,7 +12,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import create as ddl
-from engine.ddl import drop, materialized, roles
+from engine.ddl import drop, grant, materialized, roles
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.reads import explain
@@ -62,6 +62,8 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.Rename: ddl.rename,
     st.Drop: drop.drop,
     st.Truncate: drop.truncate,
+    st.Grant: grant.run_grant,
+    st.GrantRole: grant.run_grant_role,
     st.Comment: ddl.comment,
     st.RoleStatement: roles.run_role,
 }

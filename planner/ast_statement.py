@@ -475,6 +475,45 @@ class Role(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Privilege(Node):
+    """A privilege word of GRANT, in lower case ("" = ALL), and the columns it is for."""
+
+    word: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant(Node):
+    """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
+
+    ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    """
+
+    is_grant: bool
+    kind: str
+    every: bool
+    relations: tuple[TableRef, ...]
+    names: tuple[str, ...]
+    privileges: tuple[Privilege, ...]
+    grantees: tuple[Role, ...]
+    option: bool = False
+    grantor: Role | None = None
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRole(Node):
+    """GRANT and REVOKE of roles. Of a REVOKE ``admin`` is ADMIN OPTION FOR."""
+
+    is_grant: bool
+    roles: tuple[str, ...]
+    grantees: tuple[Role, ...]
+    admin: bool = False
+    grantor: Role | None = None
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRole(Node):
     """CREATE ROLE / USER / GROUP."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from planner.acl import AclItem, Membership
 from planner.types import SqlType
 
 DEFAULT_TIMELINE = "epoch_ms"
@@ -237,6 +238,17 @@ class RoleDef:
     connection_limit: int = -1
     verifier: str | None = None
     valid_until: int | None = None
+    member_of: tuple[Membership, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDef:
+    """The access control list of an object of the catalog ``class_oid`` (``sub_id``: one of its columns)."""
+
+    class_oid: int
+    object_oid: int
+    sub_id: int
+    items: tuple[AclItem, ...]
 
 
 class Catalog(Protocol):
@@ -282,6 +294,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""
+
+    def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
+        """Return the access control list of an object of the catalog ``class_oid``, None where it is the default one."""
 
     def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
         """Return the comment on an object of the catalog ``class_oid``, or None."""

@@ -69,7 +69,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.RefreshMaterializedView() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
-            | st.CreateSequence() | st.AlterSequence()
+            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -185,6 +185,10 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {node.what.upper()}"
         case ast.Drop():
             return f"DROP {node.what.upper()}"
+        case ast.Grant():
+            return "GRANT" if node.is_grant else "REVOKE"
+        case ast.GrantRole():
+            return "GRANT ROLE" if node.is_grant else "REVOKE ROLE"
         case ast.Transaction():
             return _TRANSACTION_TAGS.get(node.action, node.action.upper())
         case ast.SetVariable():

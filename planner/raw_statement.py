@@ -548,6 +548,42 @@ class StatementReader(RawReader):
 
     # --- roles ----------------------------------------------------------------------------------
 
+    def _grant(self, body: Raw) -> ast.Node:
+        objects = body.get("objects", [])
+        grantor = body.get("grantor")
+        return ast.Grant(
+            is_grant=body.get("is_grant", False),
+            kind=_object_word(body["objtype"]),
+            every=body.get("targtype") == "ACL_TARGET_ALL_IN_SCHEMA",
+            relations=tuple([self.table(node["RangeVar"]) for node in objects if "RangeVar" in node]),
+            names=strings([node for node in objects if "String" in node]),
+            privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
+            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
+            option=body.get("grant_option", False),
+            grantor=None if grantor is None else self._role(grantor),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
+    def _privilege(self, body: Raw) -> ast.Privilege:
+        return ast.Privilege(
+            word=body.get("priv_name", ""), columns=strings(body.get("cols", ())), span=self.span(body)
+        )
+
+    def _grant_role(self, body: Raw) -> ast.Node:
+        options = self.options(body.get("opt"))
+        for option in options:
+            if option.name != "admin" or (not body.get("is_grant", False) and option.value is True):
+                raise self.syntax_error(option.span)
+        grantor = body.get("grantor")
+        return ast.GrantRole(
+            is_grant=body.get("is_grant", False),
+            roles=tuple([node["AccessPriv"].get("priv_name", "") for node in body["granted_roles"]]),
+            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantee_roles"]]),
+            admin=any(option.name == "admin" for option in options),
+            grantor=None if grantor is None else self._role(grantor),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
     def _create_role(self, body: Raw) -> ast.Node:
         return ast.CreateRole(
             kind=body["stmt_type"].removeprefix("ROLESTMT_").lower(),
@@ -722,6 +758,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "DropStmt": StatementReader._drop,
     "TruncateStmt": StatementReader._truncate,
     "CommentStmt": StatementReader._comment,
+    "GrantStmt": StatementReader._grant,
+    "GrantRoleStmt": StatementReader._grant_role,
     "CreateRoleStmt": StatementReader._create_role,
     "AlterRoleStmt": StatementReader._alter_role,
     "DropRoleStmt": StatementReader._drop_role,

@@ -52,8 +52,6 @@ REFUSED = {
     "AlterFunctionStmt": "ALTER FUNCTION",
     "CallStmt": "CALL",
     "DoStmt": "DO",
-    "GrantStmt": "GRANT or REVOKE",
-    "GrantRoleStmt": "GRANT or REVOKE of roles",
     "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",
     "CreateEnumStmt": "CREATE TYPE",
     "CompositeTypeStmt": "CREATE TYPE",

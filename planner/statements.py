@@ -587,6 +587,45 @@ class LockTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrantTarget:
+    """An object of GRANT: its catalog and oid, ``attnum`` of a column or 0, the letters asked for (``planner.acl``).
+
+    ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said.
+    """
+
+    kind: str
+    class_oid: int
+    oid: int
+    attnum: int
+    letters: str
+    every: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """GRANT and REVOKE. ``grantees``: names of roles, None = PUBLIC; a name may be current_user or session_user."""
+
+    is_grant: bool
+    targets: tuple[GrantTarget, ...]
+    grantees: tuple[str | None, ...]
+    option: bool
+    grantor: str | None
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRole:
+    """GRANT and REVOKE of roles."""
+
+    is_grant: bool
+    roles: tuple[str, ...]
+    members: tuple[str, ...]
+    admin: bool
+    grantor: str | None
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoleStatement:
     """CREATE / ALTER / DROP ROLE (USER). ``options``: attribute name of RoleDef, or password -> value."""
 
@@ -770,6 +809,8 @@ Statement: TypeAlias = (
     | LockTable
     | SetConstraints
     | RoleStatement
+    | Grant
+    | GrantRole
     | Transaction
     | SetVariable
     | SetTransaction

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.physical import numeric_precision_scale
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
+from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.bind.sequence import drawn_from
 from planner.builtins.system_definitions import view_text, with_names
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.rights import column_acl, relation_acl
 from planner.typenames import format_type
 from planner.types import SqlType
 
@@ -22,7 +24,7 @@ _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
 MAX_OCTETS = 1 << 30
 UTF8_ENCODING = 6
-PRIVILEGES = ("INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+COLUMN_WORDS = ("INSERT", "SELECT", "UPDATE", "REFERENCES")
 
 
 def _yes(flag: bool) -> str:
@@ -290,50 +292,61 @@ def constraint_column_usage(session: Session) -> Iterator[RowDict]:
                 }  # fmt: skip
 
 
+def _granted(session: Session, items: Iterable[AclItem]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield grantor, grantee, privilege and whether it may be granted on, of each letter of a list."""
+    for item in items:
+        grantee = "PUBLIC" if item.grantee == EVERYBODY else _owner(session, item.grantee)
+        for letter in item.letters:
+            word = next(word for word, code in WORDS.items() if code == letter)
+            yield _owner(session, item.grantor), grantee, word, letter in item.grantable
+
+
 def _privileges(session: Session) -> Iterator[RowDict]:
     for item in _relations(session):
-        owner = _owner(session, item.owner)
-        for privilege in PRIVILEGES:
+        for grantor, grantee, privilege, option in _granted(session, relation_acl(session.catalog, item)):
+            own = not item.virtual and grantee == _owner(session, item.owner)
             yield {
-                "grantor": owner, "grantee": owner, "table_catalog": session.database,
+                "grantor": grantor, "grantee": grantee, "table_catalog": session.database,
                 "table_schema": item.schema, "table_name": item.name, "privilege_type": privilege,
-                "is_grantable": "YES", "with_hierarchy": _yes(privilege == "SELECT"),
+                "is_grantable": _yes(option or own), "with_hierarchy": _yes(privilege == "SELECT"),
             }  # fmt: skip
 
 
 @relation("information_schema.table_privileges", "catalog")
 def table_privileges(session: Session) -> Iterator[RowDict]:
-    """Yield what owners may do (there is no GRANT yet)."""
+    """Yield the privileges on tables and views."""
     yield from _privileges(session)
 
 
 @relation("information_schema.role_table_grants", "catalog")
 def role_table_grants(session: Session) -> Iterator[RowDict]:
-    """Yield what owners may do."""
+    """Yield the privileges on tables and views."""
     yield from _privileges(session)
 
 
 def _column_privileges(session: Session) -> Iterator[RowDict]:
     for item in _relations(session):
-        owner = _owner(session, item.owner)
+        whole = [g for g in _granted(session, relation_acl(session.catalog, item)) if g[2] in COLUMN_WORDS]
         for column in item.live:
-            for privilege in ("INSERT", "SELECT", "UPDATE", "REFERENCES"):
+            own = _granted(session, column_acl(session.catalog, item, column.attnum))
+            for grantor, grantee, privilege, option in dict.fromkeys((*whole, *own)):
                 yield {
-                    "grantor": owner, "grantee": owner, "table_catalog": session.database,
+                    "grantor": grantor, "grantee": grantee, "table_catalog": session.database,
                     "table_schema": item.schema, "table_name": item.name, "column_name": column.name,
-                    "privilege_type": privilege, "is_grantable": "YES",
+                    "privilege_type": privilege,
+                    "is_grantable": _yes(option or grantee == _owner(session, item.owner)),
                 }  # fmt: skip
 
 
 @relation("information_schema.column_privileges", "catalog")
 def column_privileges(session: Session) -> Iterator[RowDict]:
-    """Yield what owners may do with columns."""
+    """Yield the privileges on columns, those on whole tables included."""
     yield from _column_privileges(session)
 
 
 @relation("information_schema.role_column_grants", "catalog")
 def role_column_grants(session: Session) -> Iterator[RowDict]:
-    """Yield what owners may do with columns."""
+    """Yield the privileges on columns, those on whole tables included."""
     yield from _column_privileges(session)
 
 

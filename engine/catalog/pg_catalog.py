@@ -21,13 +21,14 @@ from engine.catalog.state import (
 )
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
+from planner.acl import AclItem, default_acl, item_text
 from planner.bind.sequence import relations_of_default
 from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
-from planner.builtins.system_privileges import PUBLIC_SCHEMAS
 from planner.catalog import ColumnDef, RelationDef, SchemaDef
 from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
+from planner.rights import is_public, schema_acl
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -86,6 +87,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
         "reloptions": tuple(options) or None,
+        "relacl": None if item.virtual else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
     }  # fmt: skip
 
 
@@ -138,10 +140,10 @@ def builtin_attributes(session: Session) -> Iterator[RowDict]:
 @relation("pg_attribute", "catalog")
 def pg_attribute(session: Session) -> Iterator[RowDict]:
     """Yield pg_attribute of users' relations, system columns of tables included."""
-    return _attribute_rows(own_relations(session))
+    return _attribute_rows(own_relations(session), session)
 
 
-def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
+def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
         if item.kind in "rm":
@@ -167,6 +169,7 @@ def _attribute_rows(relations: Iterable[RelationDef]) -> Iterator[RowDict]:
                 "atthasmissing": column.missing_value is not None,
                 "attisdropped": column.dropped, "attislocal": True, "attcollation": _collation(column),
                 "attidentity": column.identity, "attgenerated": column.generated,
+                "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
             }  # fmt: skip
 
 
@@ -211,21 +214,32 @@ def pg_namespace(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _schema_acl(session: Session, schema: SchemaDef) -> tuple[str, ...] | None:
-    """Return the privileges on a schema that everybody may use, None where they are the default ones."""
-    if schema.name not in PUBLIC_SCHEMAS:
+def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:
+    """Return a list as aclitem[] shows it, None where there is none."""
+    if items is None:
         return None
-    owner = session.catalog.role_by_oid(schema.owner)
-    name = quote_ident(owner.name) if owner is not None else str(schema.owner)
-    return (f"{name}=UC/{name}", f"=U/{name}")
+
+    def name(oid: int) -> str:
+        role = session.catalog.role_by_oid(oid)
+        return quote_ident(role.name) if role is not None else str(oid)
+
+    return tuple(item_text(item, name) for item in items)
+
+
+def _schema_acl(session: Session, schema: SchemaDef) -> tuple[str, ...] | None:
+    """Return the privileges on a schema, None where they are the default ones."""
+    given = session.catalog.acl(PG_NAMESPACE_OID, schema.oid)
+    if given is None and is_public(schema):
+        given = schema_acl(session.catalog, schema)
+    return acl_texts(session, given)
 
 
 @relation("pg_init_privs", "catalog")
 def pg_init_privs(session: Session) -> Iterator[RowDict]:
     """Yield pg_init_privs: what everybody may do from the start, so that dumps leave it out."""
     for schema in session.catalog.schemas():
-        acl = _schema_acl(session, schema)
-        if acl is not None:
+        if is_public(schema):
+            acl = acl_texts(session, default_acl("schema", schema.owner, public=True))
             yield {"objoid": schema.oid, "classoid": PG_NAMESPACE_OID, "privtype": "i", "initprivs": acl}
 
 
@@ -532,14 +546,14 @@ def pg_range(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("pg_database", "static")
+@relation("pg_database", "catalog")
 def pg_database(session: Session) -> Iterator[RowDict]:
     """Yield pg_database: the one database."""
     yield {
         "oid": DATABASE_OID, "datname": session.database, "datdba": SUPERUSER_OID,
         "encoding": UTF8_ENCODING, "datlocprovider": "c", "datallowconn": True, "datconnlimit": -1,
         "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": "C.UTF-8",
-        "datctype": "C.UTF-8",
+        "datctype": "C.UTF-8", "datacl": acl_texts(session, session.catalog.acl(PG_DATABASE_OID, DATABASE_OID)),
     }  # fmt: skip
 
 
@@ -561,6 +575,17 @@ def pg_authid(session: Session) -> Iterator[RowDict]:
             "rolbypassrls": role.bypass_rls, "rolconnlimit": role.connection_limit,
             "rolpassword": role.verifier, "rolvaliduntil": role.valid_until,
         }  # fmt: skip
+
+
+@relation("pg_auth_members", "catalog")
+def pg_auth_members(session: Session) -> Iterator[RowDict]:
+    """Yield pg_auth_members."""
+    for role in session.catalog.roles.values():
+        for membership in role.member_of:
+            yield {
+                "roleid": membership.role, "member": role.oid, "grantor": membership.grantor,
+                "admin_option": membership.admin,
+            }  # fmt: skip
 
 
 @relation("pg_roles", "catalog")

@@ -17,8 +17,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from planner.acl import (
+    READ_ALL_DATA,
+    READ_SERVER_FILES,
+    WRITE_ALL_DATA,
+    WRITE_SERVER_FILES,
+    AclItem,
+    Membership,
+)
 from planner.catalog import (
     DEFAULT_TIMELINE,
+    AclDef,
     ColumnDef,
     ConstraintDef,
     IndexDef,
@@ -63,7 +72,7 @@ class CommentDef:
     text: str
 
 
-Stored: TypeAlias = SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef | SourceDef
+Stored: TypeAlias = AclDef | SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef | SourceDef
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
 
@@ -83,6 +92,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("source", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
+        case AclDef():
+            return (f"acl/{item.class_oid}", item.object_oid, item.sub_id)
 
 
 def row_type_oid(relation_oid: int) -> int:
@@ -217,6 +228,22 @@ def virtual_relations() -> tuple[RelationDef, ...]:
 
 
 @functools.cache
+def predefined_roles() -> Mapping[str, RoleDef]:
+    """Return the roles that are there from the start and stay as they are, by name (manual 22.5)."""
+    roles = {
+        name: RoleDef(oid=oid, name=name)
+        for oid, name in (
+            (3374, "pg_read_all_settings"), (3375, "pg_read_all_stats"), (3377, "pg_stat_scan_tables"),
+            (4200, "pg_signal_backend"), (4544, "pg_checkpoint"), (READ_SERVER_FILES, "pg_read_server_files"),
+            (WRITE_SERVER_FILES, "pg_write_server_files"), (4571, "pg_execute_server_program"),
+            (6171, "pg_database_owner"), (READ_ALL_DATA, "pg_read_all_data"), (WRITE_ALL_DATA, "pg_write_all_data"),
+        )
+    }  # fmt: skip
+    watched = tuple(Membership(role=oid, grantor=SUPERUSER_OID) for oid in (3374, 3375, 3377))
+    return {"pg_monitor": RoleDef(oid=3373, name="pg_monitor", member_of=watched), **roles}
+
+
+@functools.cache
 def column_domains() -> Mapping[tuple[int, int], int]:
     """Return the domain of each catalog column that has one, by (relation oid, attnum)."""
     domains = {row["oid"] for row in rows("domains")}
@@ -273,7 +300,7 @@ class CatalogSnapshot:
         }
         self._by_name: dict[tuple[str, str], RelationDef] = {}
         self._by_oid: dict[int, RelationDef] = {}
-        self.roles: dict[str, RoleDef] = {}
+        self.roles: dict[str, RoleDef] = dict(predefined_roles())
         self.timelines: dict[str, TimelineDef] = {}  # without the default one
         self.sources: dict[str, SourceDef] = {}
         for relation in virtual_relations():
@@ -292,7 +319,7 @@ class CatalogSnapshot:
                     self.timelines[item.name] = item
                 case SourceDef():
                     self.sources[item.name] = item
-                case CommentDef():
+                case CommentDef() | AclDef():
                     pass
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
@@ -389,7 +416,9 @@ class CatalogSnapshot:
     def role_by_oid(self, oid: int) -> RoleDef | None:
         """Return the role with this oid."""
         found = self.items.get(("role", oid, 0))
-        return found if isinstance(found, RoleDef) else None
+        if isinstance(found, RoleDef):
+            return found
+        return next((role for role in predefined_roles().values() if role.oid == oid), None)
 
     def source_by_oid(self, oid: int) -> SourceDef | None:
         """Return the source with this oid."""
@@ -400,6 +429,15 @@ class CatalogSnapshot:
         """Return the comment on an object, or None."""
         found = self.items.get((f"comment/{class_oid}", object_oid, sub_id))
         return found.text if isinstance(found, CommentDef) else None
+
+    def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
+        """Return the access control list of an object, None where it is the default one."""
+        found = self.items.get((f"acl/{class_oid}", object_oid, sub_id))
+        return found.items if isinstance(found, AclDef) else None
+
+    def acls(self) -> Iterable[AclDef]:
+        """Yield all access control lists."""
+        return (item for item in self.items.values() if isinstance(item, AclDef))
 
     def comments(self) -> Iterable[CommentDef]:
         """Yield all comments."""
@@ -438,7 +476,7 @@ class CatalogSnapshot:
                     )
                 case SchemaDef() | RoleDef() | TimelineDef() | SourceDef():
                     highest = max(highest, item.oid)
-                case CommentDef():
+                case CommentDef() | AclDef():
                     pass
         return highest
 

@@ -24,7 +24,7 @@ from engine.catalog.state import (
 )
 from engine.eager import settle
 from pgwire.codecs.registry import CodecSettings, text_input, text_output
-from planner.catalog import ColumnDef, RelationDef, RoleDef, SchemaDef, SourceDef, TimelineDef
+from planner.catalog import AclDef, ColumnDef, RelationDef, RoleDef, SchemaDef, SourceDef, TimelineDef
 from txn.api import Transaction
 from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -46,7 +46,7 @@ SPEC = ShardSpec(
 )
 
 _TYPES: dict[str, type[Any]] = {
-    "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
+    "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
     "source": SourceDef,
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ def decode(kind: str, body: bytes) -> Stored:
     """Read a body; UnknownFormat for a newer format."""
     if body[0] != FORMAT:
         raise UnknownFormat(f"catalog object of format {body[0]}; this server knows {FORMAT}")
-    target = CommentDef if kind.startswith("comment/") else _TYPES[kind]
+    target = _TYPES[kind.partition("/")[0]]
     item: Stored = msgspec.msgpack.decode(body[1:], type=target)
     if isinstance(item, RelationDef):
         item = replace(item, columns=tuple(_restored(c) for c in item.columns))

@@ -279,9 +279,14 @@ class Session:
         return self.codec_settings
 
     @property
-    def role_oid(self) -> int:
-        """Oid of the current user."""
+    def role(self) -> RoleDef:
+        """The current user."""
         role = self.catalog.role(self.user)
         if role is None:
             raise SqlError("42704", f'role "{self.user}" does not exist')
-        return role.oid
+        return role
+
+    @property
+    def role_oid(self) -> int:
+        """Oid of the current user."""
+        return self.role.oid

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from engine.catalog.physical import physical_type, shard_column, shard_spec
-from engine.catalog.state import key_of
+from engine.catalog.state import PG_CLASS_OID, Stored, key_of
 from engine.constraints import define
 from engine.constraints.setwise import check_table
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
@@ -39,6 +39,7 @@ from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
 from planner import statements as st
+from planner.acl import reowned
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -115,6 +116,13 @@ async def _change_owner(session: Session, relation: RelationDef, owner: int) -> 
     """OWNER TO; the sequences of a table's columns follow it. Raises SqlError 0A000 for one that follows a table."""
     _refuse_if_owned(session, relation, "cannot change owner of sequence")
     await _store(session, replace(relation, owner=owner))
+    lists: list[Stored] = [
+        replace(acl, items=reowned(acl.items, relation.owner, owner))
+        for acl in session.catalog.acls()
+        if acl.class_oid == PG_CLASS_OID and acl.object_oid == relation.oid
+    ]
+    if lists:
+        await session.view.change(lists)
     owned = [replace(sequence, owner=owner) for sequence in session.catalog.sequences_of(relation.oid)]
     if owned:
         await session.view.change(owned)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.bulk.spark_load import load_on_spark
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import CatalogSnapshot, CommentDef, Stored, key_of
+from engine.catalog.state import PG_NAMESPACE_OID, CatalogSnapshot, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
 from engine.connection.session import Session
@@ -36,8 +36,9 @@ from engine.writes.insert_bulk import BulkSource
 from engine.writes.shape import TableShape
 from planner import ast
 from planner import statements as st
+from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
-from planner.catalog import ColumnDef, RelationDef, SchemaDef
+from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 from txn.types import Row, ShardId
 
@@ -250,7 +251,13 @@ async def alter_schema_owner(
     schema = session.catalog.schema(statement.schema)
     if schema is None:
         raise SqlError("3F000", f'schema "{statement.schema}" does not exist')
-    await session.view.change([replace(schema, owner=named_role(session, statement.role).oid)])
+    owner = named_role(session, statement.role).oid
+    changed: list[Stored] = [replace(schema, owner=owner)]
+    items = session.catalog.acl(PG_NAMESPACE_OID, schema.oid)
+    if items is not None:
+        acl = reowned(items, schema.owner, owner)
+        changed.append(AclDef(class_oid=PG_NAMESPACE_OID, object_oid=schema.oid, sub_id=0, items=acl))
+    await session.view.change(changed)
     return Command(plan.bound.tag)
 
 

@@ -292,6 +292,7 @@ async def drop_relations(
         deletes.append(key_of(relation))
         inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
+        deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)
 
 
@@ -327,7 +328,8 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         if inside:
             notice_cascade(session, [one.what for one in told])
             await drop_relations(session, inside, cascade=True, quiet=True)
-        await session.view.change([], [key_of(schema)])
+        acls = [key_of(acl) for acl in session.catalog.acls() if acl.object_oid == schema.oid]
+        await session.view.change([], [key_of(schema), *acls])
 
 
 async def drop_temporary(session: Session) -> None:

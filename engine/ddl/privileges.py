@@ -1,8 +1,7 @@
-"""Who may do what, as long as there is no GRANT (the rules of ``planner.builtins.system_privileges``).
+"""Who may do what: a statement against the rights of its user (``planner.rights``).
 
-    superusers    everything
-    owners        everything on what they own, and creating in their own schemas and their temporary one
-    everybody     reading catalog relations, except those that show secrets; using public (not creating in it)
+    rows           SELECT, INSERT, UPDATE, DELETE, TRUNCATE on tables, or on the columns that a statement names
+    definitions    an owner's alone; CREATE and USAGE on schemas, CREATE and TEMPORARY on the database
 
 A view's owner needs the right to read what the view reads; who reads the view needs only the view (manual 41.5).
 ``check`` is asked once per statement and state of the catalog: plans remember that they passed.
@@ -12,7 +11,7 @@ Not looked at: names in error messages still tell that an object exists, as in P
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,10 @@ from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
 from planner import query as q
 from planner import statements as st
-from planner.builtins.system_privileges import PUBLIC_SCHEMAS, readable_by_all
+from planner.acl import memberships
 from planner.catalog import RelationDef, RoleDef, SchemaDef
 from planner.errors import SqlError
+from planner.rights import Rights
 from planner.walk import children
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class _Check:
         self.session = session
         self.catalog = catalog
         self.role = role
+        self.rights = Rights(catalog, role)
 
     def statement(self, statement: Any) -> None:
         """Check a statement of any kind; what is not listed is allowed to everybody."""
@@ -72,8 +73,7 @@ class _Check:
             case st.QueryStatement() | st.DeclareCursor() | st.Subscribe() | st.CreateSubscription():
                 self.query(statement.query, self.role)
             case q.Insert() | q.Update() | q.Delete() | q.Merge():
-                self._change(statement.table)
-                self.query(statement, self.role)
+                self._write(statement)
             case st.WithChanges():
                 for part in statement.parts:
                     self.statement(part)
@@ -95,6 +95,7 @@ class _Check:
                 self._own(self._relation(statement.sequence))
             case st.CreateTable():
                 self._create_in(statement.schema)
+                self._refer(statement.foreign_keys)
                 if statement.query is not None:
                     self.query(statement.query, self.role)
             case st.CreateMaterializedView():
@@ -104,7 +105,8 @@ class _Check:
                 self._own(self._relation(statement.table))
                 self.query(statement.query, self.role)
             case st.CreateSchema():
-                raise _denied("database", self.session.database)
+                if not self.rights.database("C"):
+                    raise _denied("database", self.session.database)
             case st.CreateIndex() | st.AlterTable():
                 relation = self._relation(statement.table)
                 self._own(relation)
@@ -119,9 +121,14 @@ class _Check:
                 self._rename(statement)
             case st.Drop():
                 self._drop(statement)
-            case st.Truncate() | st.LockTable():
+            case st.Truncate():
                 for oid in statement.tables:
-                    self._change(oid)
+                    self._have(self._used(oid), "D")
+            case st.LockTable():
+                # ACCESS SHARE, ROW SHARE and ROW EXCLUSIVE come with less; outside of a block it is another error
+                weak = {1: "r", 2: "w", 3: "a"}.get(statement.mode, "")
+                for oid in statement.tables if self.session.block.in_block else ():
+                    self._have(self._used(oid), weak + "wdD")
             case st.Comment():
                 self._comment(statement)
             case st.Maintenance() if statement.what == "checkpoint":
@@ -131,45 +138,103 @@ class _Check:
 
     # -- rows --------------------------------------------------------------------------------------
 
-    def query(self, node: Any, role: RoleDef) -> None:
-        """Check everything that a tree reads; inside a view its owner's rights count."""
+    def query(self, node: Any, role: RoleDef, skip: q.RelationRange | None = None) -> None:
+        """Check everything that a tree reads; inside a view its owner's rights count. ``skip``: is checked elsewhere."""
+        rights = self.rights if role is self.role else Rights(self.catalog, role)
         stack = [node]
         while stack:
             current = stack.pop()
             if isinstance(current, q.RelationRange):
-                self._read(self._relation(current.oid), role)
+                if current is not skip:
+                    self._read(self._relation(current.oid), rights, current.used)
             elif isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
-                self._read(view, role)
+                self._read(view, rights, frozenset())
                 owner = self.catalog.role_by_oid(view.owner)
                 if owner is not None and not owner.superuser:
                     self.query(current.query, owner)
                 continue
+            elif isinstance(current, q.Select):
+                for mark in current.row_marks:
+                    marked = current.ranges[mark.range]
+                    if isinstance(marked, q.RelationRange):
+                        relation = self._relation(marked.oid)
+                        if not rights.columns(relation, (), "w"):
+                            raise _denied(_KINDS[relation.kind], relation.name)
             stack.extend(children(current))
 
-    def _read(self, relation: RelationDef, role: RoleDef) -> None:
-        if relation.virtual:
-            if not readable_by_all(relation):
-                raise _denied(_KINDS[relation.kind], relation.name)
-            return
-        if role is self.role:
+    def _read(self, relation: RelationDef, rights: Rights, attnums: Collection[int]) -> None:
+        if rights is self.rights and not relation.virtual:
             self._use(relation.schema)
-        if relation.owner != role.oid:
+        if not rights.columns(relation, attnums, "r"):
             raise _denied(_KINDS[relation.kind], relation.name)
 
-    def _change(self, oid: int) -> None:
+    def _used(self, oid: int) -> RelationDef:
+        """Return a relation whose schema the role may use."""
         relation = self._relation(oid)
         self._use(relation.schema)
-        if relation.owner != self.role.oid:
+        return relation
+
+    def _have(self, relation: RelationDef, letters: str) -> None:
+        if not self.rights.relation(relation, letters):
             raise _denied(_KINDS[relation.kind], relation.name)
+
+    def _have_columns(self, relation: RelationDef, attnums: Collection[int], letter: str) -> None:
+        if not self.rights.columns(relation, attnums, letter):
+            raise _denied(_KINDS[relation.kind], relation.name)
+
+    def _write(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
+        """Check what DML changes, and what it reads: of the target only the columns that its expressions name."""
+        relation = self._used(statement.table)
+        target: q.RelationRange | None = None
+        read: set[int] = set()
+        match statement:
+            case q.Insert():
+                self._have_columns(relation, statement.attnums, "a")
+                if statement.on_conflict is not None and statement.on_conflict.action == "update":
+                    assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
+                    self._have_columns(relation, assigned, "w")
+                    read |= _columns_of(statement.on_conflict)
+                for arbiter in statement.on_conflict.arbiters if statement.on_conflict else ():
+                    read |= {a for i in relation.indexes if i.oid == arbiter for a in i.attnums}
+            case q.Update():
+                self._have_columns(relation, statement.assigned, "w")
+                target, read = _target(statement.source, relation)
+            case q.Delete():
+                self._have(relation, "d")
+                target, read = _target(statement.source, relation)
+            case q.Merge():
+                target, read = _target(statement.source, relation)
+                for action in statement.actions:
+                    read |= _columns_of((action.condition, action.values)) & {c.attnum for c in relation.live}
+                    if action.action == "delete":
+                        self._have(relation, "d")
+                    elif action.action != "nothing":
+                        self._have_columns(
+                            relation, action.assigned, "w" if action.action == "update" else "a"
+                        )
+                read = read or {c.attnum for c in relation.live}
+        if not isinstance(statement, q.Merge):
+            read |= _columns_of(statement.returning)
+        if read:
+            self._have_columns(relation, read, "r")
+        self.query(statement, self.role, target)
 
     def _copy(self, statement: st.Copy) -> None:
         if statement.query is not None:
             self.query(statement.query, self.role)
-        elif statement.is_from:
-            self._change(statement.table)
         else:
-            self._read(self._relation(statement.table), self.role)
+            letter = "a" if statement.is_from else "r"
+            self._have_columns(self._used(statement.table), statement.attnums, letter)
+
+    def _refer(self, keys: Iterable[st.ForeignKeySpec]) -> None:
+        """Check REFERENCES on the tables that foreign keys refer to (manual, CREATE TABLE)."""
+        for key in keys:
+            if key.table:
+                relation = self._used(key.table)
+                named = [c.attnum for c in relation.live if c.name in key.referenced]
+                primary = [a for i in relation.indexes if i.primary for a in i.attnums]
+                self._have_columns(relation, named or primary, "x")
 
     # -- definitions -------------------------------------------------------------------------------
 
@@ -180,9 +245,14 @@ class _Check:
                 self._create_in(relation.schema)
             elif isinstance(action, st.SetSchema):
                 self._create_in(action.schema)
+            elif isinstance(action, st.AddForeignKey):
+                self._refer([action.key])
+            elif isinstance(action, st.AddColumn):
+                self._refer(action.foreign_keys)
 
     def _member(self, name: str) -> None:
-        if name != self.role.name and self.catalog.role(name) is not None:
+        other = self.catalog.role(name)
+        if other is not None and other.oid not in memberships(self.role, self.catalog.role_by_oid):
             raise SqlError("42501", f'must be member of role "{name}"')
 
     def _rename(self, statement: st.Rename) -> None:
@@ -191,7 +261,8 @@ class _Check:
                 raise SqlError("42501", "permission denied to rename role")
         elif statement.what == "schema":
             self._own_schema(self.catalog.schema(statement.old))
-            raise _denied("database", self.session.database)
+            if not self.rights.database("C"):
+                raise _denied("database", self.session.database)
         else:
             relation = self._relation(statement.relation)
             self._own(relation)
@@ -209,7 +280,7 @@ class _Check:
                 relation = self.catalog.relation(entry, name)
                 if relation is not None:
                     holder = self.catalog.schema(relation.schema)
-                    if holder is None or holder.owner != self.role.oid:
+                    if holder is None or not self.rights.owns(holder.owner):
                         self._own(relation)
                     break
 
@@ -229,27 +300,33 @@ class _Check:
             raise SqlError("42501", "must have CREATEROLE privilege")
 
     def _own(self, relation: RelationDef) -> None:
-        if relation.owner != self.role.oid:
+        if not self.rights.owns(relation.owner):
             raise SqlError("42501", f"must be owner of {_KINDS[relation.kind]} {relation.name}")
 
     def _own_schema(self, schema: SchemaDef | None) -> None:
-        if schema is not None and schema.owner != self.role.oid:
+        if schema is not None and not self.rights.owns(schema.owner):
             raise SqlError("42501", f"must be owner of schema {schema.name}")
 
     # -- schemas -----------------------------------------------------------------------------------
 
     def _use(self, name: str) -> None:
-        schema = self.catalog.schema(name)
-        if name not in PUBLIC_SCHEMAS and not self._has_all(schema):
-            raise _denied("schema", name)
+        self._have_schema(name, "U")
 
     def _create_in(self, name: str) -> None:
-        if name != "pg_temp" and not self._has_all(self.catalog.schema(name)):
-            raise _denied("schema", name)
+        if name != "pg_temp":
+            self._have_schema(name, "C")
+        elif not self.rights.database("T"):
+            raise SqlError(
+                "42501", f'permission denied to create temporary tables in database "{self.session.database}"'
+            )
 
-    def _has_all(self, schema: SchemaDef | None) -> bool:
-        """Own schemas, the own temporary one, and one that is not there (its absence is another error)."""
-        return schema is None or schema.owner == self.role.oid or schema.name == self.session.temp_schema
+    def _have_schema(self, name: str, letter: str) -> None:
+        """Own temporary schemas are one's own; that one is not there is another error."""
+        schema = self.catalog.schema(name)
+        if schema is None or schema.name == self.session.temp_schema:
+            return
+        if not self.rights.schema(schema, letter):
+            raise _denied("schema", name)
 
     def _relation(self, oid: int) -> RelationDef:
         relation = self.catalog.relation_by_oid(oid)
@@ -266,13 +343,43 @@ def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
         relation = session.catalog.relation_by_oid(oid)
         if relation is None or role is None:
             continue
-        if role.superuser or relation.owner == role.oid:
+        if Rights(session.catalog, role).owns(relation.owner):
             kept.append(oid)
         else:
             session.warning(
                 f'skipping "{relation.name}" --- only table or database owner can {what} it', "01000"
             )
     return kept
+
+
+def _target(source: q.Select, relation: RelationDef) -> tuple[q.RelationRange, set[int]]:
+    """Return the range of an UPDATE's target, and which of its columns the statement itself reads.
+
+    The source outputs the row id and the old row whoever asks, so those targets are not counted.
+    """
+    target = source.ranges[0]
+    assert isinstance(target, q.RelationRange)
+    named = source.targets[1 + len(relation.live) :]
+    inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
+    return target, _columns_of((named, source.where, source.from_, inner, source.ctes))
+
+
+def _columns_of(node: Any) -> set[int]:
+    """Return the columns of range 0 that a tree names, be it from within its sub-queries."""
+    found: set[int] = set()
+    stack: list[tuple[Any, int]] = [(node, 0)]
+    while stack:
+        current, level = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend((item, level) for item in current if item is not None)
+            continue
+        if isinstance(current, q.Var):
+            if current.range == 0 and current.level == level and current.attnum > 0:
+                found.add(current.attnum)
+            continue
+        inside = level + isinstance(current, q.Select | q.SetOp | q.Values)
+        stack.extend((child, inside) for child in children(current))
+    return found
 
 
 def _denied(kind: str, name: str) -> SqlError:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import SUPERUSER_OID, key_of
+from engine.catalog.state import (
+    PG_CLASS_OID,
+    PG_NAMESPACE_OID,
+    SUPERUSER_OID,
+    key_of,
+    predefined_roles,
+)
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from pgwire.auth.scram import make_verifier, parse_verifier
-from planner.catalog import RelationDef, RoleDef
+from planner.acl import memberships
+from planner.catalog import AclDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
@@ -110,6 +117,8 @@ async def _alter(session: Session, statement: RoleStatement) -> None:
         role = session.catalog.role(name)
         if role is None:
             raise SqlError("42704", f'role "{name}" does not exist')
+        if name in predefined_roles():
+            raise SqlError("42939", f'role name "{name}" is reserved', detail="Cannot alter reserved roles.")
         changed.append(_apply(session, role, statement.options))
     await session.view.change(changed)
 
@@ -125,7 +134,7 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
         if name in (session.user, session.session_user):
             which = "current" if name == session.user else "session"
             raise SqlError("55006", f"{which} user cannot be dropped")
-        if role.oid == SUPERUSER_OID:
+        if role.oid == SUPERUSER_OID or name in predefined_roles():
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
         owned = [f"owner of schema {s.name}" for s in session.catalog.schemas() if s.owner == role.oid]
         owned += [
@@ -141,13 +150,42 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             for name, source in session.catalog.sources.items()
             if source.owner == role.oid
         ]
+        owned += [
+            f"privileges for {_granted_on(session, acl)}"
+            for acl in session.catalog.acls()
+            if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
+            and not _is_owner(session, acl, role.oid)
+        ]
         if owned:
             raise SqlError(
                 "2BP01",
                 f'role "{name}" cannot be dropped because some objects depend on it',
                 detail="\n".join(owned),
             )
-        await session.view.change([], [key_of(role)])
+        left = [
+            replace(r, member_of=tuple(m for m in r.member_of if m.role != role.oid))
+            for r in session.catalog.roles.values()
+            if any(m.role == role.oid for m in r.member_of)
+        ]
+        await session.view.change(left, [key_of(role)])
+
+
+def _is_owner(session: Session, acl: AclDef, role: int) -> bool:
+    """Whether a role owns what a list is of: that it does so is said already."""
+    relation = session.catalog.relation_by_oid(acl.object_oid)
+    schema = session.catalog.schema_by_oid(acl.object_oid)
+    return (relation is not None and relation.owner == role) or (schema is not None and schema.owner == role)
+
+
+def _granted_on(session: Session, acl: AclDef) -> str:
+    relation = session.catalog.relation_by_oid(acl.object_oid)
+    if acl.class_oid == PG_CLASS_OID and relation is not None:
+        shown = f"{_OWNED.get(relation.kind, 'table')} {shown_name(session, relation)}"
+        return f"column {relation.column(acl.sub_id).name} of {shown}" if acl.sub_id else shown
+    schema = session.catalog.schema_by_oid(acl.object_oid)
+    if acl.class_oid == PG_NAMESPACE_OID and schema is not None:
+        return f"schema {quote_identifier(schema.name)}"
+    return f"database {quote_identifier(session.database)}"
 
 
 def shown_name(session: Session, relation: RelationDef) -> str:
@@ -200,5 +238,15 @@ def _allow_role(session: Session, name: str, by: str, what: str) -> None:
     if session.catalog.role(name) is None:
         raise SqlError("22023", f'role "{name}" does not exist')
     acting = session.catalog.role(by)
-    if acting is None or not (acting.superuser or acting.name == name):
+    other = session.catalog.role(name)
+    may = acting is not None and (
+        acting.superuser
+        or acting.name == name
+        or (
+            what == "role"
+            and other is not None
+            and other.oid in memberships(acting, session.catalog.role_by_oid)
+        )
+    )
+    if not may:
         raise SqlError("42501", f'permission denied to set {what} "{name}"')

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.catalog import RelationDef, SequenceDef
 from planner.errors import SqlError
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -26,15 +27,15 @@ class SessionSequences:
         self._drawn: dict[int, int] = {}
         self._last = 0
 
-    def _sequence(self, oid: int) -> tuple[RelationDef, SequenceDef]:
-        """Return a sequence the user may draw from. SqlError 42P01, 42809, 42501."""
+    def _sequence(self, oid: int, letters: str) -> tuple[RelationDef, SequenceDef]:
+        """Return a sequence on which the user has one of these privileges. SqlError 42P01, 42809, 42501."""
         session = self._session
         relation = session.catalog.relation_by_oid(oid)
         if relation is None:
             raise SqlError("42P01", f"could not open relation with OID {oid}")
         if relation.sequence is None:
             raise SqlError("42809", f'"{relation.name}" is not a sequence')
-        if not session.is_superuser and relation.owner != session.role_oid:
+        if not session.is_superuser and not Rights(session.catalog, session.role).relation(relation, letters):
             raise SqlError("42501", f"permission denied for sequence {relation.name}")
         return relation, relation.sequence
 
@@ -45,7 +46,7 @@ class SessionSequences:
     def next(self, oid: int) -> int:
         """nextval(). SqlError 42P01, 42809, 42501, 25006, 2200H."""
         session = self._session
-        relation, definition = self._sequence(oid)
+        relation, definition = self._sequence(oid, "Uw")
         self._may_change(relation, "nextval")
         counter = session.db.sequences.of(relation)
         value = counter.next(definition, relation.name)
@@ -57,7 +58,7 @@ class SessionSequences:
 
     def current(self, oid: int) -> int:
         """currval(). SqlError 55000 before the session's first nextval, 42P01, 42809, 42501."""
-        relation, _definition = self._sequence(oid)
+        relation, _definition = self._sequence(oid, "Ur")
         if oid not in self._drawn:
             raise SqlError(
                 "55000", f'currval of sequence "{relation.name}" is not yet defined in this session'
@@ -68,13 +69,13 @@ class SessionSequences:
         """lastval(). SqlError 55000."""
         if self._last == 0 or self._session.catalog.relation_by_oid(self._last) is None:
             raise SqlError("55000", "lastval is not yet defined in this session")
-        self._sequence(self._last)
+        self._sequence(self._last, "Ur")
         return self._drawn[self._last]
 
     def set(self, oid: int, value: int, called: bool) -> None:
         """setval(). SqlError 22003, 42P01, 42809, 42501, 25006."""
         session = self._session
-        relation, definition = self._sequence(oid)
+        relation, definition = self._sequence(oid, "w")
         self._may_change(relation, "setval")
         if not definition.minimum <= value <= definition.maximum:
             raise SqlError(
@@ -91,7 +92,7 @@ class SessionSequences:
 
     def state(self, oid: int) -> tuple[int, int, bool]:
         """Return what the row of a sequence shows: last_value, log_cnt, is_called. SqlError 42P01, 42809, 42501."""
-        relation, _definition = self._sequence(oid)
+        relation, _definition = self._sequence(oid, "Ur")
         counter = self._session.db.sequences.of(relation)
         return counter.value, max(counter.covered - counter.given, 0), counter.called
 

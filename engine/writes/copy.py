@@ -38,9 +38,11 @@ from engine.writes.returning import make_env
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_out import copy_trailer
+from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
+from planner.rights import Rights
 from planner.statements import Copy
 from txn.types import ShardId
 
@@ -53,11 +55,17 @@ MOST_ROWS = 1 << 62  # where a deferred key forbids loading in bulk, all rows ar
 FILE_CHUNK_BYTES = 1 << 20
 
 
+def _may_touch_files(session: Session, reading: bool) -> bool:
+    """Whether the user has the rights of pg_read_server_files, or pg_write_server_files."""
+    wanted = READ_SERVER_FILES if reading else WRITE_SERVER_FILES
+    return Rights(session.catalog, session.role).owns(wanted)
+
+
 async def run_copy(
     conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     """Run COPY FROM or COPY TO."""
-    if statement.filename is not None and not conn.session.is_superuser:
+    if statement.filename is not None and not _may_touch_files(conn.session, statement.is_from):
         raise SqlError(
             "42501",
             "must be superuser or have privileges of the "

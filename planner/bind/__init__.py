@@ -103,7 +103,19 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
-    from planner.bind import copy, ddl, dml, materialized, merge, sequence, source, subscribe, table, utility
+    from planner.bind import (
+        copy,
+        ddl,
+        dml,
+        grant,
+        materialized,
+        merge,
+        sequence,
+        source,
+        subscribe,
+        table,
+        utility,
+    )
 
     _BINDERS.update(
         {
@@ -131,6 +143,8 @@ def _binders() -> dict[type, _Binder]:
             ast.AlterOwner: ddl.bind_alter_owner,
             ast.Drop: ddl.bind_drop,
             ast.Truncate: ddl.bind_truncate,
+            ast.Grant: grant.bind_grant,
+            ast.GrantRole: grant.bind_grant_role,
             ast.Execute: utility.bind_execute,
             ast.DeclareCursor: utility.bind_declare,
             ast.Subscribe: subscribe.bind_subscribe,

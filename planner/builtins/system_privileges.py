@@ -1,11 +1,7 @@
 """Privilege inquiry: has_table_privilege and its family, pg_has_role, access control lists.
 
-There is no GRANT yet, so what anyone may do follows from three rules, the ones PostgreSQL starts from:
-
-    superusers              everything
-    owners                  everything on what they own
-    everybody               SELECT on catalog relations, USAGE on public, pg_catalog, information_schema, types and
-                            languages, EXECUTE on functions, CONNECT and TEMPORARY on the database
+What a role may do is said in ``planner.rights``. Functions, types and languages are everybody's to use, as long as nothing is
+granted on them.
 
 A privilege word that does not belong to the kind of object is 22023, an unknown name the SQLSTATE of its kind, an
 unknown oid gives NULL.
@@ -15,55 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from planner.acl import WORDS, inherited, may_admit, memberships
 from planner.builtins.reg import find_relation, find_type, reg_input, split_identifier
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
+from planner.rights import Rights
 
 SUPERUSER_OID = 10
-PUBLIC_SCHEMAS = ("public", "pg_catalog", "information_schema")
-
-# Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
-_SECRET = frozenset(
-    [
-        "pg_statistic",
-        "pg_authid",
-        "pg_shadow",
-        "pg_statistic_ext_data",
-        "pg_file_settings",
-        "pg_hba_file_rules",
-        "pg_ident_file_mappings",
-        "pg_config",
-        "pg_shmem_allocations",
-        "pg_backend_memory_contexts",
-        "pg_user_mapping",
-        "pg_replication_origin_status",
-        "pg_subscription",
-        "pg_largeobject",
-        "sql_parts",
-        "transforms",
-        "_pg_foreign_table_columns",
-        "_pg_foreign_data_wrappers",
-        "_pg_foreign_servers",
-        "_pg_foreign_tables",
-        "_pg_user_mappings",
-    ]
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An object asked about: who owns it, and what everybody may do with it."""
-
-    owner: int
-    public: frozenset[str] = frozenset()
-
-
-Resolve = Callable[[EvalSession, Any], "Target | None"]
+# Whether some rights include any of some letters, or the option to grant them.
+Asked: TypeAlias = Callable[[Rights, str, bool], bool]
+Resolve = Callable[[EvalSession, Any], "Asked | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +38,15 @@ class Kind:
     resolve: Resolve
 
 
-def _relation_target(relation: RelationDef) -> Target:
-    return Target(relation.owner, frozenset(("SELECT",)) if readable_by_all(relation) else frozenset())
+def _on_relation(relation: RelationDef) -> Asked:
+    return lambda rights, letters, option: rights.relation(relation, letters, option=option)
 
 
-def readable_by_all(relation: RelationDef) -> bool:
-    """Tell whether everybody may read a relation: the catalog's, except what shows secrets."""
-    return relation.virtual and relation.name not in _SECRET
+def _public(owner: int, letters: str) -> Asked:
+    """What everybody may do with what cannot be granted on: these; its owner may do all."""
+    return lambda rights, wanted, option: (
+        rights.owns(owner) or (not option and bool(set(wanted) & set(letters)))
+    )
 
 
 def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:
@@ -92,21 +58,30 @@ def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:
     return relation
 
 
-def _table(session: EvalSession, wanted: Any) -> Target | None:
+def _table(session: EvalSession, wanted: Any) -> Asked | None:
     relation = _relation(session, wanted)
-    return None if relation is None else _relation_target(relation)
+    return None if relation is None else _on_relation(relation)
 
 
-def _sequence(session: EvalSession, wanted: Any) -> Target | None:
+def _any_column(session: EvalSession, wanted: Any) -> Asked | None:
+    relation = _relation(session, wanted)
+    if relation is None:
+        return None
+    return lambda rights, letters, option: any(
+        rights.column(relation, column.attnum, letters, option=option) for column in relation.live
+    )
+
+
+def _sequence(session: EvalSession, wanted: Any) -> Asked | None:
     relation = _relation(session, wanted)
     if relation is not None and relation.kind != "S":
         if isinstance(wanted, str):
             raise SqlError("42809", f'"{wanted}" is not a sequence')
         return None
-    return None if relation is None else _relation_target(relation)
+    return None if relation is None else _on_relation(relation)
 
 
-def _schema(session: EvalSession, wanted: Any) -> Target | None:
+def _schema(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
         schema = session.catalog.schema_by_oid(wanted)
         if schema is None:
@@ -115,40 +90,40 @@ def _schema(session: EvalSession, wanted: Any) -> Target | None:
         schema = session.catalog.schema(wanted)
         if schema is None:
             raise SqlError("3F000", f'schema "{wanted}" does not exist')
-    return Target(schema.owner, frozenset(("USAGE",)) if schema.name in PUBLIC_SCHEMAS else frozenset())
+    return lambda rights, letters, option: rights.schema(schema, letters, option=option)
 
 
-def _database(session: EvalSession, wanted: Any) -> Target | None:
+def _database(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
         if wanted != session.system.database_oid:
             return None
     elif wanted != session.database:
         raise SqlError("3D000", f'database "{wanted}" does not exist')
-    return Target(SUPERUSER_OID, frozenset(("CONNECT", "TEMPORARY", "TEMP")))
+    return lambda rights, letters, option: rights.database(letters, option=option)
 
 
-def _function(session: EvalSession, wanted: Any) -> Target | None:
+def _function(session: EvalSession, wanted: Any) -> Asked | None:
     oid = wanted if isinstance(wanted, int) else reg_input(session, REGPROCEDURE, wanted)
-    return Target(SUPERUSER_OID, frozenset(("EXECUTE",))) if oid in facts().procs else None
+    return _public(SUPERUSER_OID, "X") if oid in facts().procs else None
 
 
-def _type(session: EvalSession, wanted: Any) -> Target | None:
+def _type(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
         row_type = session.catalog.row_type_relation(wanted)
         if wanted not in facts().types and row_type is None:
             return None
     elif find_type(wanted) is None:
         raise SqlError("42704", f'type "{wanted}" does not exist')
-    return Target(SUPERUSER_OID, frozenset(("USAGE",)))
+    return _public(SUPERUSER_OID, "U")
 
 
 def _named(file: str, column: str, what: str, public: bool) -> Resolve:
     """Return the resolver for built-in objects listed in a fact file."""
 
-    def resolve(session: EvalSession, wanted: Any) -> Target | None:
+    def resolve(session: EvalSession, wanted: Any) -> Asked | None:
         key = "oid" if isinstance(wanted, int) else column
         if any(row[key] == str(wanted) for row in rows(file)):
-            return Target(SUPERUSER_OID, frozenset(("USAGE",)) if public else frozenset())
+            return _public(SUPERUSER_OID, "U" if public else "")
         if isinstance(wanted, int):
             return None
         raise SqlError("42704", f'{what} "{wanted}" does not exist')
@@ -156,9 +131,9 @@ def _named(file: str, column: str, what: str, public: bool) -> Resolve:
     return resolve
 
 
-def _tablespace(session: EvalSession, wanted: Any) -> Target | None:
+def _tablespace(session: EvalSession, wanted: Any) -> Asked | None:
     if wanted in (1663, 1664, "pg_default", "pg_global"):
-        return Target(SUPERUSER_OID)
+        return _public(SUPERUSER_OID, "")
     if isinstance(wanted, int):
         return None
     raise SqlError("42704", f'tablespace "{wanted}" does not exist')
@@ -167,7 +142,7 @@ def _tablespace(session: EvalSession, wanted: Any) -> Target | None:
 def _nothing(what: str) -> Resolve:
     """Return the resolver for a kind of object of which there are none."""
 
-    def resolve(session: EvalSession, wanted: Any) -> Target | None:
+    def resolve(session: EvalSession, wanted: Any) -> Asked | None:
         if isinstance(wanted, int):
             return None
         raise SqlError("42704", f'{what} "{wanted}" does not exist')
@@ -175,15 +150,15 @@ def _nothing(what: str) -> Resolve:
     return resolve
 
 
-def _parameter(session: EvalSession, wanted: Any) -> Target | None:
-    return Target(SUPERUSER_OID)
+def _parameter(session: EvalSession, wanted: Any) -> Asked | None:
+    return _public(SUPERUSER_OID, "")
 
 
 _TABLE_WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE")
 _COLUMN_WORDS = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 KINDS: dict[str, Kind] = {
     "has_table_privilege": Kind(_TABLE_WORDS, _table),
-    "has_any_column_privilege": Kind(_COLUMN_WORDS, _table),
+    "has_any_column_privilege": Kind(_COLUMN_WORDS, _any_column),
     "has_sequence_privilege": Kind(("USAGE", "SELECT", "UPDATE"), _sequence),
     "has_schema_privilege": Kind(("CREATE", "USAGE"), _schema),
     "has_database_privilege": Kind(("CREATE", "TEMPORARY", "TEMP", "CONNECT"), _database),
@@ -222,11 +197,10 @@ def _role(session: EvalSession, wanted: Any) -> RoleDef | None:
     return role
 
 
-def _held(role: RoleDef | None, target: Target, words: list[tuple[str, bool]]) -> bool:
-    """Tell whether the role holds any of the privileges."""
-    if role is not None and (role.superuser or role.oid == target.owner):
-        return any(word != "RULE" for word, _ in words)
-    return any(word in target.public and not grant for word, grant in words)
+def _held(session: EvalSession, role: RoleDef | None, asked: Asked, words: list[tuple[str, bool]]) -> bool:
+    """Tell whether the role has any of the privileges; RULE has been nobody's for long."""
+    rights = Rights(session.catalog, role)
+    return any(asked(rights, WORDS[word], option) for word, option in words if word != "RULE")
 
 
 def _inquiry(kind: Kind, with_user: bool) -> Callable[..., bool | None]:
@@ -235,7 +209,7 @@ def _inquiry(kind: Kind, with_user: bool) -> Callable[..., bool | None]:
         wanted, text = args[-2:]
         target = kind.resolve(session, wanted)
         words = _words(text, kind.words)
-        return None if target is None else _held(role, target, words)
+        return None if target is None else _held(session, role, target, words)
 
     return has_privilege
 
@@ -253,7 +227,13 @@ def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
                 raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
         elif all(c.attnum != column for c in relation.live):
             return None
-        return _held(role, _relation_target(relation), words)
+        attnum = next(c.attnum for c in relation.live if column in (c.name, c.attnum))
+        return _held(
+            session,
+            role,
+            lambda rights, letters, option: rights.column(relation, attnum, letters, option=option),
+            words,
+        )
 
     return has_column_privilege
 
@@ -268,7 +248,19 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
             base = word.removesuffix(" WITH GRANT OPTION").removesuffix(" WITH ADMIN OPTION")
             if base not in ("MEMBER", "USAGE"):
                 raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
-        return role is not None and (role.superuser or (other is not None and role.oid == other.oid))
+        if role is None or other is None:
+            return role is not None and role.superuser
+        role_of = session.catalog.role_by_oid
+        for part in text.split(","):
+            word = " ".join(part.upper().split())
+            if word.endswith(" OPTION"):
+                if may_admit(role, other.oid, role_of):
+                    return True
+            elif role.superuser or other.oid in (
+                memberships(role, role_of) if word == "MEMBER" else inherited(role, role_of)
+            ):
+                return True
+        return False
 
     return pg_has_role
 

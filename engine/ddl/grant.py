@@ -1,0 +1,199 @@
+"""GRANT and REVOKE: changes of access control lists and of memberships, as catalog changes (``planner.acl``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import DATABASE_OID, PG_CLASS_OID, SUPERUSER_OID, Stored, predefined_roles
+from engine.connection.portal import Command, Outcome
+from engine.ddl.roles import named_role
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.acl import (
+    EVERYBODY,
+    Membership,
+    best_grantor,
+    grant,
+    held,
+    inherited,
+    may_admit,
+    memberships,
+    ordered,
+    revoke,
+)
+from planner.catalog import AclDef, RoleDef
+from planner.errors import SqlError
+from planner.rights import column_acl, database_acl, relation_acl, schema_acl
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+
+class _Object:
+    """The object of a grant: its list, its owner, and how messages call it."""
+
+    def __init__(self, session: Session, target: st.GrantTarget) -> None:
+        catalog = session.catalog
+        self.kind = target.kind
+        if target.class_oid == PG_CLASS_OID:
+            relation = catalog.relation_by_oid(target.oid)
+            if relation is None:
+                raise SqlError("42P01", f"relation with oid {target.oid} does not exist")
+            self.owner, self.name = relation.owner, relation.name
+            self.what = {"v": "view", "m": "materialized view", "S": "sequence"}.get(relation.kind, "table")
+            self.items = relation_acl(catalog, relation)
+            self.whole = self.items
+            if target.attnum:
+                self.what = "table"
+                self.items = column_acl(catalog, relation, target.attnum)
+        elif target.kind == "schema":
+            schema = catalog.schema_by_oid(target.oid)
+            if schema is None:
+                raise SqlError("3F000", f"schema with oid {target.oid} does not exist")
+            self.owner, self.name, self.what = schema.owner, schema.name, "schema"
+            self.whole = self.items = schema_acl(catalog, schema)
+        else:
+            assert target.oid == DATABASE_OID
+            self.owner, self.name, self.what = SUPERUSER_OID, session.database, "database"
+            self.whole = self.items = database_acl(catalog)
+
+
+async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: tuple[Any, ...]) -> Outcome:
+    """GRANT or REVOKE of privileges.
+
+    Raises SqlError 42501 without any right to grant, 2BP01, 0LP01, 42704, 0A000 (GRANTED BY somebody else). Warns 01007 and
+    01006 where the right is only to a part.
+    """
+    session = conn.session
+    me = named_role(session, "current_user")
+    if statement.grantor is not None and named_role(session, statement.grantor).oid != me.oid:
+        raise SqlError("0A000", "grantor must be current user")
+    grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    changed: list[Stored] = []
+    for target in statement.targets:
+        found = _Object(session, target)
+        grantor, letters = _grantor(session, me, found, target, statement)
+        if not letters:
+            continue
+        items = found.items
+        for grantee in grantees:
+            if statement.is_grant:
+                items = grant(items, grantor, grantee, letters, option=statement.option)
+            else:
+                items = revoke(
+                    items, found.owner, grantor, grantee, letters,
+                    option_only=statement.option, cascade=statement.cascade,
+                )  # fmt: skip
+        changed.append(
+            AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=target.attnum, items=items)
+        )
+        if target.kind == "relation" and not statement.is_grant:
+            changed += _columns_too(session, target, grantor, grantees, statement, letters)
+    if changed:
+        await session.view.change(changed)
+    return Command(plan.bound.tag)
+
+
+def _grantor(
+    session: Session, me: RoleDef, found: _Object, target: st.GrantTarget, statement: st.Grant
+) -> tuple[int, str]:
+    """Return who grants, and which of the letters asked for may be granted."""
+    if me.superuser:
+        return found.owner, target.letters
+    roles = inherited(me, session.catalog.role_by_oid)
+    items = (*found.whole, *found.items)
+    grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
+    letters = ordered(set(target.letters) & set(options))
+    if not options and not set(held(items, roles)):
+        raise SqlError("42501", f"permission denied for {found.what} {found.name}")
+    if statement.is_grant:
+        if not letters:
+            session.warning(f'no privileges were granted for "{found.name}"', "01007")
+        elif letters != target.letters and not target.every:
+            session.warning(f'not all privileges were granted for "{found.name}"', "01007")
+    elif not letters:
+        session.warning(f'no privileges could be revoked for "{found.name}"', "01006")
+    elif letters != target.letters and not target.every:
+        session.warning(f'not all privileges could be revoked for "{found.name}"', "01006")
+    return grantor, letters
+
+
+def _columns_too(
+    session: Session,
+    target: st.GrantTarget,
+    grantor: int,
+    grantees: list[int],
+    statement: st.Grant,
+    letters: str,
+) -> Iterator[AclDef]:
+    """What is revoked on a table is revoked on its columns, too (manual, REVOKE)."""
+    relation = session.catalog.relation_by_oid(target.oid)
+    assert relation is not None
+    for column in relation.live:
+        items = before = column_acl(session.catalog, relation, column.attnum)
+        for grantee in grantees:
+            items = revoke(
+                items, relation.owner, grantor, grantee, letters,
+                option_only=statement.option, cascade=statement.cascade,
+            )  # fmt: skip
+        if items != before:
+            yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=column.attnum, items=items)
+
+
+async def run_grant_role(
+    conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
+) -> Outcome:
+    """GRANT or REVOKE of roles. Raises SqlError 42704, 42501, 0LP01 (a circle)."""
+    session = conn.session
+    me = named_role(session, "current_user")
+    roles = [named_role(session, name) for name in statement.roles]
+    members = {role.oid: role for role in (named_role(session, name) for name in statement.members)}
+    for role in roles:
+        _check_admin(session, me, role)
+        for oid, member in members.items():
+            members[oid] = (
+                _admitted(session, me, role, member, admin=statement.admin)
+                if statement.is_grant
+                else _dismissed(session, role, member, option_only=statement.admin)
+            )
+    changed: list[Stored] = [m for m in members.values() if session.catalog.role_by_oid(m.oid) != m]
+    if changed:
+        await session.view.change(changed)
+    return Command(plan.bound.tag)
+
+
+def _check_admin(session: Session, me: RoleDef, role: RoleDef) -> None:
+    """Raise SqlError 42501 unless ``me`` may say who the members of ``role`` are."""
+    if me.superuser:
+        return
+    if role.superuser:
+        raise SqlError("42501", "must be superuser to alter superusers")
+    if not me.create_role and not may_admit(me, role.oid, session.catalog.role_by_oid):
+        raise SqlError("42501", f'must have admin option on role "{role.name}"')
+
+
+def _admitted(session: Session, me: RoleDef, role: RoleDef, member: RoleDef, *, admin: bool) -> RoleDef:
+    if member.name in predefined_roles():
+        raise SqlError(
+            "42939", f'role name "{member.name}" is reserved', detail="Cannot alter reserved roles."
+        )
+    if member.oid in memberships(role, session.catalog.role_by_oid):
+        raise SqlError("0LP01", f'role "{role.name}" is a member of role "{member.name}"')
+    old = next((m for m in member.member_of if m.role == role.oid), None)
+    if old is not None and (old.admin or not admin):
+        session.notice(f'role "{member.name}" is already a member of role "{role.name}"', sqlstate="42710")
+        return member
+    others = tuple(m for m in member.member_of if m.role != role.oid)
+    return replace(member, member_of=(*others, Membership(role=role.oid, grantor=me.oid, admin=admin)))
+
+
+def _dismissed(session: Session, role: RoleDef, member: RoleDef, *, option_only: bool) -> RoleDef:
+    old = next((m for m in member.member_of if m.role == role.oid), None)
+    if old is None:
+        session.warning(f'role "{member.name}" is not a member of role "{role.name}"', "01000")
+        return member
+    others = tuple(m for m in member.member_of if m.role != role.oid)
+    return replace(member, member_of=(*others, replace(old, admin=False)) if option_only else others)

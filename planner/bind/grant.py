@@ -1,0 +1,142 @@
+"""GRANT and REVOKE: words to letters, names to oids (``planner.acl``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner import ast
+from planner import statements as st
+from planner.acl import ALL, WORDS, ordered
+from planner.bind.context import BindContext
+from planner.bind.utility import owner_name
+from planner.catalog import RelationDef
+from planner.errors import SqlError, not_supported
+
+PG_CLASS, PG_NAMESPACE, PG_DATABASE, DATABASE = 1259, 2615, 1262, 5
+_TABLE_KINDS = "rvm"
+
+
+def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas and the database.
+
+    Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
+    everybody), 42601 (no such word); 0A000 for other kinds of objects.
+    """
+    targets = tuple(_targets(context, node))
+    if node.is_grant and node.option and any(role.special == "public" for role in node.grantees):
+        raise SqlError("0LP01", "grant options can only be granted to roles")
+    return st.Grant(
+        is_grant=node.is_grant,
+        targets=targets,
+        grantees=tuple(None if role.special == "public" else owner_name(role) for role in node.grantees),
+        option=node.option,
+        grantor=None if node.grantor is None else owner_name(node.grantor),
+        cascade=node.cascade,
+    )
+
+
+def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
+    """GRANT and REVOKE of roles. Raises SqlError 42704 for PUBLIC, 0A000 for GRANTED BY."""
+    if node.grantor is not None:
+        raise not_supported("GRANT of a role GRANTED BY", span=node.grantor.span)
+    return st.GrantRole(
+        is_grant=node.is_grant,
+        roles=node.roles,
+        members=tuple(owner_name(role) for role in node.grantees),
+        admin=node.admin,
+        grantor=None,
+        cascade=node.cascade,
+    )
+
+
+def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
+    if node.kind in ("table", "sequence"):
+        for relation in _relations(context, node):
+            yield from _on_relation(relation, node)
+    elif node.kind == "schema":
+        for name in node.names:
+            schema = context.catalog.schema(name)
+            if schema is None:
+                raise SqlError("3F000", f'schema "{name}" does not exist')
+            yield _on_object("schema", PG_NAMESPACE, schema.oid, node)
+    elif node.kind == "database":
+        for name in node.names:
+            if name != context.database:
+                raise SqlError("3D000", f'database "{name}" does not exist')
+            yield _on_object("database", PG_DATABASE, DATABASE, node)
+    else:
+        raise not_supported(
+            f"{'GRANT' if node.is_grant else 'REVOKE'} ON {node.kind.upper()}", span=node.span
+        )
+
+
+def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:
+    if not node.every:
+        for reference in node.relations:
+            relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+            if relation.kind == "i":
+                raise SqlError("42809", f'"{relation.name}" is an index')
+            if node.kind == "sequence" and relation.kind != "S":
+                raise SqlError("42809", f'"{relation.name}" is not a sequence')
+            if relation.virtual:
+                raise not_supported("GRANT ON a system catalog", span=reference.span)
+            yield relation
+        return
+    kinds = "S" if node.kind == "sequence" else _TABLE_KINDS
+    for name in node.names:
+        if context.catalog.schema(name) is None:
+            raise SqlError("3F000", f'schema "{name}" does not exist')
+        found = [r for r in context.catalog.relations(name) if r.kind in kinds and not r.virtual]
+        yield from sorted(found, key=lambda relation: relation.oid)
+
+
+def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTarget]:
+    kind = "sequence" if relation.kind == "S" else "relation"
+    if node.kind == "sequence" and any(privilege.columns for privilege in node.privileges):
+        raise SqlError("0LP01", "column privileges are only valid for relations")
+    whole = [privilege for privilege in node.privileges if not privilege.columns]
+    if whole or not node.privileges:
+        letters = "".join(_letter(p, kind, node.kind) for p in whole) if whole else ALL[kind]
+        yield st.GrantTarget(
+            kind=kind, class_oid=PG_CLASS, oid=relation.oid, attnum=0, letters=ordered(letters),
+            every=not whole or any(not p.word for p in whole),
+        )  # fmt: skip
+    by_column: dict[int, str] = {}
+    for privilege in node.privileges:
+        for name in privilege.columns:
+            column = next((c for c in relation.live if c.name == name), None)
+            if column is None:
+                raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+            if kind == "sequence":
+                raise SqlError("0LP01", f"invalid privilege type {privilege.word.upper()} for sequence")
+            letters = _letter(privilege, "column", "column")
+            by_column[column.attnum] = by_column.get(column.attnum, "") + letters
+    for attnum, letters in by_column.items():
+        yield st.GrantTarget(
+            kind="column", class_oid=PG_CLASS, oid=relation.oid, attnum=attnum, letters=ordered(letters),
+            every=False,
+        )  # fmt: skip
+
+
+def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.GrantTarget:
+    for privilege in node.privileges:
+        if privilege.columns:
+            raise SqlError("0LP01", "column privileges are only valid for relations")
+    letters = "".join(_letter(p, kind, kind) for p in node.privileges) if node.privileges else ALL[kind]
+    return st.GrantTarget(
+        kind=kind, class_oid=class_oid, oid=oid, attnum=0, letters=ordered(letters), every=not node.privileges
+    )
+
+
+def _letter(privilege: ast.Privilege, kind: str, written: str) -> str:
+    """Return the letters of a word; ``written``: the kind that the statement names."""
+    if not privilege.word:
+        return ALL[kind]
+    word = privilege.word.upper()
+    letter = WORDS.get(word)
+    if letter is None:
+        raise SqlError("42601", f'unrecognized privilege type "{privilege.word}"')
+    allowed = ALL[kind] + ("U" if written == "table" and kind == "sequence" else "")
+    if letter not in allowed:
+        raise SqlError("0LP01", f"invalid privilege type {word} for {written}")
+    return letter

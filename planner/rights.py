@@ -1,0 +1,136 @@
+"""What a role may do with an object of the catalog, by its own rights and those it inherits (manual 5.7).
+
+superusers            everything
+access control list   what is granted to the role, to everybody, to roles it is a member of; owners have all by default
+pg_read_all_data      SELECT everywhere, USAGE of schemas;  pg_write_all_data: INSERT, UPDATE, DELETE everywhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.acl import (
+    READ_ALL_DATA,
+    WRITE_ALL_DATA,
+    AclItem,
+    default_acl,
+    grantable,
+    held,
+    inherited,
+)
+from planner.catalog import RelationDef, RoleDef, SchemaDef, SystemCatalog
+from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
+
+PG_CLASS, PG_NAMESPACE, PG_DATABASE, DATABASE = 1259, 2615, 1262, 5
+SUPERUSER = 10
+
+# Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
+_SECRET = frozenset(
+    (
+        "pg_statistic", "pg_authid", "pg_shadow", "pg_statistic_ext_data", "pg_file_settings", "pg_hba_file_rules",
+        "pg_ident_file_mappings", "pg_config", "pg_shmem_allocations", "pg_backend_memory_contexts", "pg_user_mapping",
+        "pg_replication_origin_status", "pg_subscription", "pg_largeobject", "sql_parts", "transforms",
+        "_pg_foreign_table_columns", "_pg_foreign_data_wrappers", "_pg_foreign_servers", "_pg_foreign_tables",
+        "_pg_user_mappings",
+    )
+)  # fmt: skip
+
+
+def readable_by_all(relation: RelationDef) -> bool:
+    """Tell whether everybody may read a relation: the catalog's, except what shows secrets."""
+    return relation.virtual and relation.name not in _SECRET
+
+
+def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem, ...]:
+    """Return the list of a table, view or sequence."""
+    if relation.virtual:
+        own = default_acl("relation", SUPERUSER)
+        return (
+            (*own, AclItem(grantee=0, grantor=SUPERUSER, letters="r")) if readable_by_all(relation) else own
+        )
+    kind = "sequence" if relation.kind == "S" else "relation"
+    found = catalog.acl(PG_CLASS, relation.oid)
+    return default_acl(kind, relation.owner) if found is None else found
+
+
+def column_acl(catalog: SystemCatalog, relation: RelationDef, attnum: int) -> tuple[AclItem, ...]:
+    """Return the list of a column, beside that of its table."""
+    return catalog.acl(PG_CLASS, relation.oid, attnum) or ()
+
+
+def schema_acl(catalog: SystemCatalog, schema: SchemaDef) -> tuple[AclItem, ...]:
+    """Return the list of a schema."""
+    found = catalog.acl(PG_NAMESPACE, schema.oid)
+    return default_acl("schema", schema.owner, public=is_public(schema)) if found is None else found
+
+
+def is_public(schema: SchemaDef) -> bool:
+    """Whether everybody may use a schema from the start: the catalogs, and the ``public`` that is there then."""
+    return schema.oid in (PUBLIC_OID, PG_CATALOG_OID, INFORMATION_SCHEMA_OID)
+
+
+def database_acl(catalog: SystemCatalog) -> tuple[AclItem, ...]:
+    """Return the list of the database."""
+    found = catalog.acl(PG_DATABASE, DATABASE)
+    return default_acl("database", SUPERUSER) if found is None else found
+
+
+class Rights:
+    """The rights of one role under one catalog."""
+
+    def __init__(self, catalog: SystemCatalog, role: RoleDef | None) -> None:
+        """``role`` None: what everybody may do."""
+        self._catalog = catalog
+        self.superuser = role is not None and role.superuser
+        self.roles = frozenset[int]() if role is None else inherited(role, catalog.role_by_oid)
+
+    def owns(self, owner: int) -> bool:
+        """Whether it has the rights of an owner."""
+        return self.superuser or owner in self.roles
+
+    def relation(self, relation: RelationDef, letters: str, *, option: bool = False) -> bool:
+        """Whether it has any of some privileges on a whole table, view or sequence; ``option``: may grant it."""
+        if self.superuser:
+            return True
+        if not relation.virtual and not option:
+            if "r" in letters and READ_ALL_DATA in self.roles:
+                return True
+            if WRITE_ALL_DATA in self.roles and set(letters) & set("awd"):
+                return True
+        return self._any(relation_acl(self._catalog, relation), relation.owner, "relation", letters, option)
+
+    def column(self, relation: RelationDef, attnum: int, letters: str, *, option: bool = False) -> bool:
+        """Whether it has any of some privileges on a column, be it through its table."""
+        if self.relation(relation, letters, option=option):
+            return True
+        items = column_acl(self._catalog, relation, attnum)
+        return self._any(items, relation.owner, "column", letters, option)
+
+    def columns(self, relation: RelationDef, attnums: Iterable[int], letter: str) -> bool:
+        """Whether it has a privilege on all of some columns; of none: on any column."""
+        if self.relation(relation, letter):
+            return True
+        wanted = [attnum for attnum in attnums if attnum > 0]
+        if any(attnum < 0 for attnum in attnums):
+            return False  # system columns go with the whole table
+        if not wanted:
+            return any(self.column(relation, column.attnum, letter) for column in relation.live)
+        return all(self.column(relation, attnum, letter) for attnum in wanted)
+
+    def schema(self, schema: SchemaDef, letters: str, *, option: bool = False) -> bool:
+        """Whether it has any of some privileges on a schema."""
+        if self.superuser:
+            return True
+        if "U" in letters and not option and {READ_ALL_DATA, WRITE_ALL_DATA} & self.roles:
+            return True
+        return self._any(schema_acl(self._catalog, schema), schema.owner, "schema", letters, option)
+
+    def database(self, letters: str, *, option: bool = False) -> bool:
+        """Whether it has any of some privileges on the database."""
+        return self.superuser or self._any(
+            database_acl(self._catalog), SUPERUSER, "database", letters, option
+        )
+
+    def _any(self, items: tuple[AclItem, ...], owner: int, kind: str, letters: str, option: bool) -> bool:
+        have = grantable(items, self.roles, owner, kind) if option else held(items, self.roles)
+        return bool(set(letters) & set(have))
