@@ -11,7 +11,7 @@ import pytest
 from tests.support.server import ServerProcess
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-PATIENCE_S = 60.0  # far more than anything here takes; only a failure waits so long
+PATIENCE_S = 120.0  # far more than anything here takes; only a failure waits so long
 
 
 def connect(server: ServerProcess) -> Connection:
