@@ -227,13 +227,29 @@ class Transaction(Protocol):
         of this transaction, and to others at commit, like any other write.
         """
 
+    def bulk_replace(
+        self,
+        shard: ShardId,
+        changes: AsyncIterator[tuple[Sequence[RowId], Any]],
+        changed: frozenset[int],
+    ) -> Awaitable[int | None]:
+        """Update rows by writing parts: ``changes`` are ids of rows, and pyarrow.RecordBatches of what replaces them.
+
+        The new versions get new ids. ``changed``: the attnums in which they differ. Returns the row count; None, and
+        nothing is done, where table X is not to be had at once. All else as for ``bulk_insert``.
+        """
+
     def bulk_insert_parts(
-        self, shard: ShardId, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+        self,
+        shard: ShardId,
+        write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]],
+        changed: frozenset[int] | None = None,
     ) -> Awaitable[int]:
         """Insert rows that processes elsewhere write as parts; returns the row count.
 
         Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.part_job.write_parts`` and
-        returns what they have written. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
+        returns what they have written. ``write`` may delete rows that the new ones replace; ``changed`` are then the
+        attnums in which they differ. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
         it when anything fails or the transaction ends, is deleted; a task that lives on can write nothing more.
         """
 

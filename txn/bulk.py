@@ -15,7 +15,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,13 +27,14 @@ from txn.locks.mode import IX
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
-from txn.types import Key, PartRef, Row, ShardId, ShardIndex
+from txn.types import Key, PartRef, Row, RowId, ShardId, ShardIndex
 from txn.view import View
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
 
 PART_ROWS: Final = 1 << 20
+Columns: TypeAlias = frozenset[int] | None
 CHUNK_ROWS: Final = 1000
 OWN_BYTES: Final = 16  # per row: its id and its begin
 
@@ -53,8 +54,12 @@ def let_go(txn: StoreTransaction, shard: ShardId) -> None:
     txn.core.locks.demote(owner, shard, None)
 
 
-async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any]) -> int:
+async def insert(
+    txn: StoreTransaction, view: View, batches: AsyncIterator[Any], changed: Columns = None
+) -> int:
     """Write batches to parts of the transaction; returns the number of rows. The caller holds table X.
+
+    ``changed``: the rows replace others of the transaction, which differ from them in these columns only.
 
     Raises DuplicateKey, and what ended the transaction meanwhile; then, and when ``batches`` fails, nothing of the load
     remains.
@@ -88,7 +93,7 @@ async def insert(txn: StoreTransaction, view: View, batches: AsyncIterator[Any])
                 await write()
         if gathered:
             await write()
-        await _check_new(txn, view, new_parts)
+        await _check_new(txn, view, new_parts, changed)
     except BaseException:
         txn.undo_to(mark)
         raise
@@ -109,7 +114,10 @@ def _assemble(schema: Any, gathered: list[tuple[int, Any]]) -> list[Any]:
 
 
 async def insert_parts(
-    txn: StoreTransaction, view: View, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+    txn: StoreTransaction,
+    view: View,
+    write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]],
+    changed: Columns = None,
 ) -> int:
     """Let ``write`` have parts written elsewhere, and make them the transaction's. The caller holds table X.
 
@@ -125,6 +133,7 @@ async def insert_parts(
     try:
         written = await write(job)
     except BaseException:  # also when it is cancelled: what workers are still at must not outlive this
+        txn.undo_to(mark)
         await log.end_job(job, ())
         raise
     new_parts: list[PartState] = []
@@ -135,7 +144,7 @@ async def insert_parts(
         generation.next_row_id = max([int(generation.next_row_id), *(part.next_row_id for part in written)])
         while left:
             new_parts.append(await _adopt(txn, view, left.popleft()))
-        await _check_new(txn, view, new_parts)
+        await _check_new(txn, view, new_parts, changed)
     except BaseException:
         for ref in left:
             txn.core.discard_later(ref.name)
@@ -172,10 +181,28 @@ def _count_up(first: int, count: int) -> Any:
     return pc.cumulative_sum(ones, start=pa.scalar(first - 1, pa.int64()))
 
 
-async def _check_new(txn: StoreTransaction, view: View, new_parts: Sequence[PartState]) -> None:
+async def replace(
+    txn: StoreTransaction, view: View, changes: AsyncIterator[tuple[Sequence[RowId], Any]], changed: Columns
+) -> int:
+    """End rows and write what replaces them, under new ids, to parts. The caller holds table X. As ``insert``."""
+
+    async def replacing() -> AsyncIterator[Any]:
+        async for row_ids, batch in changes:
+            found = txn.delete(view.shard, row_ids)
+            if not all(found if isinstance(found, list) else await found):
+                raise AssertionError(f"a row of shard {view.shard} that was scanned under lock has gone")
+            yield batch
+
+    return await insert(txn, view, replacing(), changed)
+
+
+async def _check_new(
+    txn: StoreTransaction, view: View, new_parts: Sequence[PartState], changed: Columns
+) -> None:
     """Raise DuplicateKey if a unique index would hold a key twice."""
     for definition in view.spec.indexes:
-        if definition.unique and new_parts:
+        kept = changed is not None and changed.isdisjoint(definition.attnums)
+        if definition.unique and new_parts and not kept:
             await _check(txn, view, definition, tuple(new_parts))
     txn.life.check_active()
 
@@ -186,8 +213,6 @@ async def _check(
     # Parts and hot rows of one tick: a flush beside the load moves rows from these to those.
     old_parts = tuple(part for part in view.parts(INFINITY) if part not in new_parts)
     hot = _hot_rows(view)
-    overwritten = tuple(view.own.rows) if view.own is not None else ()
-
     overwritten = tuple(view.own.rows) if view.own is not None else ()
     dead = [part.hidden(INFINITY) for part in old_parts]
 

@@ -195,7 +195,7 @@ def read_keys(
     for key in keys:
         found: dict[RowId, Version] = {}
         cold: dict[RowId, Cold] = {}
-        generation.find(index, key, ts, found, cold, parts)
+        generation.find(index, key, ts, found, cold, parts, own is not None and bool(own.parts))
         mine: list[tuple[RowId, Row]] = []
         if own is not None and own.rows:
             for row_id in [r for r in found if own.hides(r, statement)]:

@@ -496,10 +496,31 @@ class StoreTransaction:
         return await self._load(shard, lambda view: bulk.insert(self, view, batches))
 
     async def bulk_insert_parts(
-        self, shard: ShardId, write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]]
+        self,
+        shard: ShardId,
+        write: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]],
+        changed: frozenset[int] | None = None,
     ) -> int:
         """See ``txn.api``."""
-        return await self._load(shard, lambda view: bulk.insert_parts(self, view, write))
+        return await self._load(shard, lambda view: bulk.insert_parts(self, view, write, changed))
+
+    async def bulk_replace(
+        self,
+        shard: ShardId,
+        changes: AsyncIterator[tuple[Sequence[RowId], Any]],
+        changed: frozenset[int],
+    ) -> int | None:
+        """See ``txn.api``."""
+        self.life.check_active()
+        # Not waited for: what the rows were found by may have been overtaken when the lock comes.
+        if not self.core.locks.try_acquire(self.owner, shard, X):
+            return None
+        self.check_scans()
+        self.life.busy += 1
+        try:
+            return await bulk.replace(self, self.write_view(shard), changes, changed)
+        finally:
+            self.life.busy -= 1
 
     async def _load(self, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
         """Lock the table for a load, and do it."""

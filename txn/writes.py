@@ -143,7 +143,8 @@ def live_with(
         return mine, []
     found: dict[RowId, Version] = {}
     cold: dict[RowId, Cold] = {}
-    generation.find(index.id, index.make.raw(row), INFINITY, found, cold, parts)
+    own_parts = own is not None and bool(own.parts)
+    generation.find(index.id, index.make.raw(row), INFINITY, found, cold, parts, own_parts)
     rows = own.rows if own is not None else {}
     return mine, [r for r in (*found, *cold) if r not in rows]
 

@@ -19,7 +19,7 @@ from engine.executor import ExecContext
 from engine.reads.query import CompiledQuery, check_populated, choose_route
 from engine.spark.executor import SparkExecutor
 from engine.spark.part_worker import Target
-from engine.spark.part_writer import OtherForm
+from engine.spark.part_writer import OtherForm, Rows
 from engine.writes.shape import TableShape
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -55,11 +55,11 @@ async def load_on_spark(
         return None
     spark = session.db.executors["spark"]
     assert isinstance(spark, SparkExecutor)
-    targets, key = targets_of(relation, attnums)
+    rows = rows_for(relation, attnums)
     not_null = [c.attnum for c in relation.live if c.not_null]
 
     async def write(job: PartJob) -> list[WrittenPart]:
-        return await spark.write_parts(executable, ctx, job.requiring(not_null), targets, key)
+        return (await spark.write_parts(executable, ctx, job.requiring(not_null), rows)).parts
 
     try:
         return await session.block.ensure_txn().bulk_insert_parts(ShardId(relation.oid), write)
@@ -90,16 +90,16 @@ def returns_few(query: QueryExpr) -> bool:
     return isinstance(query, Select) and query.grouped and not query.group and query.grouping_sets is None
 
 
-def targets_of(relation: RelationDef, attnums: Sequence[int]) -> tuple[list[Target], list[str]]:
-    """Return the columns of a table's parts, and the names of those of its primary key."""
-    source = {attnum: i for i, attnum in enumerate(attnums)}
+def rows_for(relation: RelationDef, attnums: Sequence[int]) -> Rows:
+    """Return how rows whose columns go to ``attnums`` (0: nowhere) become a table's parts."""
+    source = {attnum: i for i, attnum in enumerate(attnums) if attnum}
     targets = []
     for column in relation.live:
         fields = column_fields(shard_column(column))
         targets.append(Target(fields[0].name, fields[0].type, source.get(column.attnum)))
         targets += [Target(field.name, field.type, None) for field in fields[1:]]
     key = next((index.attnums for index in relation.indexes if index.primary), ())
-    return targets, [f"c{attnum}" for attnum in key]
+    return Rows(targets=targets, key=[f"c{attnum}" for attnum in key])
 
 
 def null_error(shape: TableShape, error: NullInColumn) -> SqlError:

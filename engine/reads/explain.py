@@ -15,7 +15,7 @@ from engine.reads.plans import Plan
 from engine.reads.query import choose_route, collect, compiled_query
 from engine.subscriptions.subscribe import goes_by_row
 from engine.transaction import time_travel
-from engine.writes.dml import InsertPlan
+from engine.writes.dml import ChangePlan, InsertPlan
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.with_changes import plans_of
 from pgwire.backend import Responder
@@ -64,6 +64,9 @@ def _loads(session: Session, plan: Plan, statement: Any, query: QueryExpr) -> bo
         relation = insert.shape.relation
         serves = BulkSource.serves(insert) and not plan.locking and may_bulk_load(session, relation)
         return serves and may_load(query, relation, statement.attnums)
+    if isinstance(statement, q.Update):
+        change = ChangePlan(session, statement)
+        return change.plain and not change.shape.checks and not plan.locking
     return isinstance(statement, st.CreateTable) and not returns_few(query)
 
 

@@ -26,8 +26,8 @@ from engine.executor import ExecContext
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark.files import SparkFiles
-from engine.spark.part_worker import Target
-from engine.spark.part_writer import OtherForm
+from engine.spark.part_worker import Written
+from engine.spark.part_writer import OtherForm, Rows
 from engine.spark.relations import Inputs, plan_relations
 from engine.spark.running import CANCEL_POLL_S, Running
 from engine.spark.runtime import OFF, Live, SparkRuntime
@@ -41,7 +41,7 @@ from planner.lower.spark import SparkDialect
 from planner.lower.value import element_of, kind_of
 from planner.query import Cte, FunctionRange, Param, QueryExpr
 from planner.walk import walk
-from txn.persist.part_job import PartJob, WrittenPart
+from txn.persist.part_job import PartJob
 from txn.types import ShardId, Snapshot
 
 SMALL_ROWS = 10_000  # a query over no more, in all its tables together, runs interpreted
@@ -184,9 +184,7 @@ class SparkExecutor:
         first = await query.start(sql)
         return RowStream(plan.query.columns, query.batches(first), query.close)
 
-    async def write_parts(
-        self, plan: SparkPlan, ctx: ExecContext, job: PartJob, targets: Sequence[Target], key: Sequence[str]
-    ) -> list[WrittenPart]:
+    async def write_parts(self, plan: SparkPlan, ctx: ExecContext, job: PartJob, rows: Rows) -> Written:
         """Run the query and have its rows written as parts; see ``part_writer.write_frame``.
 
         Raises:
@@ -197,7 +195,7 @@ class SparkExecutor:
         if plan.text(ctx.params).finish is not None:
             raise OtherForm("a part of the select list is computed by the server")
         query, sql = await self._open(plan, ctx)
-        return await query.write(sql, job, targets, key)
+        return await query.write(sql, job, rows)
 
     def may_export(self, plan: SparkPlan, ctx: ExecContext) -> bool:
         """Return whether executors see the rows as the client is to see them: no column is computed by the server."""

@@ -8,6 +8,7 @@ is an answer as well, because Spark would repeat the task and then report a stac
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from txn.columns import as_stored
 from txn.errors import NullInColumn, OutOfSpace
 from txn.persist.part_job import PartJob, WrittenPart, write_parts
 
-_PART, _NULL, _FULL = b"p", b"n", b"f"
+_PART, _NULL, _FULL, _IDS = b"p", b"n", b"f", b"i"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,14 @@ def table_batch(batch: Any, targets: Sequence[Target]) -> Any:
 class PartTask:
     """The function of every task of a job: called with a partition's number and its batches as bytes."""
 
-    def __init__(self, job: PartJob, schema: Any, targets: Sequence[Target], tasks: int) -> None:
-        """``schema``: of the batches. ``tasks``: how many partitions there are."""
+    def __init__(
+        self, job: PartJob, schema: Any, targets: Sequence[Target], tasks: int, ids: int | None = None
+    ) -> None:
+        """``schema``: of the batches. ``tasks``: how many partitions there are.
+
+        ``ids``: the column, of int64 without NULLs, whose values the server wants as well: rows that these replace.
+        """
+        self._ids = ids
         self._job = job
         self._schema = schema
         self._targets = tuple(targets)
@@ -58,26 +65,41 @@ class PartTask:
 
         context = TaskContext.get()
         attempt = 0 if context is None else context.taskAttemptId()
-        batches = (self._read(bytes(payload)) for payload in payloads)
+        found: list[bytes] = []
+        batches = (self._read(bytes(payload), found) for payload in payloads)
         try:
             for part in write_parts(self._job, index, self._tasks, str(attempt), batches):
                 yield _PART + part.encode()
+            if found:
+                yield _IDS + b"".join(found)
         except NullInColumn as error:
             yield _NULL + msgspec.msgpack.encode((error.attnum, error.row))
         except OutOfSpace as error:
             yield _FULL + str(error).encode()
 
-    def _read(self, payload: bytes) -> Any:
-        return table_batch(pa.ipc.read_record_batch(pa.py_buffer(payload), self._schema), self._targets)
+    def _read(self, payload: bytes, found: list[bytes]) -> Any:
+        batch = pa.ipc.read_record_batch(pa.py_buffer(payload), self._schema)
+        if self._ids is not None:
+            found.append(array("q", batch.column(self._ids).to_pylist()).tobytes())
+        return table_batch(batch, self._targets)
 
 
-def read_answers(answers: Iterable[bytes]) -> list[WrittenPart]:
-    """Return the parts that the tasks have written.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the tasks of a job have written, and the row ids that they were asked for."""
+
+    parts: list[WrittenPart]
+    row_ids: array[int]
+
+
+def read_answers(answers: Iterable[bytes]) -> Written:
+    """Return what the tasks have done.
 
     Raises:
         NullInColumn, OutOfSpace: the first that a task has reported.
     """
     parts: list[WrittenPart] = []
+    row_ids = array("q")
     for answer in answers:
         kind, content = answer[:1], answer[1:]
         if kind == _NULL:
@@ -85,5 +107,8 @@ def read_answers(answers: Iterable[bytes]) -> list[WrittenPart]:
             raise NullInColumn(attnum, row)
         if kind == _FULL:
             raise OutOfSpace(content.decode())
-        parts.append(WrittenPart.decode(content))
-    return parts
+        if kind == _IDS:
+            row_ids.frombytes(content)
+        else:
+            parts.append(WrittenPart.decode(content))
+    return Written(parts, row_ids)

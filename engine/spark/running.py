@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.reads.engine_query import EngineQuery, forget
 from engine.spark.errors import lost, to_sql_error
-from engine.spark.part_writer import OtherForm, write_frame
+from engine.spark.part_writer import OtherForm, Rows, write_frame
 from engine.spark.slots import JOB, POOL_PROPERTY
 from engine.spark.spool import AHEAD_BYTES, DIRECT_BYTES, Spool, estimated_bytes, measured_bytes
 from engine.spark.stream import BatchStream, Collected
@@ -30,10 +30,10 @@ from txn.errors import TxnError
 if TYPE_CHECKING:
     from engine.executor import ExecContext
     from engine.spark.executor import SparkText
-    from engine.spark.part_worker import Target
+    from engine.spark.part_worker import Written
     from engine.spark.relations import Inputs
     from engine.spark.runtime import Live, SparkRuntime
-    from txn.persist.part_job import PartJob, WrittenPart
+    from txn.persist.part_job import PartJob
 
 CANCEL_POLL_S = 0.05
 LOOK_S: Final = 0.02
@@ -91,11 +91,9 @@ class Running(EngineQuery):
             self.close()
             raise
 
-    async def write(
-        self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
-    ) -> list[WrittenPart]:
+    async def write(self, sql: str, job: PartJob, rows: Rows) -> Written:
         """Execute, the rows becoming parts of a table; see ``part_writer.write_frame``."""
-        found: list[WrittenPart] = await self._one_job(self._write_parts, sql, job, targets, key)
+        found: Written = await self._one_job(self._write_parts, sql, job, rows)
         return found
 
     async def export(self, sql: str, make: Callable[[Any], Callable[..., Any]]) -> list[Any]:
@@ -231,11 +229,9 @@ class Running(EngineQuery):
             context.setLocalProperty(POOL_PROPERTY, None)
             context.clearJobTags()
 
-    def _write_parts(
-        self, sql: str, job: PartJob, targets: Sequence[Target], key: Sequence[str]
-    ) -> list[WrittenPart]:
+    def _write_parts(self, sql: str, job: PartJob, rows: Rows) -> Written:
         frame, schema, _ = self._analysed(sql)
-        return write_frame(self._live.context, frame, schema, job, targets, key)
+        return write_frame(self._live.context, frame, schema, job, rows)
 
     def _export(self, sql: str, make: Callable[[Any], Callable[..., Any]]) -> list[Any]:
         from pyspark.core.rdd import RDD

@@ -10,20 +10,29 @@ Row tuples are indexed by ``attnum - 1``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.changes import BulkChanges, deleted_ids, update_on_spark
 from engine.bulk.spark_load import load_on_spark
 from engine.connection.portal import Command, Outcome, Rows
-from engine.connection.rows import ReadyRows
+from engine.connection.rows import ReadyRows, RowStream
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
-from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext
+from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext, Result
 from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.reads.plans import Plan
-from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.reads.query import (
+    CompiledQuery,
+    collect,
+    compiled_query,
+    context,
+    prepare_source,
+    run_query,
+)
 from engine.slices import in_slices
 from engine.transaction.block_state import BlockState
 from engine.transaction.conflicts import tid_of
@@ -339,8 +348,8 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "reach", "returning", "shape", "statement",
-        "values_from",
+        "assigned", "assigned_attnums", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "plain",
+        "reach", "returning", "shape", "source", "statement", "values_from",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
@@ -369,6 +378,13 @@ class ChangePlan:
         what = "update" if isinstance(statement, Update) else "delete"
         self.reach = effects.Reach(session, relation, what, frozenset(assigned))
         self.effects = bool(self.reach) or relation.has_deferrable_key
+        # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
+        self.plain = not (self.effects or statement.returning)
+        self.assigned_attnums = frozenset(assigned)
+        self.source = statement.source
+        if self.plain and isinstance(statement, Delete):
+            source = statement.source
+            self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
 
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
@@ -383,27 +399,31 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
     return lambda row: pick(row)
 
 
-async def _changed_rows(
+async def _start(
     session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
-) -> tuple[Sequence[Row], ExecContext]:
-    """Lock, then read all source rows; a target row that joins several source rows counts once."""
-    statement = change.statement
-    prepare_source(session, compiled_query(plan, "source", statement.source))
+) -> tuple[CompiledQuery, ExecContext]:
+    """Take the statement's locks; return its source."""
+    query = compiled_query(plan, "source", change.source)
+    prepare_source(session, query)
     ctx = context(session, plan, params, for_update=change.for_update)
     await session.view.start_write(plan, [change.shape.shard], tables_to_lock(session, plan, "source"))
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.view.use(plan)
-    result = await run_query(session, plan, "source", statement.source, ctx)
+    return query, ctx
+
+
+async def _source_rows(session: Session, change: ChangePlan, result: Result) -> Sequence[Row]:
+    """Return all source rows; a target row that joins several source rows counts once."""
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
-    if len(rows) > 1 and len(statement.source.ranges) > 1:
+    if len(rows) > 1 and len(change.source.ranges) > 1:
         first: dict[int, Row] = {}
         for row in rows:
             first.setdefault(row[0], row)
         rows = list(first.values())
     if session.parts is not None:
         rows = session.parts.first_to_change(change.shape.shard, rows)
-    return rows, ctx
+    return rows
 
 
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
@@ -411,7 +431,28 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
-    rows, ctx = await _changed_rows(session, plan, change, params)
+    query, ctx = await _start(session, plan, change, params)
+    bulky = change.plain and not change.shape.checks and not plan.locking and session.parts is None
+    if bulky:
+        count = await update_on_spark(session, change, query, ctx)
+        if count is not None:
+            return outcome("UPDATE", count, None, None)
+    result = await run_query(session, plan, "source", change.source, ctx)
+    if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
+        bulk = BulkChanges(session, change, result)
+        try:
+            few = await bulk.few(BULK_ROWS)
+            if few is None:
+                txn = session.block.ensure_txn()
+                count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
+                if count is not None:
+                    return outcome("UPDATE", count, None, None)
+                few = await bulk.rest()
+        finally:
+            bulk.close()
+        rows: Sequence[Row] = few
+    else:
+        rows = await _source_rows(session, change, result)
     env = make_env(ctx)
     build = change.new
 
@@ -440,7 +481,13 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
-    rows, ctx = await _changed_rows(session, plan, change, params)
+    _query, ctx = await _start(session, plan, change, params)
+    result = await run_query(session, plan, "source", change.source, ctx)
+    if change.plain and isinstance(result, RowStream) and session.parts is None:
+        ids = await deleted_ids(result)
+        await settle(session.block.ensure_txn().delete(change.shape.shard, ids))
+        return outcome("DELETE", len(ids), None, None)
+    rows = await _source_rows(session, change, result)
     if rows:
         await settle(session.block.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
         if change.effects:

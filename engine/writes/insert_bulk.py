@@ -38,7 +38,7 @@ class BulkSource:
         stream: RowStream,
         complete: Callable[[Sequence[Row]], Sequence[Row]],
     ) -> None:
-        """Read ``stream``, whose columns go to ``attnums`` of ``relation``.
+        """Read ``stream``, whose columns go to ``attnums`` of ``relation`` (0: nowhere).
 
         ``complete`` makes checked table rows of source rows; it raises 23502 for those with a NULL too many.
         """
@@ -49,7 +49,7 @@ class BulkSource:
         self._first: list[RowBatch] = []
         self._columns = [shard_column(c) for c in relation.live]
         self._schema = pa.schema([field for column in self._columns for field in column_fields(column)])
-        self._at = {f"c{attnum}": i for i, attnum in enumerate(attnums)}
+        self._at = {f"c{attnum}": i for i, attnum in enumerate(attnums) if attnum}
         self._not_null = [f"c{c.attnum}" for c in relation.live if c.not_null]
 
     @staticmethod
@@ -65,28 +65,34 @@ class BulkSource:
             count += len(batch)
             if count > limit:
                 return None
-        return [row for batch in self._first for row in self._values(batch)]
+        return [row for batch in self._first for row in self.values(batch)]
 
     async def batches(self) -> AsyncIterator[Any]:
         """Yield all rows as Arrow batches of the table's columns; 23502 for a NULL that may not be."""
+        async for batch in self.source_batches():
+            for one in self.table_batches(batch):
+                yield one
+
+    async def source_batches(self) -> AsyncIterator[RowBatch]:
+        """Yield all of the source's batches, those that ``few`` has read first."""
         first, self._first = self._first, []
         for batch in first:
-            for one in self._table_batches(batch):
-                yield one
+            yield batch
         async for batch in self._batches:
-            for one in self._table_batches(batch):
-                yield one
+            yield batch
 
     def close(self) -> None:
         """End the source query. Idempotent."""
         self._stream.close()
 
-    def _values(self, batch: RowBatch) -> list[Row]:
+    def values(self, batch: RowBatch) -> list[Row]:
+        """Return a batch's rows as tuples."""
         if batch.rows is not None:
             return list(batch.rows)
         return list(self._session.db.arrow_rows(batch.arrow, self._stream.columns))
 
-    def _table_batches(self, batch: RowBatch) -> list[Any]:
+    def table_batches(self, batch: RowBatch) -> list[Any]:
+        """Return a batch as Arrow batches of the table's columns, in order; 23502 for a NULL that may not be."""
         if batch.arrow is not None:
             same = self._same_form(batch.arrow)
             if same is not None:
@@ -97,7 +103,7 @@ class BulkSource:
                 piece = RowBatch(rows=batch.rows[start : start + SLICE_ROWS])
             else:
                 piece = RowBatch(arrow=batch.arrow.slice(start, SLICE_ROWS))
-            rows = self._complete(self._values(piece))
+            rows = self._complete(self.values(piece))
             arrays: list[Any] = []
             for column in self._columns:
                 arrays += column_arrays([row[column.attnum - 1] for row in rows], column)

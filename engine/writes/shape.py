@@ -53,13 +53,7 @@ class TableShape:
 
     def check(self, rows: Sequence[Row], env: Env) -> None:
         """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
-        for position, refuse in self.refusals:
-            for row in rows:
-                refuse(row[position])
-        for position, name in self.not_null:
-            for row in rows:
-                if row[position] is None:
-                    raise self.null_in(row, name)
+        self.check_stored(rows)
         for name, predicate in self.checks:
             for row in rows:
                 if predicate((*row, self.oid), env) is False:
@@ -71,6 +65,16 @@ class TableShape:
                         table=self.relation.name,
                         constraint=name,
                     )
+
+    def check_stored(self, rows: Sequence[Row]) -> None:
+        """As ``check``, without CHECK constraints."""
+        for position, refuse in self.refusals:
+            for row in rows:
+                refuse(row[position])
+        for position, name in self.not_null:
+            for row in rows:
+                if row[position] is None:
+                    raise self.null_in(row, name)
 
     def null_in(self, row: Row, column: str) -> SqlError:
         """Return 23502 for a row that has NULL in ``column``."""

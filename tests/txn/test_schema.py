@@ -384,6 +384,25 @@ def test_bulk_load_finds_duplicates(where: str) -> None:
     run(go)
 
 
+def test_a_loaded_row_is_found_by_the_key_of_a_hot_row_deleted_before() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(1, 0, "old")])
+        load = await write(store)
+        (row,) = await now(load.lookup(SHARD, BY_K, [(1,)], for_update=True))
+        await now(load.delete(SHARD, [row.row_id]))
+        assert await load.bulk_insert(SHARD, batches([(1, 1, "new")])) == 1
+        load.next_statement()
+        assert [r.values for r in await now(load.lookup(SHARD, BY_K, [(1,)]))] == [(1, 1, "new")]
+        with pytest.raises(DuplicateKey):
+            await now(load.insert(SHARD, [(1, 2, "again")]))
+        await now(load.commit())
+        assert await everything(store) == [(1, 1, "new")]
+        await store.close()
+
+    run(go)
+
+
 def test_bulk_load_into_a_deleted_range_is_no_duplicate() -> None:
     async def go() -> None:
         store = await open_memory_store()

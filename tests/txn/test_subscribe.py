@@ -27,6 +27,7 @@ from tests.support.store import (
     now,
     open_memory_store,
     settle,
+    snapshot_rows,
     spec,
     tiny_limits,
 )
@@ -97,6 +98,25 @@ async def load(store: ShardStore, keys: range, shard: ShardId = SHARD) -> None:
     await now(txn.commit())
 
 
+async def replace_some(store: ShardStore, rng: random.Random, shard: ShardId = SHARD) -> None:
+    """Commit an update of a random half of the rows that writes its new versions as a part."""
+    txn = store.begin()
+    await now(txn.begin_write([shard]))
+    found = [(row_id, values) for row_id, _b, values in snapshot_rows(await now(txn.snapshot(shard)))]
+    found = [entry for entry in found if rng.random() < 0.5]
+
+    async def changes() -> Any:
+        if found:
+            columns = {
+                "c1": [v[0] for _r, v in found], "c2": [v[1] + 1 for _r, v in found], "c3": ["new"] * len(found),
+            }  # fmt: skip
+            schema = pa.schema([("c1", pa.int64()), ("c2", pa.int64()), ("c3", pa.string())])
+            yield [row_id for row_id, _v in found], pa.record_batch(columns, schema)
+
+    assert await txn.bulk_replace(shard, changes(), frozenset((2, 3))) == len(found)
+    await now(txn.commit())
+
+
 async def table(store: ShardStore, at: Timestamp, shard: ShardId = SHARD) -> Rows:
     """Read a shard at a timestamp, as any reader does."""
     txn = store.begin(read_only=True, at=at)
@@ -162,7 +182,9 @@ def test_a_subscription_is_the_table_at_every_timestamp(seed: int) -> None:
                 await change(store, rng, shard, rng.choice([1, 3, 8]))
             elif roll < 0.8:
                 await load(store, range(1000 * (step + 1), 1000 * (step + 1) + rng.choice([2, 9])), shard)
-            elif roll < 0.85:
+            elif roll < 0.83:
+                await replace_some(store, rng, shard)
+            elif roll < 0.86:
                 txn = store.begin()
                 await now(txn.truncate(shard))
                 await now(txn.insert(shard, [(1, 1, "after")]))

@@ -137,10 +137,12 @@ class Generation:
         found: dict[RowId, Version],
         cold: dict[RowId, Cold],
         parts: tuple[PartState, ...] | None = None,
+        own_parts: bool = False,
     ) -> None:
         """Collect the versions visible at ``ts`` whose key in an index equals ``key`` (full; NULL equals NULL).
 
-        ``parts``: those to look at, by default this generation's at ``ts``.
+        ``parts``: those to look at, by default this generation's at ``ts``. ``own_parts``: some are the reader's own, and
+        may hold a unique key that a hot row has, which the reader has deleted.
         """
         index = self.indexes[index_id]
         ikey = index.make.of_key(key)
@@ -164,7 +166,7 @@ class Generation:
                     hit = True
         if parts is None:
             parts = self.parts_at(ts)
-        if parts and not (hit and index.definition.unique):
+        if parts and (own_parts or not (hit and index.definition.unique)):
             for part in parts:
                 for position in part.lookup(index_id, key):
                     if part.visible(position, ts):

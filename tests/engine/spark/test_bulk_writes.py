@@ -109,6 +109,56 @@ def test_keys_are_unique_within_the_load_and_against_the_table(client: Client, s
     assert len(blobs(server) - before) >= 1
 
 
+def test_updates_and_deletes(client: Client, server: ServerProcess) -> None:
+    client.run(
+        "CREATE TABLE changing (id bigint PRIMARY KEY, g int NOT NULL, t text, n numeric(12,2), UNIQUE (t))"
+    )
+    client.run("INSERT INTO changing SELECT id, coalesce(g, -1), t, n FROM src")
+    client.run("CHECKPOINT")
+    client.run("SET executor = auto")
+    client.run("UPDATE changing SET n = 0 WHERE id < 10")  # a few rows are hot
+    client.run("SET executor = spark")
+    update = "UPDATE changing SET n = n * 2, t = 'new ' || t, g = g + 1 WHERE id % 3 = 0"
+    assert "Rows: written as parts by Spark's executors" in [
+        r[0] for r in client.run(f"EXPLAIN {update}").rows
+    ]
+    client.run("BEGIN")
+    assert client.run(update).tag == f"UPDATE {ROWS // 3}"
+    assert client.run("DELETE FROM changing WHERE id % 3 = 1").tag == f"DELETE {ROWS // 3}"
+    doubled = f"SELECT id / 2 AS id FROM src WHERE id <= {ROWS // 2}"
+    tag = client.run(
+        f"UPDATE changing SET g = 1000 FROM ({doubled}) d WHERE d.id = changing.id AND d.id % 3 = 2"
+    ).tag
+    joined = [k for k in range(ROWS + 1) if k % 3 == 2 and k <= ROWS // 4]
+    assert tag == f"UPDATE {len(joined)}"
+    client.run("COMMIT")
+    client.run("SET executor = local")
+    found = client.run("SELECT id, g, t, n FROM changing ORDER BY id").rows
+    expected = client.run(
+        "SELECT id, CASE WHEN id % 3 = 0 THEN coalesce(g, -1) + 1 "
+        f"WHEN id <= {ROWS // 4} THEN 1000 ELSE coalesce(g, -1) END, CASE WHEN id % 3 = 0 THEN 'new ' || t ELSE t END, "
+        "(CASE WHEN id < 10 THEN 0 ELSE n END * CASE WHEN id % 3 = 0 THEN 2 ELSE 1 END)::numeric(12,2) "
+        "FROM src WHERE id % 3 <> 1 ORDER BY id"
+    ).rows
+    assert found == expected
+    client.run("SET executor = spark")
+    for change, sqlstate in (
+        ("g = nullif(id, 300)", "23502"),
+        ("id = id / 2", "23505"),
+        ("t = 'same'", "23505"),
+    ):
+        with pytest.raises(ServerError) as caught:
+            client.run(f"UPDATE changing SET {change}")
+        assert caught.value.sqlstate == sqlstate
+    client.run("SET executor = auto")
+    assert (
+        client.run("SELECT g, t FROM changing WHERE id = 300").rows
+        == client.run("SELECT coalesce(g, -1) + 1, 'new ' || t FROM src WHERE id = 300").rows
+    )
+    client.run("SET executor = local")
+    assert client.run("SELECT id, g, t, n FROM changing ORDER BY id").rows == expected
+
+
 def test_a_null_names_the_row(server: ServerProcess) -> None:
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CREATE TABLE strict (id bigint, x int NOT NULL, t text)")
@@ -185,6 +235,7 @@ def test_a_server_killed_before_the_commit_shows_and_keeps_nothing(tmp_path: Pat
     client.run("INSERT INTO made SELECT i, 'x' || i FROM generate_series(1, 50000) i")
     assert blobs(server)
     server.kill()
+    client.close()
     server = ServerProcess(tmp_path / "data")
     client = server.connect()
     assert only(client, "SELECT count(*) FROM made") == "0"

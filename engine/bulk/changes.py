@@ -1,0 +1,125 @@
+"""UPDATE and DELETE of many rows: by sets of row ids and columns of values instead of row by row.
+
+    UPDATE  route Spark   X on the table ─► job: new rows ─► parts; row ids ─► server: the old versions end
+            route local   Arrow batches ─► row ids end, the rest becomes parts (few rows: tuples, as ever)
+    DELETE                row ids alone are read; old values are not
+
+What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements with nothing to do per
+row but to look for NULLs go this way: no RETURNING, CHECK, foreign key that the change concerns, deferrable key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.bulk.spark_load import null_error, rows_for
+from engine.connection.rows import RowBatch, RowStream
+from engine.eager import settle
+from engine.executor import ExecContext
+from engine.reads.query import CompiledQuery, choose_route
+from engine.spark.executor import SparkExecutor
+from engine.spark.part_writer import OtherForm
+from engine.writes.insert_bulk import BulkSource
+from planner.errors import SqlError
+from txn.api import PartJob, WrittenPart
+from txn.errors import NullInColumn
+from txn.types import Row, RowId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from engine.writes.dml import ChangePlan
+
+
+class BulkChanges(BulkSource):
+    """The source of an UPDATE: rows of ``planner.query.Update``'s layout. Used once; ``close`` it."""
+
+    def __init__(self, session: Session, change: ChangePlan, stream: RowStream) -> None:
+        """Read ``stream``."""
+        attnums = new_columns(change)
+
+        def complete(rows: Sequence[Row]) -> Sequence[Row]:
+            full = [change.new(row) for row in rows]
+            change.shape.check_stored(full)
+            return full
+
+        super().__init__(session, change.shape.relation, attnums, stream, complete)
+
+    async def changes(self) -> AsyncIterator[tuple[list[RowId], Any]]:
+        """Yield row ids, and batches of what replaces those rows; 23502 for a NULL that may not be."""
+        async for batch in self.source_batches():
+            ids = _ids_of(batch)
+            at = 0
+            for piece in self.table_batches(batch):
+                yield ids[at : at + piece.num_rows], piece
+                at += piece.num_rows
+
+    async def rest(self) -> list[Row]:
+        """Return all rows: they go another way after all."""
+        return [row async for batch in self.source_batches() for row in self.values(batch)]
+
+
+def new_columns(change: ChangePlan) -> list[int]:
+    """Return the attnum that each source column is the new value of, 0 for none."""
+    live = [column.attnum for column in change.shape.relation.live]
+    assigned = change.statement.assigned if hasattr(change.statement, "assigned") else ()
+    kept = [attnum if attnum not in assigned else 0 for attnum in live]
+    return [0, *kept, *assigned]
+
+
+def _ids_of(batch: RowBatch) -> list[RowId]:
+    if batch.arrow is None:
+        return [RowId(row[0]) for row in batch.rows or ()]
+    ids: list[RowId] = batch.arrow.column(0).to_pylist()
+    return ids
+
+
+async def update_on_spark(
+    session: Session, change: ChangePlan, query: CompiledQuery, ctx: ExecContext
+) -> int | None:
+    """Have Spark write what replaces the rows of an UPDATE; return the row count, None where it goes another way.
+
+    Raises:
+        SqlError: what the query raises; 23502.
+        DuplicateKey and all else that ``Transaction.bulk_insert_parts`` raises.
+    """
+    route, executable = choose_route(session, query, ctx.params, ctx.txn)
+    if route.executor != "spark":
+        return None
+    spark = session.db.executors["spark"]
+    assert isinstance(spark, SparkExecutor)
+    shape = change.shape
+    relation = shape.relation
+    joins = len(change.statement.source.ranges) > 1
+    rows = replace(rows_for(relation, new_columns(change)), ids=0, repeated=joins)
+    not_null = [c.attnum for c in relation.live if c.not_null]
+    txn = session.block.ensure_txn()
+
+    async def write(job: PartJob) -> list[WrittenPart]:
+        written = await spark.write_parts(executable, ctx, job.requiring(not_null), rows)
+        await settle(txn.delete(shape.shard, [RowId(i) for i in written.row_ids]))
+        return written.parts
+
+    try:
+        return await txn.bulk_insert_parts(shape.shard, write, change.assigned_attnums)
+    except OtherForm:
+        return None
+    except NullInColumn as error:
+        raise null_error(shape, error) from error
+    except SqlError as error:  # Spark may learn only at run time that it cannot
+        if error.sqlstate != "0A000" or session.derived.executor != "auto":
+            raise
+        query.refused["spark"] = error
+        return None
+
+
+async def deleted_ids(result: RowStream) -> list[RowId]:
+    """Return the row ids that a DELETE's source has found, each once."""
+    ids: list[RowId] = []
+    try:
+        async for batch in result.batches:
+            ids += _ids_of(batch)
+    finally:
+        result.close()
+    return list(dict.fromkeys(ids))
