@@ -26,6 +26,7 @@ from engine.executor import ExecContext
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark.files import SparkFiles
+from engine.spark.part_bounds import Bounds, Conditions, conditions_of
 from engine.spark.part_worker import Written
 from engine.spark.part_writer import OtherForm, Rows
 from engine.spark.relations import Inputs, plan_relations
@@ -70,6 +71,7 @@ class SparkPlan:
     query: QueryExpr
     open: bool
     filters: TableFilters
+    conditions: Mapping[int, Conditions]
     texts: dict[tuple[Any, ...], SparkText] = field(default_factory=dict)
 
     def text(self, params: tuple[Any, ...]) -> SparkText:
@@ -140,6 +142,7 @@ class SparkExecutor:
             nice=nice,
         )
         self._numbers = itertools.count(1)
+        self._bounds = Bounds()
 
     @property
     def ready(self) -> bool:
@@ -163,7 +166,7 @@ class SparkExecutor:
         if self.runtime.refused is not None:
             raise SqlError("0A000", self.runtime.refused.message, hint=self.runtime.refused.hint)
         parametric = any(isinstance(node, Param) for node in walk(query))
-        plan = SparkPlan(query, parametric, TableFilters(query, catalog))
+        plan = SparkPlan(query, parametric, TableFilters(query, catalog), conditions_of(query))
         text = compile_text(query, None)
         if not plan.open:
             plan.texts[()] = text
@@ -225,7 +228,10 @@ class SparkExecutor:
                 snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
-        inputs = Inputs(tag, self.runtime.spool_dir, located=self.runtime.files.located)
+        inputs = Inputs(
+            tag, self.runtime.spool_dir, located=self.runtime.files.located,
+            bounds=self._bounds, conditions=plan.conditions, params=ctx.params,
+        )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
         few = sum(snapshots[use.oid].rows for use in text.lowered.relations) <= SMALL_ROWS
         session = live.small if few and not text.makes_rows else live.session

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
+from engine.spark.part_bounds import Bounds, Conditions, pruned
 from planner.lower import literals
 from planner.lower.common import RelationUse
 from planner.lower.spark import SparkDialect
@@ -49,6 +50,9 @@ class FileInput:
         sizes: their noted sizes in bytes.
         hot: rows to be written to a file that is read along.
         positions: instead of ``s_gone``, whether ``s_file`` and ``s_pos`` are added.
+        paths: what Spark calls a part -> where the server reads it.
+        oid: the table.
+        marked: whether the view has ``s_gone``.
     """
 
     view: str
@@ -58,6 +62,9 @@ class FileInput:
     sizes: list[int] = field(default_factory=list)
     hot: Any = None
     positions: bool = False
+    paths: dict[str, str] = field(default_factory=dict)
+    oid: int = 0
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,10 @@ class Inputs:
     spooled: list[Path] = field(default_factory=list)
     located: Callable[[str], str] = str
     """What Spark calls a part that the server reads at a path."""
+    bounds: Bounds = field(default_factory=Bounds)
+    conditions: Mapping[int, Conditions] = field(default_factory=dict)
+    """By table, see ``part_bounds``."""
+    params: tuple[Any, ...] = ()
 
     def name(self) -> str:
         """Return a new view name."""
@@ -94,6 +105,7 @@ class Inputs:
 
     def _scan(self, session: Any, hidden: HiddenViews, item: FileInput) -> Any:
         """Return the frame of one view."""
+        self._leave_out(item)
         whole = dict(item.whole)
         if item.hot is not None:
             path = self._spool(f"{item.view}.parquet", item.hot)
@@ -102,7 +114,8 @@ class Inputs:
             frame = _read(session, item.ddl, whole)
             return frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
         if not item.holed:
-            return _read(session, item.ddl, whole)
+            frame = _read(session, item.ddl, whole)
+            return frame.selectExpr("*", "false AS s_gone") if item.marked else frame
         frames = []
         whole = {path: _size(path, noted) for path, noted in whole.items()}
         all_sizes = [_size(part.path, noted) for part, noted in zip(item.holed, item.sizes, strict=True)]
@@ -120,6 +133,16 @@ class Inputs:
         for other in others:
             frame = frame.unionAll(other)
         return frame
+
+    def _leave_out(self, item: FileInput) -> None:
+        """Forget parts in which the query finds nothing; one file stays, so that there is something to read."""
+        gone = pruned(item.paths, self.bounds, self.conditions.get(item.oid, ()), self.params)
+        kept = [i for i, part in enumerate(item.holed) if part.path not in gone]
+        whole = {path: size for path, size in item.whole.items() if path not in gone}
+        if not (kept or whole or item.hot is not None):
+            whole, kept = dict(list(item.whole.items())[:1]), [] if item.whole else [0]
+        item.whole = whole
+        item.holed, item.sizes = [item.holed[i] for i in kept], [item.sizes[i] for i in kept]
 
     def _hand_over(self, session: Any, item: TableInput) -> Any:
         from pyspark.sql.types import _parse_datatype_string
@@ -216,6 +239,7 @@ class _Table:
     """One table's snapshot as views, for all its uses in a query."""
 
     def __init__(self, uses: Sequence[RelationUse], snapshot: Snapshot, inputs: Inputs) -> None:
+        self._oid = uses[0].oid
         self._columns = {c.attnum: c for c in snapshot.spec.columns}
         self._used = frozenset(attnum for use in uses for attnum in use.columns)
         self._row_id = any(use.row_id for use in uses)
@@ -246,7 +270,8 @@ class _Table:
         ddl = ", ".join(self._ddl(sorted(n for n in common if not self._columns[n].dropped), row_id=True))
         holed = [part for part in parts if _is_holed(part)]
         by_position = sum(part.ref.rows for part in holed) > MAX_BITS
-        item = FileInput(inputs.name(), ddl)
+        item = FileInput(inputs.name(), ddl, oid=self._oid)
+        item.paths = {inputs.located(part.ref.path): part.ref.path for part in parts}
         item.hot = None if hot is None else self._hot(hot)
         for part in parts:
             if not _is_holed(part):
@@ -256,7 +281,8 @@ class _Table:
                 item.sizes.append(part.ref.bytes)
         if item.whole or item.holed or item.hot is not None:
             inputs.files.append(item)
-            gone = " WHERE NOT s_gone" if item.holed else ""
+            item.marked = bool(item.holed)
+            gone = " WHERE NOT s_gone" if item.marked else ""
             self._sources.append(("", f"FROM {item.view}{gone}", present))
         if by_position:
             self._sources.append((*self._without(holed, ddl), present))
