@@ -32,7 +32,8 @@ MAX_BITS: Final = 2**26
 MAX_SLOTS: Final = 2**14
 _NOWHERE: Final = -(2**36)  # negative after any position is added; as an index it still fits 32 bits
 KEPT_VIEWS: Final = 16
-"""Sets of hidden rows that stay in a session, so that a query over what has not changed hands nothing over."""
+KEPT_BYTES: Final = 2**25
+"""Arrays that stay in a session, so that a query over what has not changed hands nothing over; the newest always does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def is_hidden(words: str, slots: int, file_size: str, position: str) -> str:
 
 
 class HiddenViews:
-    """The arrays that a session's queries use, as one-row views, the latest ``KEPT_VIEWS``. Used by several threads.
+    """The arrays that a session's queries use, as one-row views, the latest ``KEPT_VIEWS`` of at most ``KEPT_BYTES``.
+
+    Used by several threads.
 
     One that is dropped stays with the queries that were analysed with it.
     """
@@ -105,7 +108,7 @@ class HiddenViews:
         self._session = session
         self._name = name
         self._made = 0
-        self._kept: OrderedDict[tuple[object, ...], tuple[str, tuple[HoledPart, ...]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], tuple[str, tuple[HoledPart, ...], int]] = OrderedDict()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -119,14 +122,20 @@ class HiddenViews:
             else:
                 self._made += 1
                 view = f"{self._name}_{self._made}"
-                table = pa.table({"w": pa.array([words_of(parts, sizes, slots)], pa.list_(pa.int64()))})
+                words = words_of(parts, sizes, slots)
+                table = pa.table({"w": pa.ListArray.from_arrays([0, len(words)], words)})
                 frame = self._session.createDataFrame(table, schema=_parsed("w ARRAY<BIGINT>"))
                 frame.createOrReplaceTempView(view)
-                self._kept[key] = (view, parts)
-                while len(self._kept) > KEPT_VIEWS:
-                    _, (old, _) = self._kept.popitem(last=False)
-                    self._session.catalog.dropTempView(old)
+                self._kept[key] = (view, parts, words.nbytes)
+                self._make_room()
             yield f"(SELECT w FROM {self._kept[key][0]})"
+
+    def _make_room(self) -> None:
+        while len(self._kept) > 1 and (
+            len(self._kept) > KEPT_VIEWS or sum(size for *_, size in self._kept.values()) > KEPT_BYTES
+        ):
+            _, (view, *_) = self._kept.popitem(last=False)
+            self._session.catalog.dropTempView(view)
 
 
 def _parsed(ddl: str) -> Any:

@@ -109,4 +109,10 @@ def test_what_has_not_changed_is_handed_over_once(monkeypatch: pytest.MonkeyPatc
     assert session.views["v_18"].to_pydict() == {"w": [[64, 2]]}
     assert len(session.views) == hidden.KEPT_VIEWS
     assert "v_1" not in session.views
-    assert ask(first) == f"(SELECT w FROM v_{hidden.KEPT_VIEWS + 3})"
+    monkeypatch.setattr(hidden, "KEPT_BYTES", 3 * 16)  # an array here has two words
+    ask(part("r", 10, [1]))
+    assert len(session.views) == 3
+    monkeypatch.setattr(hidden, "KEPT_BYTES", 1)
+    assert ask(part("s", 10, [1])) == f"(SELECT w FROM {next(iter(session.views))})"
+    assert len(session.views) == 1
+    assert ask(first) == f"(SELECT w FROM v_{hidden.KEPT_VIEWS + 5})"
