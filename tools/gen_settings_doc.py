@@ -113,6 +113,8 @@ def page() -> str:
     text += SERVER
     for option in OPTIONS:
         shown = ("off", "on")[option.default] if option.kind == "bool" else option.default
+        if option.kind == "pairs":
+            shown = ""
         text += f"| `{option.name}` | {f'`{shown}`' if shown != '' else ''} | {option.help} |\n"
     return text
 

@@ -190,7 +190,7 @@ class ObjectBlob:
         return await self._run("read", name, read)
 
     async def list(self, prefix: str) -> list[str]:
-        """See Blob. Always asks the store."""
+        """See Blob. Always asks the store; other databases below the prefix are left out."""
         return await self._run("list", prefix, lambda: self._list(prefix))
 
     def _list(self, prefix: str) -> Names:
@@ -199,12 +199,11 @@ class ObjectBlob:
         folder = prefix.rpartition("/")[0]
         selector = FileSelector(self.url.root + folder, recursive=True, allow_not_found=True)
         start = len(self.url.root)
-        found = (info.path[start:] for info in self._fs.get_file_info(selector) if info.type == FileType.File)
-        return sorted(
-            name
-            for name in found
-            if name.startswith(prefix) and name != CLUSTER_OBJECT and not name.startswith(_GRANTS)
-        )
+        found = [info.path[start:] for info in self._fs.get_file_info(selector) if info.type == FileType.File]
+        # A database below this one's prefix has an identity of its own, and its objects are not ours to sweep.
+        others = tuple(n.removesuffix(CLUSTER_OBJECT) for n in found if n.endswith(f"/{CLUSTER_OBJECT}"))
+        skipped = (CLUSTER_OBJECT, _GRANTS, *others)
+        return sorted(name for name in found if name.startswith(prefix) and not name.startswith(skipped))
 
     async def delete(self, name: str) -> None:
         """See Blob."""

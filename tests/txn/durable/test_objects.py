@@ -262,6 +262,26 @@ def test_a_store_with_something_else_in_it_is_not_taken(blob: ObjectBlob) -> Non
     run(body)
 
 
+def test_a_database_below_the_prefix_of_another_is_not_its_own(
+    object_store: ObjectStoreServer, bucket: str, tmp_path: Path
+) -> None:
+    async def body() -> None:
+        outer, inner = (
+            blob_of("objects", tmp_path / str(at), object_store.url(bucket, prefix))
+            for at, prefix in enumerate(("db", "db/7"))
+        )
+        assert isinstance(outer, ObjectBlob)
+        assert isinstance(inner, ObjectBlob)
+        assert await outer.claim("outer", fresh=True) == "outer"
+        await outer.put("6/1-a.sys", b"")
+        assert await inner.claim("inner", fresh=True) == "inner"
+        await inner.put("7/1-a.parquet", b"")
+        assert await outer.list("") == ["6/1-a.sys"]  # what it would sweep
+        assert await inner.list("") == ["7/1-a.parquet"]
+
+    run(body)
+
+
 def test_many_requests_at_once(blob: ObjectBlob) -> None:
     async def body() -> None:
         names = [f"7/1-{number}.sys" for number in range(40)]
