@@ -15,7 +15,7 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -264,16 +264,18 @@ class SparkRuntime:
         properties = application(self._master, self.files.properties() | self._conf, self._dir)
         gateway = start_gateway(java, properties, heap_bytes=self._heap_bytes, work_dir=self._dir)
         try:
-            live = _join(gateway)
-            refusal = self.files.refusal(live.context)
-            if refusal is not None:
-                self.refused = SqlError("0A000", refusal[0], hint=refusal[1])
-                raise self.refused
+            live = _join(gateway, self._check_files, here=is_local(self._master))
         except BaseException:
             gateway.stop()
             raise
         gateway.stand_back(self._nice)
         return live
+
+    def _check_files(self, context: Any) -> None:
+        refusal = self.files.refusal(context)
+        if refusal is not None:
+            self.refused = SqlError("0A000", refusal[0], hint=refusal[1])
+            raise self.refused
 
     async def close(self) -> None:
         """End the JVM and the threads."""
@@ -295,8 +297,11 @@ class SparkRuntime:
         await loop.run_in_executor(None, self.control.shutdown)
 
 
-def _join(gateway: Gateway) -> Live:
-    """Open PySpark's session in the JVM; PySpark keeps one per process, so an earlier one is forgotten."""
+def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool) -> Live:
+    """Open PySpark's session in the JVM; PySpark keeps one per process, so an earlier one is forgotten.
+
+    ``check(context)`` may raise. ``here``: Spark computes in this JVM; a cluster may have no executor free for hours.
+    """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -312,9 +317,14 @@ def _join(gateway: Gateway) -> Live:
     context = SparkContext(conf=SparkConf(_jvm=channel.jvm), gateway=channel)
     # It would print a trace for every connection that ends with the JVM.
     context._accumulatorServer.handle_error = _not_reported
+    check(context)
     session = SparkSession(context)
     # The first query finds the parser, the optimizer and the code generator loaded.
-    session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY 1 ORDER BY 1").toArrow()
+    first = session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY 1 ORDER BY 1")
+    if here:
+        first.toArrow()
+    else:
+        first._jdf.queryExecution().executedPlan()
     small = session.newSession()
     for name, value in _SMALL.items():
         small.conf.set(name, value)

@@ -184,3 +184,33 @@ def test_a_standby_takes_over_a_bucket(
                 server.kill()
         with psycopg.connect(url_of(postgres), autocommit=True) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1800)  # the machine may be busy
+def test_spark_reads_copies_and_its_workers_write_objects(
+    object_store: ObjectStoreServer, tmp_path: Path, servers: list[ServerProcess]
+) -> None:
+    options = (
+        "--blob",
+        object_store.url(object_store.new_bucket()),
+        "--blob-cache",
+        "1MB",
+        "--memory",
+        "1GB",
+    )
+    server = ServerProcess(tmp_path / "data", *options, "--spark-start", "background")
+    servers.append(server)
+    client = connect(server)
+    client._socket.settimeout(1500)
+    fill(client)
+    client.run("SET executor = local")
+    expected = [client.run(sql).rows for sql in ANSWERS]
+    client.run("SET executor = spark")
+    assert [client.run(sql).rows for sql in ANSWERS] == expected
+    client.run("CREATE TABLE u AS SELECT * FROM t")
+    server.kill()
+    again = ServerProcess(tmp_path / "data", *options)
+    servers.append(again)
+    assert again.sql(ANSWERS[0].replace("FROM t", "FROM u")) == expected[0]
+    assert again.stop() == 0
