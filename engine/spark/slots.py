@@ -42,9 +42,9 @@ class Waits:
             del self._events[session]
 
     def of(self, session: int) -> str | None:
-        """Return what the session has waited for longest, or None."""
+        """Return what the session waits for, the latest it has met: a result's job may wait for a slot; or None."""
         events = self._events.get(session)
-        return events[0] if events else None
+        return events[-1] if events else None
 
 
 class Slots:

@@ -101,12 +101,12 @@ def test_connections_have_a_pool_each_and_leave_its_name_to_others() -> None:
     assert pools.enter(8) == "connection_2"
 
 
-def test_what_a_session_waits_for_is_what_it_met_first() -> None:
+def test_what_a_session_waits_for_is_what_it_met_last() -> None:
     waits = Waits()
     waits.enter(1, JOB)
     waits.enter(1, QUEUE)
-    assert (waits.of(1), waits.of(2)) == (JOB, None)
-    waits.leave(1, JOB)
-    assert waits.of(1) == QUEUE
+    assert (waits.of(1), waits.of(2)) == (QUEUE, None)
     waits.leave(1, QUEUE)
+    assert waits.of(1) == JOB
+    waits.leave(1, JOB)
     assert waits.of(1) is None
