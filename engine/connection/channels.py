@@ -43,6 +43,12 @@ class Channels:
         """Yield who listens to a channel, in the order in which they began to."""
         return iter(tuple(self._listeners.get(channel, ())))
 
+    @property
+    def usage(self) -> float:
+        """How much of what may wait for one connection does so, for the one for which it is most: 0 to 1."""
+        waiting = [one._waiting_bytes for all_ in self._listeners.values() for one in all_]
+        return max(waiting, default=0) / QUEUE_BYTES
+
     def add(self, channel: str, listener: SessionChannels) -> None:
         """A connection listens."""
         self._listeners.setdefault(channel, {})[listener] = None
@@ -85,6 +91,11 @@ class SessionChannels:
     def listening(self) -> tuple[str, ...]:
         """The channels listened to, as of the last commit."""
         return tuple(self._listening)
+
+    @property
+    def queue_usage(self) -> float:
+        """See ``Channels.usage``."""
+        return self._session.db.channels.usage
 
     # -- what a transaction says -------------------------------------------------------------------
 

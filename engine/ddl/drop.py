@@ -28,6 +28,7 @@ from engine.sources import guard
 from planner import statements as st
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.errors import SqlError
+from planner.rights import Rights
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -358,7 +359,7 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
                     detail=f'Table "{child.name}" references "{table.name}".',
                     hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
                 )
-            if not session.is_superuser and child.owner != session.role_oid:
+            if not Rights(session.catalog, session.role).relation(child, "D"):
                 raise SqlError("42501", f"permission denied for table {child.name}")
             session.notice(f'truncate cascades to table "{child.name}"')
             oids.append(child.oid)

@@ -124,11 +124,9 @@ class _Check:
             case st.Truncate():
                 for oid in statement.tables:
                     self._have(self._used(oid), "D")
-            case st.LockTable():
-                # ACCESS SHARE, ROW SHARE and ROW EXCLUSIVE come with less; outside of a block it is another error
-                weak = {1: "r", 2: "w", 3: "a"}.get(statement.mode, "")
-                for oid in statement.tables if self.session.block.in_block else ():
-                    self._have(self._used(oid), weak + "wdD")
+            case st.LockTable():  # the rest is its own to say: outside of a block it is another error
+                for oid in statement.tables:
+                    self._use(self._relation(oid).schema)
             case st.Comment():
                 self._comment(statement)
             case st.Maintenance() if statement.what == "checkpoint":

@@ -21,6 +21,7 @@ from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState
 from planner import statements as st
 from planner.errors import SqlError
+from planner.rights import Rights
 from txn.api import TableLock
 from txn.types import ShardId
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 ROW_EXCLUSIVE = 3
 NEVER_WAIT_MS = -1
+_WEAK = {
+    1: "r",
+    2: "w",
+    3: "a",
+}  # ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE: what gives them beside the rights to change
 LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
 
 
@@ -36,15 +42,15 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     """Lock tables until the transaction ends.
 
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
-    owns the table.
+    may change the table, or for weak modes read it.
     """
     if session.block.state is not BlockState.BLOCK and not session.block.one_of_several:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
-    role = session.catalog.role(session.user)
+    rights = Rights(session.catalog, session.role)
+    letters = _WEAK.get(statement.mode, "") + "wdD"
     for oid in statement.tables:
         relation = session.catalog.relation_by_oid(oid)
-        may = role is not None and relation is not None and (role.superuser or relation.owner == role.oid)
-        if relation is not None and not may:
+        if relation is not None and not rights.relation(relation, letters):
             raise SqlError("42501", f"permission denied for table {relation.name}")
     txn = session.block.ensure_txn()
     if txn.read_only:

@@ -59,6 +59,10 @@ class ChannelSystem(Protocol):
     def listening(self) -> Sequence[str]:
         """The channels listened to."""
 
+    @property
+    def queue_usage(self) -> float:
+        """How full the fullest queue of notifications is: 0 to 1."""
+
     def notify(self, channel: str, payload: str) -> None:
         """NOTIFY; 22023, 54000."""
 

@@ -327,7 +327,7 @@ def _register() -> None:
         session_form(f"inet_{side}_{part}()", _address(side, position))
     session_form("pg_notify(text,text)", notify)
     session_form("pg_listening_channels()", lambda session: iter(session.system.channels.listening))
-    python("pg_notification_queue_usage()", lambda: 0.0)
+    session_form("pg_notification_queue_usage()", lambda session: session.system.channels.queue_usage)
     session_form("pg_relation_filenode(regclass)", filenode)
     session_form("pg_relation_filepath(regclass)", filepath)
     session_form("pg_relation_is_publishable(regclass)", is_publishable)

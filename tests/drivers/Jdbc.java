@@ -155,7 +155,7 @@ public class Jdbc {
   static void errors(Connection c) throws SQLException {
     String[][] cases = {
       {"INSERT INTO jb VALUES (1, 1)", "23505"}, {"SELECT 1/0", "22012"}, {"SELECT * FROM nowhere", "42P01"},
-      {"SELECT 'x'::int", "22P02"}, {"SELEC 1", "42601"}, {"LISTEN x", "0A000"},
+      {"SELECT 'x'::int", "22P02"}, {"SELEC 1", "42601"}, {"PREPARE TRANSACTION 'x'", "0A000"},
     };
     for (String[] one : cases) {
       try (Statement s = c.createStatement()) {

@@ -78,8 +78,9 @@ WRONG = [
     ("savepoint x", {"sqlstate": "25P01"}),
     ("fetch from nope", {"sqlstate": "34000"}),
     ("execute nope", {"sqlstate": "26000"}),
-    ("grant select on bad to public", {"sqlstate": "0A000", "message": "GRANT or REVOKE is not supported"}),
-    ("create sequence s", {"sqlstate": "0A000", "message": "CREATE SEQUENCE is not supported"}),
+    ("grant usage on bad to public", {"sqlstate": "0LP01", "message": "invalid privilege type USAGE for table"}),
+    ("create sequence s increment 0", {"sqlstate": "22023", "message": "INCREMENT must not be zero"}),
+    ("create extension e", {"sqlstate": "0A000", "message": "CREATE EXTENSION is not supported"}),
 ]  # fmt: skip
 
 

@@ -32,7 +32,8 @@ class RunsOut:
 
 
 async def with_a_lost_file(check: Callable[[Database, Session, str], object]) -> None:
-    database = await open_database(MemoryDisk())
+    disk = MemoryDisk()
+    database = await open_database(disk)
     session = Session(database, 1)
     await session.run("CREATE TABLE t (id int PRIMARY KEY, a text)")
     await session.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 1000) AS g (i)")
@@ -42,6 +43,8 @@ async def with_a_lost_file(check: Callable[[Database, Session, str], object]) ->
     [(oid,)] = await session.run("SELECT 't'::regclass::oid")
     (part,) = database.store.core.log.manifests[int(str(oid))].parts
     os.unlink(part.ref.path)
+    [name] = [name for name in disk.blobs if part.ref.path.endswith(f"/{name}")]
+    del disk.blobs[name]
     try:
         await check(database, session, part.ref.path)  # type: ignore[misc]
         database.lease = None

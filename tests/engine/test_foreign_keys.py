@@ -251,15 +251,22 @@ def test_foreign_keys_survive_a_restart(tmp_path_factory: pytest.TempPathFactory
     assert second.stop() == 0
 
 
-def test_who_refers_to_a_table_must_own_it(client: FieldsClient) -> None:
+def test_who_refers_to_a_table_must_be_allowed_to(client: FieldsClient) -> None:
     client.run("CREATE ROLE fk_user")
     client.run("CREATE TABLE parent (id int PRIMARY KEY)")
     client.run("CREATE SCHEMA fk_own AUTHORIZATION fk_user")
+    refer = "CREATE TABLE fk_own.child (id int REFERENCES fk.parent)"
     client.run("SET ROLE fk_user")
-    error = client.fails("CREATE TABLE fk_own.child (id int REFERENCES fk.parent)")
-    client.run("RESET ROLE")
-    client.run("DROP SCHEMA fk_own CASCADE; DROP ROLE fk_user")
+    error = client.fails(refer)
+    assert (error["sqlstate"], error["message"]) == ("42501", "permission denied for schema fk")
+    client.run("RESET ROLE; GRANT USAGE ON SCHEMA fk TO fk_user; SET ROLE fk_user")
+    error = client.fails(refer)
     assert (error["sqlstate"], error["message"]) == ("42501", "permission denied for table parent")
+    client.run("RESET ROLE; GRANT REFERENCES (id) ON parent TO fk_user; SET ROLE fk_user")
+    client.run(refer)
+    client.run("RESET ROLE")
+    client.run("DROP SCHEMA fk_own CASCADE; REVOKE ALL ON SCHEMA fk FROM fk_user")
+    client.run("REVOKE ALL ON parent FROM fk_user; DROP ROLE fk_user")
 
 
 def test_a_deferred_key_is_checked_once_however_many_statements_wrote(client: FieldsClient) -> None:

@@ -13,23 +13,26 @@ MANY = 50_000  # more than are staged row by row
 
 def test_many_rows_are_refreshed_as_parts_and_found_by_index(server: ServerProcess) -> None:
     client = connect(server.port)
-    client.run("CREATE TABLE many AS SELECT i AS id, i % 7 AS k FROM generate_series(1, 50000) i")
-    assert client.run("CREATE MATERIALIZED VIEW all_of AS SELECT id, k FROM many").tag == f"SELECT {MANY}"
+    client.run("CREATE TABLE many_refreshed AS SELECT i AS id, i % 7 AS k FROM generate_series(1, 50000) i")
+    assert (
+        client.run("CREATE MATERIALIZED VIEW all_of AS SELECT id, k FROM many_refreshed").tag
+        == f"SELECT {MANY}"
+    )
     client.run("CREATE UNIQUE INDEX ON all_of (id)")
-    client.run("INSERT INTO many VALUES (50001, 1)")
-    client.run("DELETE FROM many WHERE id = 3")
+    client.run("INSERT INTO many_refreshed VALUES (50001, 1)")
+    client.run("DELETE FROM many_refreshed WHERE id = 3")
     client.run("REFRESH MATERIALIZED VIEW all_of")
     assert client.run("SELECT count(*), max(id) FROM all_of").rows == [(str(MANY), "50001")]
     assert client.run("SELECT k FROM all_of WHERE id IN (3, 50001)").rows == [("1",)]
-    client.run("DELETE FROM many WHERE id <= 10")
-    client.run("UPDATE many SET k = 100 WHERE id = 11")
+    client.run("DELETE FROM many_refreshed WHERE id <= 10")
+    client.run("UPDATE many_refreshed SET k = 100 WHERE id = 11")
     client.run("REFRESH MATERIALIZED VIEW CONCURRENTLY all_of")
     assert client.run("SELECT count(*), min(id), max(k) FROM all_of").rows == [("49991", "11", "100")]
-    client.run("INSERT INTO many VALUES (50001, 2)")
+    client.run("INSERT INTO many_refreshed VALUES (50001, 2)")
     error = client.fails("REFRESH MATERIALIZED VIEW all_of")
     assert (error["sqlstate"], error["constraint"]) == ("23505", "all_of_id_idx")
     assert client.run("SELECT count(*) FROM all_of").rows == [("49991",)]
-    client.run("DROP TABLE many CASCADE")
+    client.run("DROP TABLE many_refreshed CASCADE")
     client.close()
 
 

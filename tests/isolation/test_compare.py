@@ -62,3 +62,11 @@ def test_the_alternative_that_fits_counts() -> None:
 def test_a_spec_is_refused_if_its_set_up_is() -> None:
     verdict = compare([EXPECTED], "setup failed: ERROR:  PARTITION BY is not supported\n")
     assert (verdict.kind, verdict.refused) == ("refused", ("PARTITION BY",))
+
+
+def test_a_step_that_does_not_have_to_wait_is_kinder() -> None:
+    head = "starting permutation: a b\nstep a: SELECT 1;\n1\n"
+    waits = head + "step b: TRUNCATE t; <waiting ...>\nstep a: COMMIT;\nstep b: <... completed>\n"
+    at_once = head + "step b: TRUNCATE t;\nstep a: COMMIT;\n"
+    assert compare([waits], at_once).kind == "kinder"
+    assert compare([waits], at_once.replace("\n1\n", "\n2\n")).kind == "other"
