@@ -9,7 +9,7 @@ SEEDS ?= 1000
 FIRST ?= 1
 SF ?= 1
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark spark spark-conformance spark-cluster bench tpch bench-tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs clean
 
 install: $(COMPILED)
 
@@ -59,6 +59,9 @@ isolation: $(COMPILED)
 
 slt: $(COMPILED)
 	$(BIN)/python -m bench.slt
+
+proofs: $(COMPILED)
+	$(BIN)/pytest -m "long and not spark and not isolation" tests/engine tests/sim tests/txn
 
 spark-conformance: $(STAMP)
 	$(BIN)/pytest -m long tests/conformance/executors

@@ -120,6 +120,7 @@ def test_a_clock_set_back_by_an_hour_changes_nothing(clocked: Clocked) -> None:
     server.stop()
 
 
+@pytest.mark.long
 def test_a_clock_an_hour_ahead_and_back_again_changes_nothing(clocked: Clocked) -> None:
     server = clocked.running
     assert server is not None

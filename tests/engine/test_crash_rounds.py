@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.crash.__main__ import run
 from bench.crash.fleet import Fleet, SharedFleet
 from tests.support.postgres import postgres, url_of  # noqa: F401 - a fixture
@@ -16,6 +18,7 @@ def test_what_was_acknowledged_survives_kill_and_everything_agrees(tmp_path: Pat
     assert run(2, 11, Fleet(tmp_path), run_s=2.0) == []
 
 
+@pytest.mark.long
 def test_the_same_with_the_log_in_postgresql(tmp_path: Path, postgres: str) -> None:  # noqa: F811
     fleet = SharedFleet(tmp_path, url_of(postgres), takeover=False, lease_ms=4000)
     try:

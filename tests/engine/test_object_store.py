@@ -157,6 +157,7 @@ def test_a_store_that_is_not_there_ends_the_start(object_store: ObjectStoreServe
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_standby_takes_over_a_bucket(
     object_store: ObjectStoreServer,
     postgres: str,  # noqa: F811

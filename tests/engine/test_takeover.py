@@ -44,7 +44,7 @@ class Cluster:
 
     def standby(self, *more: str) -> ServerProcess:
         server = self.start("--standby", *more, wait=False)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while b"waiting for the lease" not in _stdout_so_far(server):
             assert time.monotonic() < deadline, "the standby does not say that it waits"
             time.sleep(0.05)
@@ -290,6 +290,7 @@ class Cable:
         self._listener.close()
 
 
+@pytest.mark.long
 def test_a_leader_cut_off_from_the_consensus_answers_again_when_it_is_back(cluster: Cluster) -> None:
     cable = Cable(cluster.url)
     plain, cluster.url = cluster.url, cable.url
@@ -341,6 +342,7 @@ def test_a_second_leader_is_refused_and_told_who_leads(cluster: Cluster) -> None
     assert leader.stop() == 0
 
 
+@pytest.mark.long
 def test_a_resumed_old_leader_whose_files_its_successor_removed_says_that_it_was_deposed(
     cluster: Cluster,
 ) -> None:

@@ -9,9 +9,12 @@ from tests.sim.mutations import HINTS, MUTATIONS, find
 pytestmark = pytest.mark.sim
 
 SEEDS = range(1, 301)
+SLOW = ("position", "deadlock")  # more than ten seconds each
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in MUTATIONS]
+)
 def test_a_planted_bug_is_found(name: str) -> None:
     result = find(MUTATIONS[name], (HINTS.get(name, 1), *SEEDS))
     assert result is not None, f"{MUTATIONS[name].what}: not found in {len(SEEDS)} seeds"

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from sqllogictest.client import Client, Target
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
 ROOT = str(Path(__file__).resolve().parents[2])
 READY = re.compile(r"ready on 127\.0\.0\.1:(\d+)")
 

@@ -23,7 +23,6 @@ from tests.support.suites import sqllogictest_file
 pytestmark = pytest.mark.timeout(900)  # a machine with two cores may do much else besides
 
 ANSWER_S = 600.0
-SAMPLE = 50
 # The JVM's second compiler takes more than it gives back in half a minute.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 ENDLESS = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b WHERE a < b"
@@ -58,13 +57,14 @@ def test_a_pinned_query_goes_to_spark(client: Client) -> None:
     assert "spark" in plan.lower()
 
 
-def test_a_sample_of_select1(server: ServerProcess) -> None:
+@pytest.mark.parametrize("sample", [20, pytest.param(50, marks=pytest.mark.spark)])
+def test_a_sample_of_select1(server: ServerProcess, sample: int) -> None:
     target = Target.from_url(server.url)
-    options = Options(target=target, executor="spark", sample=SAMPLE, timeout_s=ANSWER_S)
+    options = Options(target=target, executor="spark", sample=sample, timeout_s=ANSWER_S)
     run = FileRun(sqllogictest_file("select1"), options, "sample_of_select1")
     report = run.run(lambda: None)
     assert not report.failures, "\n\n".join(failure.show() for failure in report.failures)
-    assert sum(isinstance(record, Query) for record in run.records) - report.skipped == SAMPLE
+    assert sum(isinstance(record, Query) for record in run.records) - report.skipped == sample
 
 
 @pytest.mark.parametrize(
