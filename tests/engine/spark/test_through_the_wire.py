@@ -73,11 +73,17 @@ def test_a_sample_of_select1(server: ServerProcess, sample: int) -> None:
         "SELECT * FROM t ORDER BY id",
         "SELECT * FROM w ORDER BY id",
         "SELECT g, count(*), max(ts), min(tz), max(iv) FROM w GROUP BY g ORDER BY g",
-        "SELECT b, sum(n), avg(d), count(DISTINCT c), bool_or(i4 > 2) FROM t GROUP BY b ORDER BY b",
+        pytest.param(
+            "SELECT b, sum(n), avg(d), count(DISTINCT c), bool_or(i4 > 2) FROM t GROUP BY b ORDER BY b",
+            marks=pytest.mark.spark,  # ten seconds
+        ),
         "SELECT x.c, nokey.v FROM x LEFT JOIN nokey ON nokey.k = x.a",
         "SELECT id FROM t WHERE s LIKE '_lpha%' ORDER BY id",
         "SELECT id FROM t WHERE s LIKE 'e%t' ORDER BY id",  # the plan of the one before, with another pattern
-        "SELECT id FROM t WHERE i4 > (SELECT avg(v) FROM nokey WHERE nokey.k = t.id) OR s LIKE '%!' ORDER BY id",
+        pytest.param(
+            "SELECT id FROM t WHERE i4 > (SELECT avg(v) FROM nokey WHERE nokey.k = t.id) OR s LIKE '%!' ORDER BY id",
+            marks=pytest.mark.spark,
+        ),
     ],
 )
 def test_types_and_rows_are_the_row_executor_s(client: Client, sql: str) -> None:
