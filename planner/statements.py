@@ -615,14 +615,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRole:
-    """GRANT and REVOKE of roles."""
+    """GRANT and REVOKE of roles. CASCADE says nothing here: no membership depends on another."""
 
     is_grant: bool
     roles: tuple[str, ...]
     members: tuple[str, ...]
     admin: bool
-    grantor: str | None
-    cascade: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,18 +88,15 @@ def exists_already(session: Session, schema: str, name: str, if_not_exists: bool
 # --- CREATE -------------------------------------------------------------------------------------
 
 
-async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
-    """CREATE TABLE [AS]."""
-    session = conn.session
-    schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
-    if exists_already(session, schema, statement.name, statement.if_not_exists):
-        return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
-    oid = session.db.allocate_oids(OIDS_PER_RELATION)
-    relation = RelationDef(
-        oid=oid,
-        schema_oid=schema_oid,
-        schema=schema,
-        name=statement.name,
+def new_table(
+    session: Session, place: tuple[str, int], table: st.CreateTable, source_oid: int = 0
+) -> RelationDef:
+    """Return the definition of a new table without its keys; ``place``: name and oid of its schema."""
+    return RelationDef(
+        oid=session.db.allocate_oids(OIDS_PER_RELATION),
+        schema_oid=place[1],
+        schema=place[0],
+        name=table.name,
         kind="r",
         columns=tuple(
             ColumnDef(
@@ -110,13 +107,24 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
                 default_sql=column.default_sql,
                 collation=column.collation,
             )
-            for number, column in enumerate(statement.columns, 1)
+            for number, column in enumerate(table.columns, 1)
         ),
         version=session.db.next_catalog_version(),
         owner=session.role_oid,
-        persistence=statement.persistence,
-        options=dict(statement.options or {}),
+        persistence=table.persistence,
+        options=dict(table.options or {}),
+        source_oid=source_oid,
     )
+
+
+async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, params: Params) -> Outcome:
+    """CREATE TABLE [AS]."""
+    session = conn.session
+    schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
+    if exists_already(session, schema, statement.name, statement.if_not_exists):
+        return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
+    relation = new_table(session, (schema, schema_oid), statement)
+    oid = relation.oid
     if not session.catalog.has_timeline(relation.timeline):
         raise unknown(relation.timeline)
     if statement.query is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import key_of
 from engine.connection.portal import Command, Outcome
-from engine.ddl.create import OIDS_PER_RELATION
+from engine.ddl.create import exists_already, new_table, target_schema
 from engine.ddl.drop import drop_relations
 from engine.ddl.keys import add_keys
 from engine.eager import settle
@@ -32,7 +32,7 @@ from engine.transaction.timelines import unknown
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.bind import bind_statement
-from planner.catalog import ColumnDef, RelationDef, SourceDef
+from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from planner.parse import parse
 from txn.types import ShardId
@@ -72,7 +72,7 @@ async def create(
         options=options,
         created_us=session.statement_time_us,
     )
-    relations = [_relation(session, table, source.oid) for table in tables]
+    relations = [await _relation(session, table, source.oid) for table in tables]
     source = replace(
         source,
         tables=tuple(r.oid for r in relations),
@@ -199,38 +199,11 @@ def _with_columns(session: Session, table: st.CreateTable, columns: str) -> st.C
     return replace(table, columns=bound.columns, keys=bound.keys)
 
 
-def _relation(session: Session, table: st.CreateTable, source_oid: int) -> RelationDef:
+async def _relation(session: Session, table: st.CreateTable, source_oid: int) -> RelationDef:
     """Return the definition of a new table. Raises SqlError 42P07, 3F000, 42501."""
-    catalog = session.catalog
-    schema = catalog.schema(table.schema)
-    if schema is None:
-        raise SqlError("3F000", f'schema "{table.schema}" does not exist')
-    if table.schema in ("pg_catalog", "information_schema"):
-        raise SqlError("42501", f"permission denied to create in schema {table.schema}")
-    if catalog.relation(table.schema, table.name) is not None:
-        raise SqlError("42P07", f'relation "{table.name}" already exists')
-    relation = RelationDef(
-        oid=session.db.allocate_oids(OIDS_PER_RELATION),
-        schema_oid=schema.oid,
-        schema=table.schema,
-        name=table.name,
-        kind="r",
-        columns=tuple(
-            ColumnDef(
-                attnum=number,
-                name=column.name,
-                type=column.type,
-                not_null=column.not_null,
-                collation=column.collation,
-            )
-            for number, column in enumerate(table.columns, 1)
-        ),
-        version=session.db.next_catalog_version(),
-        owner=session.role_oid,
-        options=dict(table.options or {}),
-        source_oid=source_oid,
-    )
-    return add_keys(session, relation, table.keys)
+    place = await target_schema(session, table.schema, table.persistence)
+    exists_already(session, place[0], table.name, if_not_exists=False)
+    return add_keys(session, new_table(session, place, table, source_oid), table.keys)
 
 
 # --- ALTER and DROP -------------------------------------------------------------------------------

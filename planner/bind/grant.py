@@ -44,8 +44,6 @@ def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
         roles=node.roles,
         members=tuple(owner_name(role) for role in node.grantees),
         admin=node.admin,
-        grantor=None,
-        cascade=node.cascade,
     )
 
 

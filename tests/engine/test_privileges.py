@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from tests.support.fields import FieldsClient, connect
@@ -142,3 +143,34 @@ def test_session_authorization_changes_who_one_is(server: ServerProcess, ann: Fi
     root.run("COMMIT")
     assert root.run("SELECT current_user").rows == [("postgres",)]
     root.close()
+
+
+def test_files_of_the_server_are_for_those_who_were_given_the_role(
+    ann: FieldsClient, server: ServerProcess
+) -> None:
+    root = connect(server.port)
+    read = "COPY own.s FROM '/nowhere'"
+    assert "pg_read_server_files role" in ann.fails(read)["message"]
+    root.run("GRANT pg_read_server_files TO ann")
+    assert "server_files" in ann.fails(read)["hint"]  # now it is the directory that is not allowed
+    assert "pg_write_server_files role" in ann.fails("COPY own.s TO '/nowhere'")["message"]
+    root.run("REVOKE pg_read_server_files FROM ann")
+    assert "pg_read_server_files role" in ann.fails(read)["message"]
+    root.close()
+
+
+def test_connecting_and_temporary_tables_are_rights_on_the_database(
+    ann: FieldsClient, server: ServerProcess
+) -> None:
+    root = connect(server.port)
+    try:
+        root.run("REVOKE CONNECT, TEMPORARY ON DATABASE postgres FROM PUBLIC")
+        error = ann.fails("CREATE TEMPORARY TABLE mine (a int)")
+        assert error["message"] == 'permission denied to create temporary tables in database "postgres"'
+        refused = psycopg.OperationalError
+        with pytest.raises(refused, match='permission denied for database "postgres"'):
+            psycopg.connect(f"host=127.0.0.1 port={server.port} user=ann dbname=postgres")
+    finally:
+        root.run("GRANT CONNECT, TEMPORARY ON DATABASE postgres TO PUBLIC")
+        root.close()
+    ann.run("CREATE TEMPORARY TABLE mine (a int)")
