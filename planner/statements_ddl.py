@@ -1,0 +1,462 @@
+"""Bound definitions: CREATE, ALTER, RENAME, DROP and TRUNCATE. Read them as ``planner.statements``.
+
+What does not exist yet is described (``ColumnSpec``, ``KeySpec`` ...), what exists is named by oid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from planner import ast
+from planner.catalog import SequenceDef
+from planner.errors import Span
+from planner.query import Expr, OutputColumn, QueryExpr
+from planner.types import SqlType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSpec:
+    """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+    identity: str = ""
+    sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
+    sequence_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySpec:
+    """A PRIMARY KEY or UNIQUE constraint: column names; ``name`` None = choose one as PostgreSQL does."""
+
+    name: str | None
+    primary: bool
+    columns: tuple[str, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[str, ...] = ()
+    using_index: str | None = None
+    deferrable: bool = False
+    deferred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """A CHECK constraint; ``expr`` sees Var(range=0, attnum) of the table; ``sql`` is its canonical text."""
+
+    name: str | None
+    expr: Expr
+    sql: str
+    columns: tuple[str, ...] = ()
+    no_inherit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeySpec:
+    """A FOREIGN KEY constraint as written; what it means depends on both tables (``bind.foreign_key.resolve``).
+
+    ``table`` 0 is the table being created. ``referenced`` empty = its primary key. Letters as in ForeignKeyDef.
+    """
+
+    name: str | None
+    columns: tuple[str, ...]
+    table: int
+    referenced: tuple[str, ...] = ()
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_columns: tuple[str, ...] = ()
+    deferrable: bool = False
+    deferred: bool = False
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it)."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    columns: tuple[ColumnSpec, ...]
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
+    persistence: Literal["p", "t", "u"] = "p"
+    on_commit: Literal["", "preserve", "delete", "drop"] = ""
+    options: Mapping[str, str] = None  # type: ignore[assignment]
+    query: QueryExpr | None = None
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSchema:
+    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run)."""
+
+    name: str
+    if_not_exists: bool
+    owner: str | None = None
+    elements: tuple[ast.Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTimeline:
+    """CREATE TIMELINE."""
+
+    name: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTimeline:
+    """DROP TIMELINE."""
+
+    names: tuple[str, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource:
+    """CREATE SOURCE. ``table`` has no columns where the source's kind says which there are.
+
+    ``options``: name, value (None: none was written) and where each stands; the engine knows what each kind takes.
+    """
+
+    name: str
+    kind: str
+    options: tuple[tuple[str, str | None, Span], ...]
+    table: CreateTable
+    has_columns: bool
+    timeline: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource:
+    """ALTER SOURCE ... PAUSE, or RESUME."""
+
+    name: str
+    pause: bool
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSource:
+    """DROP SOURCE."""
+
+    names: tuple[str, ...]
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSequence:
+    """CREATE SEQUENCE; ``owned_by``: (table, attnum), None or (0, 0) = no column."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    definition: SequenceDef
+    owned_by: tuple[int, int] | None = None
+    persistence: Literal["p", "t", "u"] = "p"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSequence:
+    """ALTER SEQUENCE: ``definition`` as it is to be; ``restarts``: counting begins anew at its ``restart``."""
+
+    sequence: int
+    definition: SequenceDef
+    restarts: bool
+    owned_by: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text."""
+
+    schema: str
+    name: str
+    replace: bool
+    columns: tuple[OutputColumn, ...]
+    sql: str
+    query: QueryExpr
+    depends_on: frozenset[int] = frozenset()
+    persistence: Literal["p", "t", "u"] = "p"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateMaterializedView:
+    """CREATE MATERIALIZED VIEW; ``columns`` match ``query``, ``sql`` is its canonical text."""
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    columns: tuple[ColumnSpec, ...]
+    sql: str
+    query: QueryExpr
+    depends_on: frozenset[int]
+    options: Mapping[str, str]
+    with_data: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMaterializedView:
+    """REFRESH MATERIALIZED VIEW; ``query`` is what it is now to hold, None WITH NO DATA."""
+
+    table: int
+    query: QueryExpr | None
+    concurrently: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX on plain columns of a table."""
+
+    table: int
+    name: str | None
+    if_not_exists: bool
+    unique: bool
+    method: Literal["btree", "hash"]
+    attnums: tuple[int, ...]
+    descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[int, ...] = ()
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """ALTER TABLE: actions in order."""
+
+    table: int
+    actions: tuple[AlterAction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnSpec
+    if_not_exists: bool = False
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddKey:
+    """ADD PRIMARY KEY / UNIQUE."""
+
+    key: KeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddCheck:
+    """ADD CHECK."""
+
+    check: CheckSpec
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddForeignKey:
+    """ADD FOREIGN KEY."""
+
+    key: ForeignKeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateConstraint:
+    """VALIDATE CONSTRAINT of a check or foreign key that was added NOT VALID."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConstraint:
+    """ALTER CONSTRAINT of a foreign key: when it is checked."""
+
+    name: str
+    deferrable: bool
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """DROP CONSTRAINT."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault:
+    """ALTER COLUMN SET / DROP DEFAULT (``default`` None drops)."""
+
+    column: str
+    default: Expr | None
+    default_sql: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddIdentity:
+    """ALTER COLUMN ADD GENERATED ... AS IDENTITY: ``identity`` a(lways) or d (by default)."""
+
+    column: str
+    identity: str
+    sequence: SequenceDef
+    sequence_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIdentity:
+    """ALTER COLUMN SET GENERATED, SET sequence option, RESTART; ``identity`` "" and ``definition`` None keep theirs."""
+
+    column: str
+    identity: str = ""
+    definition: SequenceDef | None = None
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropIdentity:
+    """ALTER COLUMN DROP IDENTITY."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetNotNull:
+    """ALTER COLUMN SET / DROP NOT NULL."""
+
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterColumnType:
+    """ALTER COLUMN TYPE. ``using`` computes the new value over Var(range=0) of the row as it was.
+
+    ``default`` and ``default_sql`` are the column's default under the new type. ``rewrites`` False: stored
+    values are already right (varchar(5) to text), only the definition changes.
+    """
+
+    column: str
+    type: SqlType
+    using: Expr
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+    rewrites: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterOwner:
+    """OWNER TO; ``role`` may be current_user or session_user."""
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSchema:
+    """SET SCHEMA of a table or view."""
+
+    schema: str
+
+
+AlterAction: TypeAlias = (
+    AddColumn
+    | DropColumn
+    | AddKey
+    | AddCheck
+    | AddForeignKey
+    | ValidateConstraint
+    | AlterConstraint
+    | DropConstraint
+    | SetDefault
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
+    | SetNotNull
+    | AlterColumnType
+    | AlterOwner
+    | SetSchema
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSchemaOwner:
+    """ALTER SCHEMA ... OWNER TO; ``role`` as for AlterOwner."""
+
+    schema: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """RENAME of a relation, column, constraint, index, schema or role; ``old`` names the inner thing."""
+
+    what: Literal["relation", "column", "constraint", "schema", "role"]
+    relation: int = 0
+    old: str = ""
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """DROP of tables, views, indexes or schemas. ``names``: (schema, name), schema "" = search path."""
+
+    what: Literal["table", "view", "materialized view", "index", "sequence", "schema"]
+    names: tuple[tuple[str, str], ...]
+    if_exists: bool
+    cascade: bool
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncate:
+    """TRUNCATE of tables by oid."""
+
+    tables: tuple[int, ...]
+    restart_identity: bool = False
+    cascade: bool = False
+
+
+Definition: TypeAlias = (
+    AlterSchemaOwner
+    | AlterSequence
+    | AlterSource
+    | AlterTable
+    | CreateIndex
+    | CreateMaterializedView
+    | CreateSchema
+    | CreateSequence
+    | CreateSource
+    | CreateTable
+    | CreateTimeline
+    | CreateView
+    | Drop
+    | DropSource
+    | DropTimeline
+    | RefreshMaterializedView
+    | Rename
+    | Truncate
+)
