@@ -3,11 +3,14 @@
     text --parse--> AST --bind--> Query tree
 
 ``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written: no
-name is looked up, no type known. ``planner.ast_query`` has expressions and queries, ``planner.ast_statement``
-the rest.
+name is looked up, no type known. ``planner.ast_query`` has expressions and queries,
+``planner.ast_dml`` what modifies data, ``planner.ast_ddl`` definitions, ``planner.ast_statement`` the rest.
 """
 
 from __future__ import annotations
 
+from planner.ast_ddl import *  # noqa: F403
+from planner.ast_dml import *  # noqa: F403
+from planner.ast_option import *  # noqa: F403
 from planner.ast_query import *  # noqa: F403
 from planner.ast_statement import *  # noqa: F403

@@ -1,0 +1,344 @@
+"""Raw parse tree -> AST: definitions, roles and privileges."""
+
+from __future__ import annotations
+
+import re
+
+from planner import ast
+from planner.errors import SqlError
+from planner.raw_dml import DmlReader
+from planner.raw_option import object_word
+from planner.raw_query import Raw, strings
+from planner.raw_tables import CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
+
+
+class DdlReader(DmlReader):
+    """Reads definitions."""
+
+    def constraint(self, body: Raw) -> ast.Constraint:
+        """Read a Constraint (its body)."""
+        raw_kind = body["contype"]
+        kind = CONSTRAINT_KINDS.get(raw_kind)
+        span = self.span(body)
+        if kind is None:  # attributes newer than version 15: NOT ENFORCED ...
+            raise self.syntax_error(span)
+        if kind == "generated" and body.get("generated_kind") == "v":
+            raise self.syntax_error(span)
+        if kind in ("check", "foreign key") and not body.get("is_enforced", False):
+            raise self.syntax_error(span)
+        if body.get("without_overlaps") or body.get("fk_with_period"):
+            raise self.syntax_error(span)
+        if kind == "not null" and "keys" in body:
+            raise self.syntax_error(span)
+        references = body.get("pktable")
+        return ast.Constraint(
+            kind=kind,
+            name=body.get("conname", ""),
+            expr=self.optional(body.get("raw_expr")),
+            columns=strings(body.get("keys") or body.get("fk_attrs") or ()),
+            include=strings(body.get("including", ())),
+            options=self.options(body.get("options")),
+            nulls_not_distinct=body.get("nulls_not_distinct", False),
+            no_inherit=body.get("is_no_inherit", False),
+            deferrable=body.get("deferrable", False),
+            initially_deferred=body.get("initdeferred", False),
+            not_valid=body.get("skip_validation", False),
+            using_index=body.get("indexname", ""),
+            tablespace=body.get("indexspace", ""),
+            references=None if references is None else self.table(references),
+            referenced=strings(body.get("pk_attrs", ())),
+            match=body.get("fk_matchtype", "s"),
+            on_update=body.get("fk_upd_action", "a"),
+            on_delete=body.get("fk_del_action", "a"),
+            delete_columns=strings(body.get("fk_del_set_cols", ())),
+            generated_when=body.get("generated_when", "") if kind == "identity" else "",
+            span=span,
+        )
+
+    def column_def(self, body: Raw) -> ast.ColumnDef:
+        """Read a ColumnDef (its body)."""
+        collation = body.get("collClause")
+        type_name = body.get("typeName")
+        if "fdwoptions" in body:
+            raise self.refuse("OPTIONS of a column", body)
+        return ast.ColumnDef(
+            name=body.get("colname", ""),
+            type=None if type_name is None else self.type_name(type_name),
+            constraints=tuple([self.constraint(n["Constraint"]) for n in body.get("constraints", ())]),
+            collation=strings(collation["collname"]) if collation else (),
+            compression=body.get("compression", ""),
+            storage=body.get("storage_name", ""),
+            using=self.optional(body.get("raw_default")),
+            span=self.span(body),
+        )
+
+    def _table_element(self, node: Raw) -> ast.ColumnDef | ast.Constraint | ast.TableLike:
+        for kind, body in node.items():
+            if kind == "ColumnDef":
+                return self.column_def(body)
+            if kind == "Constraint":
+                return self.constraint(body)
+            if kind == "TableLikeClause":
+                bits = body.get("options", 0)
+                words = [word for i, word in enumerate(LIKE_OPTIONS) if bits >> i & 1]
+                relation = self.table(body["relation"])
+                return ast.TableLike(relation=relation, including=frozenset(words), span=relation.span)
+            raise self.refuse(kind, body)
+        raise AssertionError("empty table element")
+
+    def _create_table(self, body: Raw) -> ast.Node:
+        refused = (
+            ("partbound", "PARTITION OF"),
+            ("inhRelations", "INHERITS"),
+            ("partspec", "PARTITION BY"),
+            ("ofTypename", "OF type"),
+        )
+        return ast.CreateTable(
+            relation=self.table(body["relation"]),
+            elements=tuple([self._table_element(node) for node in body.get("tableElts", ())]),
+            if_not_exists=body.get("if_not_exists", False),
+            on_commit=ON_COMMIT.get(body.get("oncommit", ""), ""),  # type: ignore[arg-type]
+            options=self.options(body.get("options")),
+            tablespace=body.get("tablespacename", ""),
+            access_method=body.get("accessMethod", ""),
+            unsupported=tuple([what for key, what in refused if key in body]),
+        )
+
+    def _create_table_as(self, body: Raw) -> ast.Node:
+        into = body["into"]
+        return ast.CreateTableAs(
+            relation=self.table(into["rel"]),
+            query=self.statement(body["query"]),
+            columns=strings(into.get("colNames", ())),
+            if_not_exists=body.get("if_not_exists", False),
+            with_data=not into.get("skipData", False),
+            on_commit=ON_COMMIT.get(into.get("onCommit", ""), ""),  # type: ignore[arg-type]
+            options=self.options(into.get("options")),
+            tablespace=into.get("tableSpaceName", ""),
+            access_method=into.get("accessMethod", ""),
+            materialized=body.get("objtype") == "OBJECT_MATVIEW",
+            select_into=body.get("is_select_into", False),
+        )
+
+    def _refresh(self, body: Raw) -> ast.Node:
+        return ast.RefreshMaterializedView(
+            relation=self.table(body["relation"]),
+            concurrently=body.get("concurrent", False),
+            with_data=not body.get("skipData", False),
+        )
+
+    def _select_into(self, query: ast.Select, body: Raw) -> ast.Node:
+        into = query.into
+        assert into is not None
+        raw = {key: value for key, value in body.items() if key != "intoClause"}
+        return ast.CreateTableAs(relation=into, query=self.query(raw), select_into=True)
+
+    def _create_schema(self, body: Raw) -> ast.Node:
+        owner = body.get("authrole")
+        return ast.CreateSchema(
+            name=body.get("schemaname", ""),
+            owner=None if owner is None else self._role(owner),
+            elements=tuple([self.statement(node) for node in body.get("schemaElts", ())]),
+            if_not_exists=body.get("if_not_exists", False),
+        )
+
+    def _create_sequence(self, body: Raw) -> ast.Node:
+        return ast.CreateSequence(
+            relation=self.table(body["sequence"]),
+            options=self.options(body.get("options")),
+            if_not_exists=body.get("if_not_exists", False),
+        )
+
+    def _alter_sequence(self, body: Raw) -> ast.Node:
+        return ast.AlterSequence(
+            relation=self.table(body["sequence"]),
+            options=self.options(body.get("options")),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _create_view(self, body: Raw) -> ast.Node:
+        check = body.get("withCheckOption", "NO_CHECK_OPTION")
+        return ast.CreateView(
+            relation=self.table(body["view"]),
+            query=self.query_node(body["query"]),
+            columns=strings(body.get("aliases", ())),
+            replace=body.get("replace", False),
+            options=self.options(body.get("options")),
+            check_option={"LOCAL_CHECK_OPTION": "local", "CASCADED_CHECK_OPTION": "cascaded"}.get(check, ""),  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _create_index(self, body: Raw) -> ast.Node:
+        return ast.CreateIndex(
+            name=body.get("idxname", ""),
+            relation=self.table(body["relation"]),
+            method=body.get("accessMethod", "btree"),
+            elements=tuple([self.index_element(n) for n in body["indexParams"]]),
+            include=tuple([self.index_element(n) for n in body.get("indexIncludingParams", ())]),
+            where=self.optional(body.get("whereClause")),
+            unique=body.get("unique", False),
+            concurrently=body.get("concurrent", False),
+            if_not_exists=body.get("if_not_exists", False),
+            nulls_not_distinct=body.get("nulls_not_distinct", False),
+            options=self.options(body.get("options")),
+            tablespace=body.get("tableSpace", ""),
+        )
+
+    def _alter_action(self, node: Raw) -> ast.AlterAction:
+        body = node["AlterTableCmd"]
+        subtype = body["subtype"].removeprefix("AT_")
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", subtype).lower()
+        definition: ast.Node | None = None
+        options: tuple[ast.Option, ...] = ()
+        raw = body.get("def")
+        if raw is not None:
+            for key, inner in raw.items():
+                if key == "ColumnDef":
+                    definition = self.column_def(inner)
+                elif key == "Constraint":
+                    definition = self.constraint(inner)
+                elif key == "ATAlterConstraint":
+                    definition = self._altered_constraint(inner)
+                elif key == "List":
+                    items = inner.get("items", [])
+                    if items and all("DefElem" in item for item in items):
+                        options = self.options(items)
+                elif kind in ("column default", "cooked column default"):
+                    definition = self.expr(raw)
+        role = body.get("newowner")
+        return ast.AlterAction(
+            kind=kind,
+            name=body.get("name", ""),
+            definition=definition,
+            options=options,
+            role=None if role is None else self._role(role),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+            missing_ok=body.get("missing_ok", False),
+        )
+
+    def _altered_constraint(self, body: Raw) -> ast.Constraint:
+        if body.get("noinherit", False):
+            raise SqlError("0A000", "FOREIGN KEY constraints cannot be marked NO INHERIT")
+        if not body.get("alterDeferrability", False):  # ENFORCED, INHERIT: newer than version 15
+            raise self.syntax_error(None)
+        return ast.Constraint(
+            kind="altered",
+            name=body["conname"],
+            deferrable=body.get("deferrable", False),
+            initially_deferred=body.get("initdeferred", False),
+        )
+
+    def _alter_table(self, body: Raw) -> ast.Node:
+        return ast.AlterTable(
+            what=object_word(body["objtype"]),
+            relation=self.table(body["relation"]),
+            actions=tuple([self._alter_action(node) for node in body["cmds"]]),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _rename(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        what = object_word(body["renameType"])
+        old = body.get("subname", "")
+        if relation is None and not old and "object" in body:
+            old = ".".join(self._name(body["object"]))
+        return ast.Rename(
+            what=what,
+            relation=None if relation is None else self.table(relation),
+            old=old,
+            new=body["newname"],
+            relation_what=object_word(body.get("relationType", "OBJECT_TABLE")),
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _set_schema(self, body: Raw) -> ast.Node:
+        relation = body.get("relation")
+        return ast.SetSchema(
+            what=object_word(body["objectType"]),
+            relation=None if relation is None else self.table(relation),
+            new=body["newschema"],
+            if_exists=body.get("missing_ok", False),
+        )
+
+    def _alter_owner(self, body: Raw) -> ast.Node:
+        return ast.AlterOwner(
+            what=object_word(body["objectType"]),
+            name=self._name(body["object"]),
+            role=self._role(body["newowner"]),
+        )
+
+    def _drop(self, body: Raw) -> ast.Node:
+        return ast.Drop(
+            what=object_word(body["removeType"]),
+            names=tuple([self._name(node) for node in body["objects"]]),
+            if_exists=body.get("missing_ok", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+            concurrently=body.get("concurrent", False),
+        )
+
+    def _truncate(self, body: Raw) -> ast.Node:
+        return ast.Truncate(
+            relations=tuple([self.table(node["RangeVar"]) for node in body["relations"]]),
+            restart_identity=body.get("restart_seqs", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
+    def _comment(self, body: Raw) -> ast.Node:
+        return ast.Comment(
+            what=object_word(body["objtype"]),
+            name=self._name(body["object"]),
+            text=body.get("comment"),
+        )
+
+    # --- roles ----------------------------------------------------------------------------------
+
+    def _grant(self, body: Raw) -> ast.Node:
+        objects = body.get("objects", [])
+        grantor = body.get("grantor")
+        return ast.Grant(
+            is_grant=body.get("is_grant", False),
+            kind=object_word(body["objtype"]),
+            every=body.get("targtype") == "ACL_TARGET_ALL_IN_SCHEMA",
+            relations=tuple([self.table(node["RangeVar"]) for node in objects if "RangeVar" in node]),
+            names=strings([node for node in objects if "String" in node]),
+            privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
+            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
+            option=body.get("grant_option", False),
+            grantor=None if grantor is None else self._role(grantor),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
+    def _privilege(self, body: Raw) -> ast.Privilege:
+        return ast.Privilege(
+            word=body.get("priv_name", ""), columns=strings(body.get("cols", ())), span=self.span(body)
+        )
+
+    def _grant_role(self, body: Raw) -> ast.Node:
+        options = self.options(body.get("opt"))
+        for option in options:
+            if option.name != "admin" or (not body.get("is_grant", False) and option.value is True):
+                raise self.syntax_error(option.span)
+        grantor = body.get("grantor")
+        return ast.GrantRole(
+            is_grant=body.get("is_grant", False),
+            roles=tuple([node["AccessPriv"].get("priv_name", "") for node in body["granted_roles"]]),
+            grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantee_roles"]]),
+            admin=any(option.name == "admin" for option in options),
+            grantor=None if grantor is None else self._role(grantor),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+
+    def _create_role(self, body: Raw) -> ast.Node:
+        return ast.CreateRole(
+            kind=body["stmt_type"].removeprefix("ROLESTMT_").lower(),
+            name=body["role"],
+            options=self.options(body.get("options")),
+        )
+
+    def _alter_role(self, body: Raw) -> ast.Node:
+        return ast.AlterRole(role=self._role(body["role"]), options=self.options(body.get("options")))
+
+    def _drop_role(self, body: Raw) -> ast.Node:
+        return ast.DropRole(
+            roles=tuple([self._role(node["RoleSpec"]) for node in body["roles"]]),
+            if_exists=body.get("missing_ok", False),
+        )

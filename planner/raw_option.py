@@ -1,0 +1,87 @@
+"""Raw parse tree -> AST: options, names of objects and roles, which statements of several kinds share."""
+
+from __future__ import annotations
+
+from planner import ast
+from planner.raw_query import Raw, RawReader, strings
+
+
+def words(kind: str, prefix: str) -> str:
+    """Return an enumeration value of the grammar without its prefix, as words in lower case."""
+    return kind.removeprefix(prefix).replace("_", " ").lower()
+
+
+def object_word(kind: str) -> str:
+    """Return what a message calls the kind of an object (OBJECT_MATVIEW: materialized view)."""
+    return {
+        "OBJECT_MATVIEW": "materialized view",
+        "OBJECT_TABCONSTRAINT": "table constraint",
+        "OBJECT_DOMCONSTRAINT": "domain constraint",
+        "OBJECT_FOREIGN_TABLE": "foreign table",
+    }.get(kind, words(kind, "OBJECT_"))
+
+
+class OptionReader(RawReader):
+    """Reads options and names."""
+
+    def _option_value(self, node: Raw | None) -> ast.OptionValue:
+        if node is None:
+            return None
+        for kind, body in node.items():
+            if kind == "String":
+                return str(body.get("sval", ""))
+            if kind == "Integer":
+                return int(body.get("ival", 0))
+            if kind == "Float":
+                return ast.NumberText(text=body["fval"])
+            if kind == "Boolean":
+                return bool(body.get("boolval", False))
+            if kind == "List":
+                return tuple(
+                    [
+                        item["String"].get("sval", "") if "String" in item else self._role(next(iter(item.values()))).name
+                        for item in body.get("items", ())
+                    ]
+                )  # fmt: skip
+            if kind == "A_Star":
+                return "*"
+            if kind == "TypeName":
+                return self.type_name(body)
+            if kind == "RoleSpec":
+                return self._role(body).name
+            return self.expr(node)
+        raise AssertionError("empty option value")
+
+    def options(self, nodes: list[Raw] | None) -> tuple[ast.Option, ...]:
+        """Read a list of DefElem."""
+        return tuple(
+            [
+                ast.Option(
+                    name=body["defname"],
+                    value=self._option_value(body.get("arg")),
+                    namespace=body.get("defnamespace", ""),
+                    span=self.span(body),
+                )
+                for body in [node["DefElem"] for node in nodes or ()]
+            ]
+        )
+
+    def _role(self, body: Raw) -> ast.Role:
+        special = body["roletype"].removeprefix("ROLESPEC_").lower()
+        return ast.Role(
+            name=body.get("rolename", ""),
+            special="" if special == "cstring" else special,
+            span=self.span(body),
+        )
+
+    def _name(self, node: Raw) -> ast.Name:
+        for kind, body in node.items():
+            if kind == "String":
+                return (body.get("sval", ""),)
+            if kind == "List":
+                return strings([item for item in body["items"] if "String" in item])
+            if kind == "TypeName":
+                return strings(body.get("names", ()))
+            if kind == "ObjectWithArgs":
+                return strings(body["objname"])
+        return ()
