@@ -38,7 +38,8 @@ from engine.connection.backend import Connection
 from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.session import Session
-from engine.connection.settings import MAX_BYTES, REPORTED, Settings, definitions
+from engine.connection.setting_defs import MAX_BYTES, REPORTED, definitions
+from engine.connection.settings import Settings
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of

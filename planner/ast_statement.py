@@ -1,4 +1,4 @@
-"""AST of session statements, and the union of all statements. Read it as ``planner.ast``.
+"""AST of session statements: transactions, settings, cursors, prepared statements, EXPLAIN. Read it as ``planner.ast``.
 
 One class per statement family; variants that share every field share a class and say which by a ``kind`` or
 ``action`` word in lower case. What PostgreSQL's grammar has and the server refuses altogether is not
@@ -8,31 +8,8 @@ modelled: ``planner.parse`` raises 0A000 naming the construct.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from planner.ast_ddl import (
-    AlterOwner,
-    AlterRole,
-    AlterSource,
-    AlterTable,
-    Comment,
-    CreateIndex,
-    CreateRole,
-    CreateSchema,
-    CreateSource,
-    CreateTable,
-    CreateTableAs,
-    CreateTimeline,
-    CreateView,
-    Drop,
-    DropRole,
-    DropSource,
-    DropTimeline,
-    Rename,
-    SetSchema,
-    Truncate,
-)
-from planner.ast_dml import Copy, Delete, Insert, Update
 from planner.ast_option import Option
 from planner.ast_query import Expression, Name, Node, QueryNode, TableRef, TypeName
 
@@ -229,12 +206,3 @@ class LockTable(Node):
     relations: tuple[TableRef, ...]
     mode: int
     nowait: bool = False
-
-
-Statement: TypeAlias = (
-    QueryNode | Insert | Update | Delete | Copy | CreateTable | CreateTableAs | CreateSchema | CreateView
-    | CreateIndex | AlterTable | Rename | SetSchema | AlterOwner | Drop | Truncate | Comment | CreateRole
-    | AlterRole | DropRole | Transaction | SetVariable | Show | Prepare | Execute | Deallocate | DeclareCursor
-    | Fetch | ClosePortal | Explain | Maintenance | Discard | Notify | LockTable
-    | SetConstraints | CreateTimeline | DropTimeline | CreateSource | AlterSource | DropSource
-)  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from engine.catalog.virtual import RowDict, relation
-from engine.connection.settings import HARMLESS, HONOURED, OURS
+from engine.connection.setting_defs import HARMLESS, HONOURED, OURS
 from planner.builtins.system_definitions import view_text
 from planner.deparse import index_definition
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
-from engine.connection.settings import SettingDef
+from engine.connection.setting_defs import SettingDef
 from engine.ddl import drop, roles
 from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.rows import ReadyRows, RowStream
-from engine.connection.settings import MAX_BYTES, definitions
+from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.ddl.privileges import permitted
 from engine.eager import settle
 from engine.executor import READS, ExecContext, Result

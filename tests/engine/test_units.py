@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.connection.settings import HARMLESS, HONOURED, Settings, definitions
+from engine.connection.setting_defs import HARMLESS, HONOURED, definitions
+from engine.connection.settings import Settings
 from engine.eager import eager
 from engine.errors import _TXN, report_of
 from engine.transaction.block_state import BlockEvent, BlockState, next_state, status_byte

@@ -1,0 +1,311 @@
+"""The tables of settings: which exist, their facts and defaults, and which group each belongs to (see ``settings``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from planner.facts import rows
+
+SERVER_VERSION = "15.18"
+SERVER_VERSION_NUM = "150018"
+
+# What a client is told whenever it changes (manual 55.2.7), in PostgreSQL's spelling.
+REPORTED = (
+    "server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
+    "session_authorization", "DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes",
+    "standard_conforming_strings", "default_transaction_read_only", "in_hot_standby",
+)  # fmt: skip
+
+HONOURED = frozenset(
+    [
+        "datestyle",
+        "intervalstyle",
+        "timezone",
+        "application_name",
+        "bytea_output",
+        "client_encoding",
+        "client_min_messages",
+        "default_transaction_deferrable",
+        "default_transaction_isolation",
+        "default_transaction_read_only",
+        "extra_float_digits",
+        "idle_in_transaction_session_timeout",
+        "idle_session_timeout",
+        "lock_timeout",
+        "search_path",
+        "statement_timeout",
+        "transaction_deferrable",
+        "transaction_isolation",
+        "transaction_read_only",
+        "array_nulls",
+        "role",
+        "session_authorization",
+    ]
+)
+
+# P4's closed table of settings without effect: they tune PostgreSQL's planner, storage or logging.
+HARMLESS = frozenset(
+    [
+        "backend_flush_after",
+        "check_function_bodies",
+        "client_connection_check_interval",
+        "commit_siblings",
+        "constraint_exclusion",
+        "cpu_index_tuple_cost",
+        "cpu_operator_cost",
+        "cpu_tuple_cost",
+        "cursor_tuple_fraction",
+        "default_statistics_target",
+        "default_toast_compression",
+        "effective_cache_size",
+        "effective_io_concurrency",
+        "enable_async_append",
+        "enable_bitmapscan",
+        "enable_gathermerge",
+        "enable_hashagg",
+        "enable_hashjoin",
+        "enable_incremental_sort",
+        "enable_indexonlyscan",
+        "enable_indexscan",
+        "enable_material",
+        "enable_memoize",
+        "enable_mergejoin",
+        "enable_nestloop",
+        "enable_parallel_append",
+        "enable_parallel_hash",
+        "enable_partition_pruning",
+        "enable_partitionwise_aggregate",
+        "enable_partitionwise_join",
+        "enable_seqscan",
+        "enable_sort",
+        "enable_tidscan",
+        "escape_string_warning",
+        "force_parallel_mode",
+        "from_collapse_limit",
+        "geqo",
+        "geqo_effort",
+        "geqo_generations",
+        "geqo_pool_size",
+        "geqo_seed",
+        "geqo_selection_bias",
+        "geqo_threshold",
+        "gin_fuzzy_search_limit",
+        "gin_pending_list_limit",
+        "hash_mem_multiplier",
+        "jit",
+        "jit_above_cost",
+        "jit_expressions",
+        "jit_inline_above_cost",
+        "jit_optimize_above_cost",
+        "jit_tuple_deforming",
+        "join_collapse_limit",
+        "logical_decoding_work_mem",
+        "maintenance_io_concurrency",
+        "maintenance_work_mem",
+        "max_parallel_maintenance_workers",
+        "max_parallel_workers",
+        "max_parallel_workers_per_gather",
+        "min_parallel_index_scan_size",
+        "min_parallel_table_scan_size",
+        "parallel_leader_participation",
+        "parallel_setup_cost",
+        "parallel_tuple_cost",
+        "plan_cache_mode",
+        "random_page_cost",
+        "recursive_worktable_factor",
+        "seq_page_cost",
+        "stats_fetch_consistency",
+        "synchronize_seqscans",
+        "tcp_keepalives_count",
+        "tcp_keepalives_idle",
+        "tcp_keepalives_interval",
+        "tcp_user_timeout",
+        "temp_buffers",
+        "trace_sort",
+        "vacuum_cost_delay",
+        "vacuum_cost_limit",
+        "vacuum_cost_page_dirty",
+        "vacuum_cost_page_hit",
+        "vacuum_cost_page_miss",
+        "vacuum_failsafe_age",
+        "vacuum_freeze_min_age",
+        "vacuum_freeze_table_age",
+        "vacuum_multixact_failsafe_age",
+        "vacuum_multixact_freeze_min_age",
+        "vacuum_multixact_freeze_table_age",
+        "wal_skip_threshold",
+        "work_mem",
+        "row_security",
+        "lc_messages",
+        "log_duration",
+        "log_error_verbosity",
+        "log_executor_stats",
+        "log_lock_waits",
+        "log_min_duration_sample",
+        "log_min_duration_statement",
+        "log_min_error_statement",
+        "log_min_messages",
+        "log_parameter_max_length",
+        "log_parameter_max_length_on_error",
+        "log_parser_stats",
+        "log_planner_stats",
+        "log_statement",
+        "log_statement_sample_rate",
+        "log_statement_stats",
+        "log_transaction_sample_rate",
+        "track_activities",
+        "track_counts",
+        "track_functions",
+        "track_io_timing",
+        "update_process_title",
+        "debug_pretty_print",
+        "debug_print_parse",
+        "debug_print_plan",
+        "debug_print_rewritten",
+        "compute_query_id",
+        "max_stack_depth",
+        "quote_all_identifiers",
+        "debug_discard_caches",
+        "deadlock_timeout",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingDef:
+    """One setting: its facts, default and group."""
+
+    name: str  # PostgreSQL's spelling
+    kind: str  # bool enum integer real string
+    default: str
+    unit: str = ""
+    context: str = "user"
+    category: str = ""
+    description: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: str = ""
+    maximum: str = ""
+
+
+MAX_BYTES = "local_executor_max_bytes"
+
+OURS = (
+    SettingDef(
+        name="executor", kind="enum", default="auto", choices=("auto", "index", "local", "spark"),
+        category="Holdfast", description="Pins the executor of queries; auto lets the router choose.",
+    ),
+    SettingDef(
+        name=MAX_BYTES, kind="integer", unit="B", default=str(8 * 1024**3), minimum="0",
+        maximum=str(2**60), category="Holdfast",
+        description="Queries estimated to read more than this go to Spark when it is available.",
+    ),
+    SettingDef(
+        name="verify_executors", kind="bool", default="off", category="Holdfast",
+        description="Runs each read on two executors and fails it where their answers differ.",
+    ),
+    SettingDef(
+        name="consistency", kind="enum", default="strict", choices=("strict", "session", "bounded", "serializable"),
+        category="Holdfast", description="How old what a transaction reads may be; who writes reads the newest.",
+    ),
+    SettingDef(
+        name="max_staleness", kind="integer", unit="ms", default="10000", minimum="0", maximum="2147483647",
+        category="Holdfast", description="How far behind the newest commit a read with consistency = bounded may be.",
+    ),
+    SettingDef(
+        name="min_read_ts", kind="string", default="0", category="Holdfast",
+        description="Hybrid timestamp that reads are not older than, such as holdfast.commit_ts of another session.",
+    ),
+    SettingDef(
+        name="holdfast.commit_ts", kind="string", default="0", context="internal", category="Holdfast",
+        description="Hybrid timestamp of the session's latest commit that wrote something.",
+    ),
+    SettingDef(
+        name="holdfast.report_commit_ts", kind="bool", default="on", category="Holdfast",
+        description="Sends holdfast.commit_ts to the client with each commit that wrote something.",
+    ),
+    SettingDef(
+        name="spark_max_queries", kind="integer", default="4", context="postmaster", minimum="1", maximum="256",
+        category="Holdfast", description="How many statements run jobs on Spark at once; others wait.",
+    ),
+    SettingDef(
+        name="spark_start_timeout", kind="integer", unit="ms", default="300000", minimum="0", maximum="2147483647",
+        category="Holdfast",
+        description="How long a statement that needs Spark waits for it to start; 0 for as long as it takes.",
+    ),
+    SettingDef(
+        name="history_retention", kind="integer", unit="s", default="600", context="postmaster", minimum="0",
+        maximum="10000000", category="Holdfast",
+        description="For how long the past stays readable besides what transactions hold.",
+    ),
+    SettingDef(
+        name="copy_progress_interval", kind="integer", unit="ms", default="5000", minimum="0", maximum="2147483647",
+        category="Holdfast", description="How often COPY with a file of the server says how far it is; 0 is never.",
+    ),
+    SettingDef(
+        name="copy_spark_min_bytes", kind="integer", unit="B", default=str(256 * 1024**2), minimum="0",
+        maximum=str(2**60), category="Holdfast",
+        description="COPY FROM server files of at least this many bytes is done by Spark when it is available.",
+    ),
+    SettingDef(
+        name="server_files", kind="string", default="", context="postmaster", category="Holdfast",
+        description="Directories below which COPY may read and write files of the server.",
+    ),
+    SettingDef(
+        name="transaction_timeout", kind="integer", unit="ms", default="0", minimum="0",
+        maximum="2147483647", category="Holdfast",
+        description="Ends connections whose transaction lasts longer.",
+    ),
+    SettingDef(
+        name="deadlock_policy", kind="enum", default="detect", context="postmaster",
+        choices=("detect", "wound_wait", "wait_die", "no_wait", "timeout"), category="Holdfast",
+        description="What is done when a lock has to be waited for: find deadlocks (detect), or prevent them.",
+    ),
+)  # fmt: skip
+
+
+def _enum_values(text: str) -> tuple[str, ...]:
+    return tuple(part.strip('"') for part in text.strip("{}").split(",") if part)
+
+
+# Settings of PostgreSQL's last minor releases that clients set only where they exist; what they forbid cannot be
+# asked here.
+ABSENT = frozenset(("restrict_nonsystem_relation_kind",))
+
+
+@cache
+def definitions() -> Mapping[str, SettingDef]:
+    """Return all settings by lower-case name."""
+    result: dict[str, SettingDef] = {}
+    for row in rows("settings"):
+        if row["name"] in ABSENT:
+            continue
+        result[row["name"].lower()] = SettingDef(
+            name=row["name"], kind=row["vartype"], default=row["boot_val"], unit=row["unit"],
+            context=row["context"], category=row["category"], choices=_enum_values(row["enumvals"]),
+            minimum=row["min_val"], maximum=row["max_val"],
+        )  # fmt: skip
+    overrides = {
+        "server_version": SERVER_VERSION, "server_version_num": SERVER_VERSION_NUM,
+        "client_encoding": "UTF8", "server_encoding": "UTF8", "timezone": "Etc/UTC",
+        "datestyle": "ISO, MDY", "lc_collate": "C.UTF-8", "lc_ctype": "C.UTF-8", "lc_messages": "C",
+        "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C", "search_path": '"$user", public',
+        "default_transaction_isolation": "serializable", "transaction_isolation": "serializable",
+        "default_text_search_config": "pg_catalog.simple", "in_hot_standby": "off", "port": "7432",
+        "listen_addresses": "127.0.0.1", "integer_datetimes": "on", "jit": "off", "max_connections": "200",
+        "max_prepared_transactions": "0", "log_timezone": "Etc/UTC", "password_encryption": "scram-sha-256",
+    }  # fmt: skip
+    for name, value in overrides.items():
+        old = result[name]
+        result[name] = SettingDef(
+            name=old.name, kind=old.kind, default=value, unit=old.unit, context=old.context,
+            category=old.category, choices=old.choices, minimum=old.minimum, maximum=old.maximum,
+        )  # fmt: skip
+    for name in ("is_superuser", "session_authorization", "role"):
+        result[name] = SettingDef(
+            name=name, kind="string", default="none" if name == "role" else "", context="internal"
+        )
+    for setting in OURS:
+        result[setting.name] = setting
+    return result
