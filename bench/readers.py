@@ -1,7 +1,7 @@
 """Point reads beside writers: how much later a lock-free reader is answered when others write.
 
     idle      nobody else                              the measure of the others
-    paced     TPC-B, 8 clients, at half of what they reach at full speed
+    10 %      TPC-B, 8 clients, at a tenth of what they reach at full speed; and so on at 25 and 50 %
     full      TPC-B, 8 clients, as fast as they can
     COPY      three times 1M rows with a primary key, one after the other
 
@@ -30,6 +30,7 @@ COPY_ROWS = 1_000_000
 COPIES = 3
 SNAPSHOT = "SET default_transaction_isolation = 'repeatable read'"
 """For PostgreSQL's reader: at SERIALIZABLE it soon has no memory left for what was read."""
+SHARES = {"10 %": 0.1, "25 %": 0.25, "50 %": 0.5}
 TPS = re.compile(r"tps = ([\d.]+)")
 
 
@@ -115,8 +116,8 @@ def _copy(url: str, setting: str) -> Latency:
         return _beside(["psql", "-X", "-q", url, *commands], url, setting, data)[0]
 
 
-def measure(url: str, setting: str, seconds: int) -> dict[str, Latency]:
-    """Measure one server once; pgbench's tables are there at scale 1."""
+def measure(url: str, setting: str, seconds: int, rates: list[float]) -> dict[str, Latency]:
+    """Measure one server once; pgbench's tables are there at scale 1. Appends its transactions per second to ``rates``."""
 
     def idle() -> Latency:
         stop = time.monotonic() + seconds / 2
@@ -125,7 +126,9 @@ def measure(url: str, setting: str, seconds: int) -> dict[str, Latency]:
     before = idle()
     out = {}
     out["full"], rate = _tpcb(url, setting, seconds)
-    out["paced"], _ = _tpcb(url, setting, seconds, "-R", str(max(1, int(rate / 2))))
+    rates.append(rate)
+    for case, share in SHARES.items():
+        out[case], _ = _tpcb(url, setting, seconds, "-R", str(max(1, int(rate * share))))
     out["COPY"] = _copy(url, setting)
     after = idle()
     both = [(a + b) / 2 for a, b in ((before.p50, after.p50), (before.p99, after.p99))]
@@ -142,12 +145,13 @@ def report(us: str, them: str, seconds: int, rounds: int) -> None:
             capture_output=True,
         )
     runs: dict[str, list[dict[str, Latency]]] = {us: [], them: []}
+    rates: dict[str, list[float]] = {us: [], them: []}
     for _ in range(rounds):
         for url in (us, them):
-            runs[url].append(measure(url, SNAPSHOT if url == them else "", seconds))
+            runs[url].append(measure(url, SNAPSHOT if url == them else "", seconds, rates[url]))
     print("\n| point reads, ms | Holdfast p50 | p99 | p99 / idle | PostgreSQL p50 | p99 | p99 / idle |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for case in ("idle", "paced", "full", "COPY"):
+    for case in ("idle", *SHARES, "full", "COPY"):
         cells = []
         for url in (us, them):
             p50, p99 = (median([getattr(run[case], what) for run in runs[url]]) for what in ("p50", "p99"))
@@ -157,4 +161,7 @@ def report(us: str, them: str, seconds: int, rounds: int) -> None:
             )
         print(f"| {case} | {' | '.join(cells)} |", flush=True)
     counts = [min(run[case].count for run in runs[us]) for case in runs[us][0]]
-    print(f"\n{rounds} rounds; at least {min(counts)} reads of Holdfast per case and round")
+    print(
+        f"\nFull speed: {median(rates[us]):.0f} transactions per second, PostgreSQL {median(rates[them]):.0f}."
+    )
+    print(f"{rounds} rounds; at least {min(counts)} reads of Holdfast per case and round")
