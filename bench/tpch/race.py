@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.big import reset_peak, resident
 from bench.peers import holdfast, postgres
 from bench.tpch import compare, data, plain
 
@@ -68,6 +69,7 @@ def main() -> int:
             else:
                 answers[route] = compare.connect(us.url, route)
                 runners[route] = _timed(answers[route])
+        reset_peak(us.process.pid)
         bad = 0
         medians: dict[int, dict[str, float]] = {}
         print(_head(arguments.route), flush=True)
@@ -80,6 +82,7 @@ def main() -> int:
             )
             print(_line(f"{number}", arguments.route, medians[number]), flush=True)
         _summary(arguments.route, medians)
+        print(f"The server's peak while the queries ran: {resident(us.process.pid)[1] >> 20} MB resident.")
         for client in (*answers.values(), *([theirs] if theirs is not None else [])):
             client.close()
     return 1 if bad else 0
