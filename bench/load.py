@@ -1,4 +1,4 @@
-"""Bulk load beside PostgreSQL: ``python -m bench.load [--rows 1000000] [--rounds 3] [--peer URL]``.
+"""Bulk load beside PostgreSQL: ``python -m bench.load [--rows 1000000] [--rounds 3] [--file PATH] [--peer URL]``.
 
 One CSV file of about 75 bytes a row is loaded into the same table, with a primary key, in turn by
 
@@ -6,13 +6,15 @@ One CSV file of about 75 bytes a row is loaded into the same table, with a prima
     here       COPY FROM by the server                         SET executor = local
     spark      COPY FROM by Spark's executors                  SET executor = spark
 
-after one round that does not count. Prints rows per second of each round, the medians, and their ratios to PostgreSQL's. What
+after one round that does not count. PostgreSQL is a private one with its shipped settings, or that at URL. ``--file``: where the
+file is kept, which is written only if it is not there. Prints rows per second of each round, the medians, and their ratios to PostgreSQL's. What
 was loaded is compared by aggregates. The server's resident memory is shown: with Spark, rows do not pass through it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import statistics
 import sys
@@ -23,7 +25,7 @@ from pathlib import Path
 import psycopg
 
 from bench.big import resident
-from bench.peers import compile_modules
+from bench.peers import compile_modules, postgres
 from tests.support.server import ServerProcess
 
 TABLE = "CREATE TABLE loaded (id int PRIMARY KEY, k int NOT NULL, price numeric(10,2), d date, c text)"
@@ -61,17 +63,23 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", default="4GB")
-    parser.add_argument("--peer", default="postgresql://postgres@127.0.0.1:5599/postgres")
+    parser.add_argument("--peer")
+    parser.add_argument("--file", type=Path)
     parser.add_argument("--ways", default="postgres,here,spark")
     arguments = parser.parse_args()
     compile_modules()
-    with tempfile.TemporaryDirectory(prefix="holdfast-load-") as name:
+    with contextlib.ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-load-"))
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL's server reads it, too
-        path, few = folder / "rows.csv", folder / "few.csv"
-        write(path, arguments.rows)
+        path, few = arguments.file or folder / "rows.csv", folder / "few.csv"
+        if not path.exists():
+            write(path, arguments.rows)
         write(few, WARM_ROWS)
-        options = ("--memory", arguments.memory, "--spark-start", "background", "--server-files", name)
+        if "postgres" in arguments.ways and arguments.peer is None:
+            arguments.peer = stack.enter_context(postgres())
+        roots = f"{name},{path.parent.resolve()}"
+        options = ("--memory", arguments.memory, "--spark-start", "background", "--server-files", roots)
         server = ServerProcess(folder / "data", *options)
         try:
             return run(server, path, few, arguments)

@@ -38,18 +38,9 @@ from txn.persist.checksum import seal_number, unseal_number
 from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thread, register_name
 from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
-from txn.persist.part import (
-    Part,
-    RowGroupCache,
-    delete_part,
-    epoch_of_blob,
-    open_part,
-    part_of_blob,
-    sidecar_name,
-    write_part,
-    write_sidecar,
-)
+from txn.persist.part import Part, RowGroupCache, epoch_of_blob, open_part, part_of_blob, sidecar_name
 from txn.persist.part_job import PartJob
+from txn.persist.part_write import delete_part, write_part, write_sidecar
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared

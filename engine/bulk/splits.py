@@ -93,26 +93,24 @@ def line_end(head: bytes, options: CopyOptions) -> str:
 
 def survey(before: bytes, data: bytes, options: CopyOptions) -> Survey:
     """Look over one chunk; ``before``: the two bytes that precede it (fewer at the beginning of the file)."""
-    lines = _count(data, b"\n")
+    lines = data.count(b"\n")
     quotes = 0
     tied = False
     eol = "" if before else line_end(data[:HEAD_BYTES], options)
     joined = before + data[:2]
     if options.format == "csv":
         quote = options.effective_quote.encode("utf-8")
-        quotes = _count(data, quote)
-        tied = b"\n\\." in data or b"\n\\." in joined + data[2:3] or (not before and data.startswith(b"\\."))
+        quotes = data.count(quote)
+        # One byte is found twenty times as fast as three.
+        tied = (b"\\" in before or b"\\" in data) and (
+            b"\n\\." in data or b"\n\\." in joined + data[2:3] or (not before and data.startswith(b"\\."))
+        )
         outside, inside = _row_ends(data, quote, quotes)
         return Survey(lines, quotes, tied, outside, inside, eol)
     if options.format == "text":
         tied = any(mark in data or mark in joined for mark in (b"\\\n", b"\\\r", b"\\."))
     end = data.find(b"\n", 0, SEARCH_BYTES)
     return Survey(lines, 0, tied, None if end < 0 else (end + 1, 1), None, eol)
-
-
-def _count(data: bytes, byte: bytes) -> int:
-    """Return how often a byte occurs; where it is frequent, five times as fast as ``count``."""
-    return len(data) - len(data.translate(None, byte))
 
 
 def _row_ends(

@@ -109,37 +109,51 @@ class PlainSplitter:
             block = block.replace(b"\r\n", b"\n")
         elif b"\r" in block:
             return None
-        if self._width > 1 and (block.startswith(b"\n") or _EMPTY_LINE.search(block)):
-            return None  # Arrow takes an empty line for a row of NULLs
+        if self._null and self._width > 1 and _has_empty_line(block):
+            return None  # Arrow takes an empty line for a row of empty fields
         slashes, quotes, quoting = 0, 0, False
         if self._csv:
-            if b"\n\\.\n" in block or block.startswith(b"\\.\n"):
+            if b"\\" in block and (b"\n\\.\n" in block or block.startswith(b"\\.\n")):
                 return None
             quoting = self._quotes(block)
             if quoting:
                 if self._quoted is None:
                     return None
-                if self._null or self._quote * 2 in block:
-                    if self._quote in self._quoted.sub(b"", block):
-                        return None
-                else:
-                    quotes = _count(block, self._quote)
-                    if quotes % 2:
-                        return None
+                quotes = block.count(self._quote)
+                if quotes % 2 or (self._null and not self._whole_fields(block)):
+                    return None
         elif b"\\" in block:
             slashes = block.count(b"\\")
             if self._null != b"\\N" or slashes != block.count(b"\\N"):
                 return None
         columns = self._parse(block, quoting)
-        # No quote is data, and Arrow has taken none for it: all have opened or closed a field, as in PostgreSQL.
-        if columns is not None and quotes:
-            values = sum(_bytes(column) for column in columns)
-            if values + len(columns) * len(columns[0]) + quotes != len(block):
-                return None
+        if columns is None:
+            return None
+        # Without a quote in the data all have opened or closed a field, for Arrow as for PostgreSQL.
+        if (
+            quotes
+            and not self._null
+            and _size(columns) + quotes != len(block)
+            and not self._whole_fields(block)
+        ):
+            return None
         # Every backslash is that of a field which is the null string, and nothing else.
-        if columns is None or (slashes and sum(c.null_count for c in columns) != slashes):
+        if slashes and sum(c.null_count for c in columns) != slashes:
+            return None
+        # An empty line is a row of NULLs then: only where all columns have some, there may be one.
+        if (
+            not self._null
+            and self._width > 1
+            and all(c.null_count for c in columns)
+            and _has_empty_line(block)
+        ):
             return None
         return columns
+
+    def _whole_fields(self, block: bytes) -> bool:
+        """Return whether all quoted fields are whole ones, so that Arrow reads them, and quotes in them, as PostgreSQL."""
+        assert self._quoted is not None
+        return self._quote not in self._quoted.sub(b"", block)
 
     def _quotes(self, block: bytes) -> bool:
         return self._csv and self._quote in block
@@ -169,6 +183,15 @@ class PlainSplitter:
         return [_whole(column) for column in table.columns]
 
 
+def _has_empty_line(block: bytes) -> bool:
+    return block.startswith(b"\n") or _EMPTY_LINE.search(block) is not None
+
+
+def _size(columns: list[Any]) -> int:
+    """Return how many bytes the fields take with what separates them, but for quotes."""
+    return sum(_bytes(column) for column in columns) + len(columns) * len(columns[0])
+
+
 def _whole(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
@@ -189,11 +212,6 @@ def _bytes(column: Any) -> int:
     """Return how many bytes all values have together."""
     bounds = memoryview(column.buffers()[1]).cast("i")
     return int(bounds[column.offset + len(column)] - bounds[column.offset])
-
-
-def _count(data: bytes, byte: bytes) -> int:
-    """Return how often a byte occurs; where it is frequent, faster than ``count``."""
-    return len(data) - len(data.translate(None, byte))
 
 
 def _only(column: Any, alphabet: bytes) -> bool:

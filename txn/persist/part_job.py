@@ -3,7 +3,7 @@
     server                       worker: one task of the job                      server
     PartJob  ──pickled──►  batches ─► tables of at most part_rows ─► write_part  ──WrittenPart──►  adopts, or deletes
 
-The workers use the very code that the server uses (``persist.part``), under a grant of the blob store that ends with the
+The workers use the very code that the server uses (``persist.part_write``), under a grant of the blob store that ends with the
 job: a task that lives on, or a second attempt of it, cannot add files to what the server has adopted or swept. Names
 carry the epoch, the job, the task and the worker, so attempts never meet.
 
@@ -25,7 +25,7 @@ from txn.columns import table_schema
 from txn.encode import decode_spec
 from txn.errors import NullInColumn
 from txn.persist.location import BlobGrant, in_thread
-from txn.persist.part import sort_table, write_part
+from txn.persist.part_write import sort_table, write_part
 from txn.types import PartRef
 
 

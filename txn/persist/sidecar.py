@@ -74,6 +74,10 @@ def _is_sorted(column: Any) -> bool:
     return bool(pc.all(pc.less_equal(column.slice(0, len(column) - 1), column.slice(1))).as_py())
 
 
+def _is_strictly_sorted(column: Any) -> bool:
+    return bool(pc.all(pc.less(column.slice(0, len(column) - 1), column.slice(1))).as_py())
+
+
 def _positions(order: Any) -> Buffers:
     data = _raw(order.cast(pa.uint32()), 4)
     return [data, _pad(len(data))]
@@ -118,7 +122,7 @@ def build_system_sidecar(row_ids: Any, begins: Any, crcs: tuple[int, int] = (0, 
     body: Buffers = []
     if _is_sorted(row_ids):
         flags |= _ASCENDING
-        if row_ids[rows - 1].as_py() - first == rows - 1 and len(row_ids.unique()) == rows:
+        if row_ids[rows - 1].as_py() - first == rows - 1 and _is_strictly_sorted(row_ids):
             flags |= _DENSE
     if not flags & _DENSE:
         body.append(_raw(row_ids, 8))

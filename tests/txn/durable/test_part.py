@@ -29,13 +29,12 @@ from txn.persist.part import (
     GROUP_ROWS,
     Part,
     RowGroupCache,
-    delete_part,
     open_part,
     parquet_name,
     sidecar_name,
     system_name,
-    write_part,
 )
+from txn.persist.part_write import delete_part, write_part
 from txn.persist.sidecar import KeySidecar, build_key_sidecar
 from txn.types import IndexId, KeyRange, PhysicalType, Row, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
 
@@ -356,5 +355,20 @@ def test_a_part_of_another_length_than_its_reference_is_refused(tmp_path: Path) 
         other = dataclasses.replace(part.ref, rows=2)
         with pytest.raises(DamagedFile, match="1 rows"):
             await open_part(other, LocalBlob(str(tmp_path), offload=inline), inline, RowGroupCache(0))
+
+    run(body)
+
+
+def test_dictionaries_are_made_of_values_that_repeat_in_the_part(tmp_path: Path) -> None:
+    types = P(kind="int32"), P(kind="text"), P(kind="numeric"), P(kind="list", element=P(kind="int64"))
+
+    async def body() -> None:
+        rows: list[Row] = [(i, f"text {i}", Decimal(i % 7), (i % 5, i % 3)) for i in range(GROUP_ROWS)]
+        part, _ = await make_part(tmp_path, spec_of(*types), rows)
+        group = pq.read_metadata(part.ref.path).row_group(0)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        made = {c.path_in_schema for c in columns if c.has_dictionary_page}
+        assert made == {"c3.u", "c3.s", "c4.list.element", "c4_dims.list.element", "s_begin"}
+        assert await all_rows(part, spec_of(*types)) == rows
 
     run(body)

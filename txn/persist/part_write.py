@@ -1,0 +1,173 @@
+"""Writing parts: sorted, as Parquet, with their sidecars (``persist.part`` has the files, and reads them).
+
+table ──sort──► row groups of 16,384 ──zstd, page checksums──► <part>.parquet ──checksum──► <part>.sys
+└──► keys of each index, sorted ──► <part>.x<index>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from txn.columns import column_fields, one_chunk
+from txn.encode import encode_spec
+from txn.persist.checksum import Tee, write_blocks
+from txn.persist.location import Blob, Offload
+from txn.persist.part import FORMAT, GROUP_ROWS, index_codec, parquet_name, sidecar_name, system_name
+from txn.persist.sidecar import Buffers, build_key_sidecar, build_system_sidecar
+from txn.types import PartRef, ShardIndex, ShardSpec, Timestamp
+
+_ZSTD_LEVEL: Final = 1
+_REPEATS: Final = 2
+"""How often a value occurs, on average, where a dictionary is made."""
+
+
+def key_columns(table: Any, index: ShardIndex) -> tuple[list[Any], list[Any]]:
+    """Return a table's columns of an index as arrays, and the companions of list columns (None for others)."""
+    names = set(table.column_names)
+    columns = [one_chunk(table.column(f"c{a}")) for a in index.attnums]
+    dims = [one_chunk(table.column(f"c{a}_dims")) if f"c{a}_dims" in names else None for a in index.attnums]
+    return columns, dims
+
+
+def sort_table(table: Any, spec: ShardSpec) -> Any:
+    """Return the table in part order: by primary key, or by row id where there is none. Stable.
+
+    Runs in a thread. A table that is in order already comes back as it is.
+    """
+    primary = next((i for i in spec.indexes if i.primary), None)
+    if primary is None:
+        keys = one_chunk(table.column("s_row_id"))
+    else:
+        columns, dims = key_columns(table, primary)
+        if len(columns) == 1 and columns[0].type in (pa.int16(), pa.int32(), pa.int64()):
+            keys = columns[0]
+        else:
+            keys = index_codec(spec, primary).encode_arrow(columns, dims)
+    count = len(keys)
+    if not keys.null_count and pc.all(pc.less_equal(keys.slice(0, max(count - 1, 0)), keys.slice(1))).as_py():
+        return table
+    return table.take(pc.array_sort_indices(keys))
+
+
+def _check_columns(table: Any, spec: ShardSpec) -> None:
+    known = {f.name for c in spec.columns for f in column_fields(c)} | {"s_row_id", "s_begin"}
+    names = set(table.column_names)
+    if "s_row_id" not in names or "s_begin" not in names or not names <= known:
+        raise ValueError(f"columns of a part of shard {spec.shard}: {sorted(names)}")
+
+
+def _dictionary_paths(table: Any) -> Any:
+    """Return the Parquet leaves worth a dictionary: those whose values repeat, in one row group of the table.
+
+    Where they hardly do, a dictionary takes twice the time to make, and more room than the values.
+    """
+    middle = table.num_rows // 2 // GROUP_ROWS * GROUP_ROWS
+    paths = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for path, values in _leaves(name, one_chunk(column.slice(middle, GROUP_ROWS))):
+            if pc.count_distinct(values).as_py() * _REPEATS <= len(values):
+                paths.append(path)
+    return paths
+
+
+def _leaves(path: str, values: Any) -> Iterator[tuple[str, Any]]:
+    if pa.types.is_list(values.type):
+        yield from _leaves(f"{path}.list.element", values.flatten())
+    elif pa.types.is_struct(values.type):
+        for field, part in zip(values.type, values.flatten(), strict=True):
+            yield from _leaves(f"{path}.{field.name}", part)
+    else:
+        yield path, values
+
+
+async def write_part(
+    blob: Blob, offload: Offload, name: str, spec: ShardSpec, table: Any, *, sort: bool = True
+) -> PartRef:
+    """Write a part and its sidecars; all of them are durable on return.
+
+    ``table``: a pyarrow.Table of ``txn.columns.table_schema`` columns (columns of ``spec`` may be absent: their
+    missing value is read). ``sort`` False: it is in part order already.
+
+    Raises:
+        OutOfSpace, Indeterminate: blobs may be left behind under ``name``, which nobody may use then.
+    """
+    _check_columns(table, spec)
+    if not table.num_rows:
+        raise ValueError("a part has at least one row")
+    ordered = await offload(lambda: sort_table(table, spec)) if sort else table
+
+    def write_parquet(file: BinaryIO) -> None:
+        row_bytes = str(ordered.nbytes // ordered.num_rows).encode("ascii")
+        metadata = {
+            b"holdfast.format": FORMAT, b"holdfast.spec": encode_spec(spec), b"holdfast.row_bytes": row_bytes,
+        }  # fmt: skip
+        marked = ordered.replace_schema_metadata(metadata)
+        # Not closed: that would close the file, which is still to be synced.
+        tee: Any = Tee(file)
+        sink = pa.PythonFile(tee, mode="w")
+        pq.write_table(
+            marked,
+            sink,
+            row_group_size=GROUP_ROWS,
+            compression="zstd",
+            compression_level=_ZSTD_LEVEL,
+            use_dictionary=_dictionary_paths(ordered) or False,
+            write_page_checksum=True,
+        )
+        crcs.append((tee.crc, tee.footer_crc()))
+
+    crcs: list[tuple[int, int]] = []
+
+    size = await blob.publish(parquet_name(name), write_parquet)
+
+    def build_system() -> Buffers:  # in a thread: joining chunks copies millions of numbers
+        row_ids, begins = (one_chunk(ordered.column(column)) for column in ("s_row_id", "s_begin"))
+        return build_system_sidecar(row_ids, begins, crcs[-1])
+
+    await _publish(blob, system_name(name), build_system)
+    present = {c.attnum for c in spec.columns if f"c{c.attnum}" in ordered.column_names}
+    for index in spec.indexes:
+        if present.issuperset(index.attnums):
+            await write_sidecar(blob, name, spec, index, ordered)
+    bounds: Any = await offload(lambda: pc.min_max(ordered.column("s_begin")).as_py())
+    return PartRef(
+        name=name,
+        path=blob.local_path(parquet_name(name)),
+        rows=ordered.num_rows,
+        bytes=size,
+        schema_version=spec.version,
+        columns=tuple(sorted(present)),
+        min_begin=Timestamp(bounds["min"]),
+        max_begin=Timestamp(bounds["max"]),
+    )
+
+
+async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardIndex, table: Any) -> None:
+    """Write the sidecar of one index from the part's columns in part order; durable on return."""
+    codec = index_codec(spec, index)
+
+    def build() -> Buffers:
+        columns, dims = key_columns(table, index)
+        return build_key_sidecar(codec, columns, dims)
+
+    await _publish(blob, sidecar_name(part, index.index), build)
+
+
+async def _publish(blob: Blob, name: str, build: Callable[[], Buffers]) -> None:
+    def write(file: BinaryIO) -> None:
+        write_blocks(file, build())
+
+    await blob.publish(name, write)
+
+
+async def delete_part(blob: Blob, part: str) -> None:
+    """Delete a part with its sidecars: the file last, so that an interrupted deletion can be repeated."""
+    for name in reversed(await blob.list(f"{part}.")):
+        if name != parquet_name(part):
+            await blob.delete(name)
+    await blob.delete(parquet_name(part))
