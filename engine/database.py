@@ -47,6 +47,7 @@ from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
 from engine.memory import MemoryPlan
+from engine.preload import preload
 from engine.reads.arrow import rows_of
 from engine.reads.plans import PlanCache
 from engine.reads.templates import TemplateCache
@@ -129,6 +130,7 @@ class Database:
         self.start_time_us = self.clock_us()
         self.counters = Counters()
         self.stopping: Callable[[], None] | None = None
+        self._preloading: asyncio.Future[None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
         self._random = random.Random(secrets.randbits(128))
@@ -309,7 +311,8 @@ class Database:
         return self.catalog_history.at(ts, self.catalog)
 
     async def start_background(self) -> None:
-        """Start what may take a while without keeping clients waiting: Spark's JVM, and the sources."""
+        """Start what may take a while without keeping clients waiting: Spark's JVM, sources, modules loaded ahead."""
+        self._preloading = asyncio.get_running_loop().run_in_executor(None, preload)
         self.sources.start()
         if self.spark is not None:
             self.spark.start_background()

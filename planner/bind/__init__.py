@@ -95,6 +95,11 @@ def bind_node(context: BindContext, node: ast.Node) -> st.Statement:
     return binder(context, node)
 
 
+def load() -> None:
+    """Import the families of binders, which else the first statement does that is no query."""
+    _binders()
+
+
 _Binder = Callable[[BindContext, Any], st.Statement]
 _BINDERS: dict[type, _Binder] = {}
 

@@ -265,3 +265,19 @@ def test_help_names_every_option_and_command() -> None:
     serve = holdfast("serve", "--help").stdout
     assert "--data-dir" in serve
     assert "(default: 7432)" in serve
+
+
+def test_modules_of_functions_are_loaded_before_a_statement_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first aggregate would import them on the loop: 0.3 s in which nobody is answered."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    server = ServerProcess(tmp_path / "data")
+    try:
+        until = time.monotonic() + 60
+        # one that the last family imports: -X importtime does not show the families themselves
+        while "planner.builtins.regex_translate" not in server.log():
+            assert time.monotonic() < until, server.log()[-2000:]
+            time.sleep(0.05)
+    finally:
+        assert server.stop() == 0

@@ -79,8 +79,9 @@ class ServerProcess:
         raise RuntimeError(message)
 
     def log(self) -> str:
-        self._log.seek(0)
-        return self._log.read().decode("utf-8", "replace")
+        """Return what it has logged so far; its own place in the file stays where it is."""
+        descriptor = self._log.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace")
 
     @property
     def url(self) -> str:
