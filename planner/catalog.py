@@ -20,7 +20,11 @@ DEFAULT_TIMELINE = "epoch_ms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDef:
-    """A column. ``default_sql`` is the canonical text of its default (bound anew where used)."""
+    """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
+
+    ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps for itself;
+    nobody sees it, and its place looks like that of a dropped column.
+    """
 
     attnum: int
     name: str
@@ -34,6 +38,7 @@ class ColumnDef:
     storage: str = ""
     identity: str = ""
     generated: str = ""
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +172,18 @@ class RelationDef:
 
     @property
     def live(self) -> tuple[ColumnDef, ...]:
-        """Columns that are not dropped, in attnum order."""
+        """Columns that can be seen: neither dropped nor hidden, in attnum order."""
+        return tuple(c for c in self.columns if not c.dropped and not c.hidden)
+
+    @property
+    def stored_columns(self) -> tuple[ColumnDef, ...]:
+        """Columns that rows have values of: not dropped, in attnum order."""
         return tuple(c for c in self.columns if not c.dropped)
+
+    @property
+    def generated(self) -> tuple[ColumnDef, ...]:
+        """Columns that are computed whenever a row is stored, in attnum order."""
+        return tuple(c for c in self.columns if c.generated and not c.dropped)
 
     @property
     def foreign_keys(self) -> tuple[ConstraintDef, ...]:

@@ -18,7 +18,10 @@ from planner.types import SqlType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSpec:
-    """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced."""
+    """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced.
+
+    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``.
+    """
 
     name: str
     type: SqlType
@@ -27,6 +30,7 @@ class ColumnSpec:
     default_sql: str | None = None
     collation: int = 0
     identity: str = ""
+    generated: str = ""
     sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
     sequence_name: str | None = None
 
@@ -316,6 +320,14 @@ class SetDefault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropExpression:
+    """ALTER COLUMN DROP EXPRESSION; with a ``notice`` there is none, and it is told so."""
+
+    column: str
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddIdentity:
     """ALTER COLUMN ADD GENERATED ... AS IDENTITY: ``identity`` a(lways) or d (by default)."""
 
@@ -392,6 +404,7 @@ AlterAction: TypeAlias = (
     | AlterConstraint
     | DropConstraint
     | SetDefault
+    | DropExpression
     | AddIdentity
     | SetIdentity
     | DropIdentity

@@ -23,6 +23,7 @@ from engine.spark.executor import SparkExecutor
 from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
 from planner.errors import SqlError
+from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
 from txn.errors import NullInColumn
 from txn.types import Row, RowId
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
 class BulkChanges(BulkSource):
     """The source of an UPDATE: rows of ``planner.query.Update``'s layout. Used once; ``close`` it."""
 
-    def __init__(self, session: Session, change: ChangePlan, stream: RowStream) -> None:
-        """Read ``stream``."""
+    def __init__(self, session: Session, change: ChangePlan, stream: RowStream, env: Env) -> None:
+        """Read ``stream``; ``env``: for generated columns."""
         attnums = new_columns(change)
 
         def complete(rows: Sequence[Row]) -> Sequence[Row]:
-            full = [change.new(row) for row in rows]
+            full = change.shape.complete([change.new(row) for row in rows], env)
             change.shape.check_stored(full)
             return full
 
@@ -86,6 +87,8 @@ async def update_on_spark(
     """
     route, executable = choose_route(session, query, ctx.params, ctx.txn)
     if route.executor != "spark":
+        return None
+    if change.shape.generated:
         return None
     spark = session.db.executors["spark"]
     assert isinstance(spark, SparkExecutor)

@@ -103,7 +103,7 @@ async def load_here(
 
 
 def _rows(relation: RelationDef, batch: Any) -> list[Row]:
-    plan = RowPlan(shard_spec(relation), [c.attnum for c in relation.live])
+    plan = RowPlan(shard_spec(relation), [c.attnum for c in relation.stored_columns])
     return table_rows(pa.Table.from_batches([batch]), plan)
 
 

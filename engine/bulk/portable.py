@@ -36,5 +36,7 @@ def _expressions(spec: LoadSpec) -> Iterator[tuple[str, Expr]]:
         yield f'the default of column "{spec.relation.column(attnum).name}"', expr
     for name, expr in spec.checks:
         yield f'check constraint "{name}"', expr
+    for attnum, expr in spec.generated:
+        yield f'generated column "{spec.relation.column(attnum).name}"', expr
     if spec.where is not None:
         yield "WHERE", spec.where

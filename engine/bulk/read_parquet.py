@@ -48,11 +48,11 @@ class ParquetRows:
         self._batch_rows = batch_rows
         self._loader = loader
         self._split = split
-        columns = [shard_column(c) for c in loader.relation.live]
+        columns = [shard_column(c) for c in loader.relation.stored_columns]
         self._columns = columns
         self._maker = BatchMaker(loader, columns)
         self._by_attnum = {column.attnum: column for column in columns}
-        self._by_row = loader.where is not None or bool(loader.shape.checks)
+        self._by_row = loader.where is not None or loader.shape.by_row
 
     def batches(self) -> Iterator[Any]:
         """Yield the split's rows.

@@ -105,7 +105,7 @@ class _Lines:
         self._loader = loader
         self._split = split
         self._reading = reading
-        self._columns = [shard_column(c) for c in loader.relation.live]
+        self._columns = [shard_column(c) for c in loader.relation.stored_columns]
         self._decoder = decoder = make_decoder(loader.spec)
         if not split.first and isinstance(decoder, LineDecoder | JsonDecoder):
             decoder.resume(split.eol, split.line)

@@ -76,6 +76,8 @@ async def load_on_spark(
 
 def may_load(query: QueryExpr, relation: RelationDef, attnums: Sequence[int]) -> bool:
     """Return whether a query's rows may go to a table as parts that Spark writes, if it runs there."""
+    if relation.generated:
+        return False
     columns = [shard_column(relation.columns[attnum - 1]) for attnum in attnums]
     return not returns_few(query) and all(column.type.kind != "list" for column in columns)
 
@@ -94,7 +96,7 @@ def rows_for(relation: RelationDef, attnums: Sequence[int]) -> Rows:
     """Return how rows whose columns go to ``attnums`` (0: nowhere) become a table's parts."""
     source = {attnum: i for i, attnum in enumerate(attnums) if attnum}
     targets = []
-    for column in relation.live:
+    for column in relation.stored_columns:
         fields = column_fields(shard_column(column))
         targets.append(Target(fields[0].name, fields[0].type, source.get(column.attnum)))
         targets += [Target(field.name, field.type, None) for field in fields[1:]]
@@ -108,5 +110,7 @@ def null_error(shape: TableShape, error: NullInColumn) -> SqlError:
     system = pa.array([0], pa.int64())
     found = found.append_column("s_row_id", system).append_column("s_begin", system)
     relation = shape.relation
-    row = table_rows(found, RowPlan(shard_spec(relation), tuple(c.attnum for c in relation.live)))[0]
+    row = table_rows(found, RowPlan(shard_spec(relation), tuple(c.attnum for c in relation.stored_columns)))[
+        0
+    ]
     return shape.null_in(row, relation.columns[error.attnum - 1].name)

@@ -100,9 +100,10 @@ def columns(session: Session) -> Iterator[RowDict]:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
                 "column_name": column.name, "ordinal_position": column.attnum,
-                "column_default": _default(session, column), "is_nullable": _yes(not column.not_null),
+                "column_default": None if column.generated else _default(session, column), "is_nullable": _yes(not column.not_null),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
-                "is_self_referencing": "NO", "is_generated": "NEVER", "is_updatable": _yes(item.kind == "r"),
+                "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
+                "generation_expression": _default(session, column) if column.generated else None, "is_updatable": _yes(item.kind == "r"),
                 **_identity(session, column), **_type_columns(column),
             }  # fmt: skip
 

@@ -155,20 +155,21 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
                 }  # fmt: skip
         for column in item.columns:
+            dropped = column.dropped or column.hidden
             length, by_value, align, storage = _storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else 0
             fact = f.facts().types.get(column.type.oid)
             yield {
                 "attrelid": item.oid, "attname": column.name,
-                "atttypid": 0 if column.dropped else domain or column.type.oid,
+                "atttypid": 0 if dropped else domain or column.type.oid,
                 "attstattarget": -1, "attlen": length, "attnum": column.attnum,
                 "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
                 "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
-                "atthasdef": column.default_sql is not None and not column.identity,
+                "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": column.missing_value is not None,
-                "attisdropped": column.dropped, "attislocal": True, "attcollation": _collation(column),
-                "attidentity": column.identity, "attgenerated": column.generated,
+                "attisdropped": dropped, "attislocal": True, "attcollation": _collation(column),
+                "attidentity": column.identity, "attgenerated": "" if dropped else column.generated,
                 "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
             }  # fmt: skip
 

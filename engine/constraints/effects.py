@@ -26,6 +26,7 @@ from engine.eager import settle
 from engine.reads.plans import Replan
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
+from planner.bind import generated_from
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError
@@ -180,7 +181,8 @@ async def _act(
     where = _statement_text(key, action, of_delete=renamed is None)
     try:
         changes = await _new_rows(session, key, action, rows, renamed)
-        shape_of(session, child).check([row for _id, row in changes], Env((), session, shared=Shared()))
+        made = shape_of(session, child).made([row for _id, row in changes], Env((), session, shared=Shared()))
+        changes = [(row.row_id, new) for row, new in zip(rows, made, strict=True)]
     except (SqlError, DataError) as error:
         error.where = where
         raise
@@ -320,7 +322,8 @@ class Reach:
                 if action == "c" and how == "delete":
                     todo.append((child, "delete", frozenset()))
                 else:
-                    todo.append((child, "update", frozenset(constraint.attnums)))
+                    computed = generated_from(child, constraint.attnums, session.catalog)
+                    todo.append((child, "update", frozenset((*constraint.attnums, *computed))))
 
     def __bool__(self) -> bool:
         return bool(self.reads or self.writes)

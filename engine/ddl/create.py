@@ -37,7 +37,7 @@ from engine.writes.shape import TableShape
 from planner import ast
 from planner import statements as st
 from planner.acl import reowned
-from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
+from planner.bind import bind_check, bind_statement, deparse_check, generations, rebase_view
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 from txn.types import Row, ShardId
@@ -106,6 +106,7 @@ def new_table(
                 not_null=column.not_null,
                 default_sql=column.default_sql,
                 collation=column.collation,
+                generated=column.generated,
             )
             for number, column in enumerate(table.columns, 1)
         ),
@@ -387,7 +388,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         if any(c.name == new for c in relation.live):
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
         columns = tuple(
-            replace(c, name=new) if c.name == statement.old and not c.dropped else c for c in relation.columns
+            replace(c, name=new) if c.name == statement.old and c in relation.live else c
+            for c in relation.columns
         )
         await lock_stored(session, relation)
         changed = replace(relation, columns=columns, version=version)
@@ -431,14 +433,16 @@ async def _rename_index(session: Session, table: RelationDef, old: str, new: str
 
 
 def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef) -> RelationDef:
-    """Return ``after`` with its CHECK texts naming the new column names."""
+    """Return ``after`` with its CHECK and generation expressions naming the new column names."""
     constraints = []
     for constraint in after.constraints:
         if constraint.kind == "c":
             expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
             constraint = replace(constraint, check_sql=deparse_check(expr, after))
         constraints.append(constraint)
-    return replace(after, constraints=tuple(constraints))
+    texts = {attnum: deparse_check(expr, after) for attnum, expr in generations(before, session.catalog)}
+    columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
+    return replace(after, constraints=tuple(constraints), columns=columns)
 
 
 async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:

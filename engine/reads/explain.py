@@ -66,7 +66,7 @@ def _loads(session: Session, plan: Plan, statement: Any, query: QueryExpr) -> bo
         return serves and may_load(query, relation, statement.attnums)
     if isinstance(statement, q.Update):
         change = ChangePlan(session, statement)
-        return change.plain and not change.shape.checks and not plan.locking
+        return change.plain and not change.shape.by_row and not plan.locking
     return isinstance(statement, st.CreateTable) and not returns_few(query)
 
 

@@ -137,7 +137,7 @@ class SnapshotRows:
             raise Temporary("the snapshot was cut off")
         self._begun = True
         table = self._table
-        columns = [shard_column(c) for c in table.relation.live]
+        columns = [shard_column(c) for c in table.relation.stored_columns]
         schema = pa.schema([field for column in columns for field in column_fields(column)])
         names = [c.name for c in table.reader.columns]
         decoder = copy_decoder(CopyOptions(), table.upstream.name, names)

@@ -75,7 +75,7 @@ class BulkLoad:
         self._decoder = decoder
         self._chunks = chunks
         self._left = b""  # of a chunk that ``first_rows`` did not use up
-        self._columns = [shard_column(c) for c in loader.relation.live]
+        self._columns = [shard_column(c) for c in loader.relation.stored_columns]
         self._by_column = ColumnLoader(loader, self._columns, decoder) if serves(loader, decoder) else None
 
     async def first_rows(self, limit: int) -> list[Row]:
@@ -213,7 +213,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 def serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
     """Return whether rows may be loaded by column: no expression looks at whole rows."""
     plain = PlainSplitter.serves(loader.options, len(loader.targets))
-    return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.checks
+    return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.by_row
 
 
 class BatchMaker:

@@ -24,6 +24,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
+from planner.bind import generations
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, compile_expr, compile_predicate
@@ -46,6 +47,7 @@ class LoadSpec:
     defaults: tuple[tuple[int, Expr], ...]
     where: Expr | None
     checks: tuple[tuple[str, Expr], ...]
+    generated: tuple[tuple[int, Expr], ...]
 
     @classmethod
     def of(cls, session: Session, statement: Copy, relation: RelationDef) -> LoadSpec:
@@ -60,6 +62,7 @@ class LoadSpec:
             defaults=statement.defaults,
             where=statement.where,
             checks=bound_checks(relation, session),
+            generated=generations(relation, session.catalog),
         )
 
 
@@ -124,7 +127,7 @@ class RowLoader:
         self._progress = progress
         self._file = file
         self.relation = relation = spec.relation
-        self.shape = TableShape(relation, spec.settings, spec.checks)
+        self.shape = TableShape(relation, spec.settings, spec.checks, spec.generated)
         self.env = env
         self.by_attnum = {c.attnum: c for c in relation.columns}
         self.targets = [self.by_attnum[attnum] for attnum in spec.attnums]
@@ -187,8 +190,7 @@ class RowLoader:
         rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * count
         if self.where is not None:
             rows = [row for row in rows if self.where((*row, self.relation.oid), self.env)]
-        self.shape.check(rows, self.env)
-        return rows
+        return list(self.shape.made(rows, self.env))
 
     def _one_by_one(self, decoded: CopyRows) -> list[Row]:
         rows: list[Row] = []

@@ -39,6 +39,7 @@ from engine.transaction.conflicts import tid_of
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.shape import TableShape, row_record, table_layout
+from planner.bind import generated_from
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
@@ -244,9 +245,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         elif bulky:
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
-                full = insert.complete(rows, env)
-                shape.check(full, env)
-                return full
+                return shape.made(insert.complete(rows, env), env)
 
             bulk = BulkSource(session, shape.relation, statement.attnums, result, complete)
             try:
@@ -264,10 +263,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         rows = await in_slices(source, lambda some: insert.complete(some, env))
         return await _insert_on_conflict(session, insert, rows, env)
 
-    def checked(some: Sequence[Row]) -> list[Row]:
-        full = insert.complete(some, env)
-        shape.check(full, env)
-        return full
+    def checked(some: Sequence[Row]) -> Sequence[Row]:
+        return shape.made(insert.complete(some, env), env)
 
     rows = await in_slices(source, checked)
     inserting = txn.insert(shape.shard, rows)
@@ -293,8 +290,8 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     added: list[Row] = []
     replaced: list[tuple[Row, Row]] = []
     count = 0
-    for row in rows:
-        shape.check([row], env)
+    for proposed in rows:
+        [row] = shape.made([proposed], env)
         existing = txn.find_conflicts(shape.shard, row, insert.arbiters)
         if existing is not None and isinstance(existing, Awaitable):
             existing = await existing
@@ -324,8 +321,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
             conflict.assigned, await value_of(conflict.values, both, env), strict=True
         ):
             cells[position] = value
-        new = tuple(cells)
-        shape.check([new], env)
+        [new] = shape.made([tuple(cells)], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         stored.append((existing.row_id, new, ()))
@@ -355,9 +351,6 @@ class ChangePlan:
     def __init__(self, session: Session, statement: Update | Delete) -> None:
         """Compile against the session's catalog."""
         relation = target_of(session, statement.table)
-        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
-        keeps = isinstance(statement, Update) and keys.isdisjoint(statement.assigned)
-        self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.statement = statement
         self.shape = TableShape.of(relation, session)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
@@ -367,8 +360,12 @@ class ChangePlan:
             slots[column.attnum - 1] = 1 + position
         self.values_from = 1 + len(live)
         assigned = statement.assigned if isinstance(statement, Update) else ()
-        self.keys_kept = not any(set(assigned).intersection(index.attnums) for index in relation.indexes)
+        changed = frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
+        self.keys_kept = not any(changed.intersection(index.attnums) for index in relation.indexes)
         self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
+        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
+        keeps = isinstance(statement, Update) and keys.isdisjoint(changed)
+        self.for_update = CHANGES_NO_KEY if keeps else CHANGES
         self.extra_from = self.values_from + len(assigned)
         new = list(slots)
         for position, source_position in self.assigned:
@@ -376,11 +373,11 @@ class ChangePlan:
         self.old = _picker(slots)
         self.new = _picker(new)
         what = "update" if isinstance(statement, Update) else "delete"
-        self.reach = effects.Reach(session, relation, what, frozenset(assigned))
+        self.reach = effects.Reach(session, relation, what, changed)
         self.effects = bool(self.reach) or relation.has_deferrable_key
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning)
-        self.assigned_attnums = frozenset(assigned)
+        self.assigned_attnums = changed
         self.source = statement.source
         if self.plain and isinstance(statement, Delete):
             source = statement.source
@@ -439,7 +436,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
             return outcome("UPDATE", count, None, None)
     result = await run_query(session, plan, "source", change.source, ctx)
     if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
-        bulk = BulkChanges(session, change, result)
+        bulk = BulkChanges(session, change, result, make_env(ctx))
         try:
             few = await bulk.few(BULK_ROWS)
             if few is None:
@@ -457,9 +454,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     build = change.new
 
     def changed(some: Sequence[Row]) -> list[tuple[RowId, Row]]:
-        made = [(RowId(row[0]), build(row)) for row in some]
-        change.shape.check([row for _, row in made], env)
-        return made
+        made = change.shape.made([build(row) for row in some], env)
+        return [(RowId(row[0]), new) for row, new in zip(some, made, strict=True)]
 
     changes = await in_slices(rows, changed)
     if changes:

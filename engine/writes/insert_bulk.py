@@ -47,9 +47,10 @@ class BulkSource:
         self._stream = stream
         self._batches = aiter(stream.batches)
         self._first: list[RowBatch] = []
-        self._columns = [shard_column(c) for c in relation.live]
+        self._columns = [shard_column(c) for c in relation.stored_columns]
         self._schema = pa.schema([field for column in self._columns for field in column_fields(column)])
         self._at = {f"c{attnum}": i for i, attnum in enumerate(attnums) if attnum}
+        self._computes = bool(relation.generated)
         self._not_null = [f"c{c.attnum}" for c in relation.live if c.not_null]
 
     @staticmethod
@@ -111,7 +112,9 @@ class BulkSource:
         return made
 
     def _same_form(self, batch: Any) -> Any:
-        """Return the batch as the table's, or None where a column has another form or a NULL too many."""
+        """Return the batch as the table's, or None where a column has another form, or is computed, or a NULL too many."""
+        if self._computes:
+            return None
         arrays = []
         for field in self._schema:
             at = self._at.get(field.name)

@@ -112,8 +112,7 @@ class _Changes:
         old = tuple(cells)
         for position, value in zip(action.positions, await value_of(action.values, row, env), strict=True):
             cells[position] = value
-        new = tuple(cells)
-        merge.shape.check([new], env)
+        [new] = merge.shape.made([tuple(cells)], env)
         if row_id is None:
             self.inserted.append(new)
         else:

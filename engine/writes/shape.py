@@ -9,7 +9,7 @@ from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
-from planner.bind import bind_check
+from planner.bind import bind_check, generations
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
@@ -24,14 +24,20 @@ DETAIL_VALUE_CHARS: Final = 64
 
 
 class TableShape:
-    """What storing a row of one table needs, compiled once per plan: width, NOT NULL, checks."""
+    """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
-    __slots__ = ("checks", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width")
+    __slots__ = (
+        "checks", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width",
+    )  # fmt: skip
 
     def __init__(
-        self, relation: RelationDef, settings: CodecSettings, checks: Sequence[tuple[str, Expr]]
+        self,
+        relation: RelationDef,
+        settings: CodecSettings,
+        checks: Sequence[tuple[str, Expr]],
+        generated: Sequence[tuple[int, Expr]],
     ) -> None:
-        """Compile the table's checks (``bound_checks``)."""
+        """Compile the table's checks (``bound_checks``) and its generated columns (``planner.bind.generations``)."""
         self.relation = relation
         self.settings = settings
         self.oid = relation.oid
@@ -42,6 +48,9 @@ class TableShape:
         self.checks: list[tuple[str, RowFunction]] = [
             (name, compile_expr(expr, layout)) for name, expr in checks
         ]
+        self.generated: list[tuple[int, RowFunction]] = [
+            (attnum - 1, compile_expr(expr, layout)) for attnum, expr in generated
+        ]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
@@ -49,7 +58,32 @@ class TableShape:
     @classmethod
     def of(cls, relation: RelationDef, session: Session) -> TableShape:
         """Return that of a table as a session sees it."""
-        return cls(relation, session.codec_settings, bound_checks(relation, session))
+        checks = bound_checks(relation, session)
+        return cls(relation, session.codec_settings, checks, generations(relation, session.catalog))
+
+    @property
+    def by_row(self) -> bool:
+        """Whether there is something to compute from each row before it is stored."""
+        return bool(self.checks or self.generated)
+
+    def complete(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
+        """Return rows with their generated columns computed. Raises what their expressions raise."""
+        if not self.generated:
+            return rows
+        result: list[Row] = []
+        for row in rows:
+            cells = list(row)
+            seen = (*row, self.oid)
+            for position, make in self.generated:
+                cells[position] = make(seen, env)
+            result.append(tuple(cells))
+        return result
+
+    def made(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
+        """Return rows as they are stored: ``complete`` and ``check``."""
+        rows = self.complete(rows, env)
+        self.check(rows, env)
+        return rows
 
     def check(self, rows: Sequence[Row], env: Env) -> None:
         """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""

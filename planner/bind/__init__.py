@@ -24,6 +24,7 @@ from planner import statements as st
 # these register binders of AST classes
 from planner.bind import changes, columns, compare, funcs, sublinks
 from planner.bind.context import BindContext, make_context
+from planner.bind.generated import generated_from, generations
 from planner.bind.query import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
@@ -37,6 +38,8 @@ __all__ = [
     "bind_statement",
     "coerce_argument",
     "deparse_check",
+    "generated_from",
+    "generations",
     "rebase_view",
 ]
 
@@ -109,10 +112,12 @@ def _binders() -> dict[type, _Binder]:
     if _BINDERS:
         return _BINDERS
     from planner.bind import (
+        alter,
         copy,
         ddl,
         dml,
         grant,
+        index,
         materialized,
         merge,
         sequence,
@@ -141,11 +146,11 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateSequence: sequence.bind_create_sequence,
             ast.AlterSequence: sequence.bind_alter_sequence,
             ast.CreateView: _without_params(ddl.bind_create_view),
-            ast.CreateIndex: _without_params(ddl.bind_create_index),
-            ast.AlterTable: _without_params(ddl.bind_alter_table),
-            ast.Rename: ddl.bind_rename,
-            ast.SetSchema: ddl.bind_set_schema,
-            ast.AlterOwner: ddl.bind_alter_owner,
+            ast.CreateIndex: _without_params(index.bind_create_index),
+            ast.AlterTable: _without_params(alter.bind_alter_table),
+            ast.Rename: alter.bind_rename,
+            ast.SetSchema: alter.bind_set_schema,
+            ast.AlterOwner: alter.bind_alter_owner,
             ast.Drop: ddl.bind_drop,
             ast.Truncate: ddl.bind_truncate,
             ast.Grant: grant.bind_grant,

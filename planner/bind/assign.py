@@ -73,8 +73,8 @@ def target_column(relation: RelationDef, node: ast.TargetColumn, *, inserting: b
     Raises SqlError 42703 for unknown ones (to INSERT system columns are unknown, too), 0A000 for INSERT into parts of
     columns and, in UPDATE, system columns.
     """
-    for column in relation.columns:
-        if column.name == node.name and not column.dropped:
+    for column in relation.live:
+        if column.name == node.name:
             if node.steps and inserting:
                 raise not_supported("INSERT into a part of a column", span=node.span)
             return column

@@ -20,6 +20,7 @@ _WORDS = {
     "WINDOW FRAME GROUPS": "window GROUPS",
     "CHECK": "check constraints",
     "DEFAULT": "DEFAULT expressions",
+    "GENERATED": "column generation expressions",
     "INDEX": "index expressions",
     "INDEX WHERE": "index predicates",
     "EXECUTE": "EXECUTE parameters",

@@ -26,7 +26,8 @@ from planner.bind.stored import column_default, table_scope
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
-from planner.query import QueryExpr
+from planner.query import QueryExpr, Var
+from planner.walk import walk
 
 _ENCODINGS = frozenset(("utf8", "unicode"))
 _FORMATS = ("text", "csv", "binary", "json", "parquet")
@@ -53,6 +54,13 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
         if not node.is_from:
             raise SqlError("42601", "WHERE clause not allowed with COPY TO", span=node.span)
         condition = bind_clause(table_scope(context, relation), node.where, "COPY WHERE")
+        for item in walk(condition):
+            if isinstance(item, Var) and item.attnum > 0 and relation.column(item.attnum).generated:
+                raise SqlError(
+                    "42P10",
+                    "generated columns are not supported in COPY FROM WHERE conditions",
+                    detail=f'Column "{relation.column(item.attnum).name}" is a generated column.',
+                )
         where = coerce_to_boolean(condition, "WHERE", context.env)
     defaults = []
     if node.is_from:
@@ -152,7 +160,7 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
 
 def _columns(relation: RelationDef, names: Sequence[str]) -> list[ColumnDef]:
     if not names:
-        return list(relation.live)
+        return [column for column in relation.live if not column.generated]
     by_name = {column.name: column for column in relation.live}
     found: list[ColumnDef] = []
     for name in names:

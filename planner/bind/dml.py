@@ -27,6 +27,7 @@ from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_expr
 from planner.bind.from_ import bind_from, range_of_relation
+from planner.bind.generated import generated_from, with_values
 from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
 from planner.bind.returning import split_returning
 from planner.bind.stored import column_default, table_range, table_scope
@@ -523,7 +524,11 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
     values = complete_assignments(relation, bound, context.env)
-    returning, extras = split_returning(returning, dict(values))
+    new = dict(values)
+    if returning and relation.generated:
+        computed = generated_from(relation, new, context.catalog)
+        new |= {attnum: with_values(expr, new) for attnum, expr in computed.items()}
+    returning, extras = split_returning(returning, new)
     source = rows_to_change(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )

@@ -90,6 +90,7 @@ def resolve(spec: st.ForeignKeySpec, name: str, table: RelationDef, referenced: 
                 "42P10",
                 f'column "{column.name}" referenced in ON DELETE SET action must be part of foreign key',
             )
+    _check_generated(columns, spec)
     if spec.referenced:
         targets = _columns(referenced, spec.referenced)
         index = _unique_index(referenced, [c.attnum for c in targets])
@@ -114,6 +115,17 @@ def resolve(spec: st.ForeignKeySpec, name: str, table: RelationDef, referenced: 
             ff_operators=tuple(ff for _pf, _pp, ff in operators),
         ),
     )
+
+
+def _check_generated(columns: Sequence[ColumnDef], spec: st.ForeignKeySpec) -> None:
+    """Refuse actions that would assign to a generated column: 42601."""
+    if any(column.generated for column in columns):
+        for word, action, refused in (("UPDATE", spec.on_update, "ndc"), ("DELETE", spec.on_delete, "nd")):
+            if action in refused:
+                raise SqlError(
+                    "42601",
+                    f"invalid ON {word} action for foreign key constraint containing generated column",
+                )
 
 
 def _check_persistence(table: RelationDef, referenced: RelationDef) -> None:

@@ -17,13 +17,8 @@ from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_query, bind_view
-from planner.bind.table import (
-    check_access_method,
-    check_tablespace,
-    columns_of_query,
-    creation_schema,
-    persistence_of,
-)
+from planner.bind.table import columns_of_query
+from planner.bind.table_parts import check_access_method, check_tablespace, creation_schema, persistence_of
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.query import QueryExpr

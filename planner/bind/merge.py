@@ -29,7 +29,7 @@ from planner.bind.dml import (
 )
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.stored import column_default
-from planner.bind.table import PLURALS
+from planner.bind.table_parts import PLURALS
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError

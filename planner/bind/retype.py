@@ -13,8 +13,9 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
+from planner.bind.generated import generated_from, stored_generation
 from planner.bind.stored import stored_default, table_scope
-from planner.bind.table import column_collation, column_type
+from planner.bind.table_parts import column_collation, column_type
 from planner.casts import CastContext, try_coerce
 from planner.catalog import ColumnDef, RelationDef
 from planner.deparse_expr import quote_identifier
@@ -40,8 +41,14 @@ def alter_type(
         raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
     assert node.type is not None
     type_ = column_type(replace(node, name=name))
-    using = _using(context, relation, column, type_, node.using)
-    default = _default(column, type_)
+    _check_generated(context, relation, column, node)
+    if column.generated:
+        _using(context, relation, column, type_, None)
+        using: Expr = stored_generation(relation, column.attnum, context.catalog, type_)
+        default = None
+    else:
+        using = _using(context, relation, column, type_, node.using)
+        default = _default(column, type_)
     changed = replace(column, type=type_, missing_value=None)
     action = st.AlterColumnType(
         column=name,
@@ -56,6 +63,25 @@ def alter_type(
     return action, replace(relation, columns=columns)
 
 
+def _check_generated(
+    context: BindContext, relation: RelationDef, column: ColumnDef, node: ast.ColumnDef
+) -> None:
+    """Refuse USING for a generated column (42611), and another type for a column that one is computed from (0A000)."""
+    if column.generated and node.using is not None:
+        raise SqlError(
+            "42611",
+            "cannot specify USING when altering type of generated column",
+            detail=f'Column "{column.name}" is a generated column.',
+        )
+    for attnum in generated_from(relation, (column.attnum,), context.catalog):
+        if not relation.column(attnum).hidden:
+            raise SqlError(
+                "0A000",
+                "cannot alter type of a column used by a generated column",
+                detail=f'Column "{column.name}" is used by generated column "{relation.column(attnum).name}".',
+            )
+
+
 def _using(
     context: BindContext,
     relation: RelationDef,
@@ -68,8 +94,12 @@ def _using(
         expr = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
         message = f'column "{column.name}" cannot be cast automatically to type {format_type(type_.oid)}'
         hint = (
-            f'You might need to specify "USING {quote_identifier(column.name)}::'
-            f'{format_type(type_.oid, type_.typmod)}".'
+            None
+            if column.generated
+            else (
+                f'You might need to specify "USING {quote_identifier(column.name)}::'
+                f'{format_type(type_.oid, type_.typmod)}".'
+            )
         )
     else:
         expr = bind_clause(table_scope(context, relation), written, "TRANSFORM")

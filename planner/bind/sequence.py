@@ -36,7 +36,7 @@ SERIAL_TYPES: Mapping[str, int] = {
 
 def bind_create_sequence(context: BindContext, node: ast.CreateSequence) -> st.CreateSequence:
     """CREATE SEQUENCE. Raises SqlError 22023, 42601, 42P01, 42703, 42809, 3F000, 42P16."""
-    from planner.bind.table import creation_schema, persistence_of
+    from planner.bind.table_parts import creation_schema, persistence_of
 
     schema = creation_schema(context, node.relation)
     options = options_by_name(node.options)

@@ -27,6 +27,8 @@ def bind_create_source(context: BindContext, node: ast.CreateSource) -> st.Creat
     for column in table.columns:
         if column.identity or column.sequence is not None:
             raise not_supported("a serial or identity column in CREATE SOURCE", span=node.span)
+        if column.generated:
+            raise not_supported("a generated column in CREATE SOURCE", span=node.span)
         if column.default_sql is not None:
             raise not_supported("DEFAULT in CREATE SOURCE", span=node.span)
     if table.checks:

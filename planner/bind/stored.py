@@ -109,20 +109,20 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
 def stored_default(sql: str, type_: SqlType) -> Expr:
     """Return the expression of a stored default, of its column's type (a pure function of the text)."""
     context = make_context(_NoCatalog(), ("pg_catalog",), text=sql, variable_params=False)
-    expr: Expr = fold(_without_spans(bind_default(context, parse_expression(sql), "", type_)))
+    expr: Expr = fold(without_spans(bind_default(context, parse_expression(sql), "", type_)))
     return expr
 
 
 def column_default(column: ColumnDef) -> Expr | None:
-    """Return a column's default expression, None where it has none."""
-    if column.default_sql is None:
+    """Return a column's default expression, None where it has none: a generated column is computed, whatever is said."""
+    if column.default_sql is None or column.generated:
         return None
     return stored_default(column.default_sql, column.type)
 
 
-def _without_spans(node: Any) -> Any:
+def without_spans(node: Any) -> Any:
     """Return a tree without spans: those of a stored text would point into another text."""
-    node = replace_children(node, _without_spans)
+    node = replace_children(node, without_spans)
     return replace(node, span=None) if getattr(node, "span", None) is not None else node
 
 
@@ -148,7 +148,7 @@ def bind_check(
 ) -> Expr:
     """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it."""
     context = make_context(catalog, ("pg_catalog",), text=sql, variable_params=False)
-    expr: Expr = _without_spans(bind_check_expr(context, parse_expression(sql), relation))
+    expr: Expr = without_spans(bind_check_expr(context, parse_expression(sql), relation))
     return expr
 
 

@@ -34,11 +34,13 @@ from planner.query import (
     CoerceViaIO,
     Const,
     CurrentSetting,
+    DistinctExpr,
     Expr,
     FuncExpr,
     FunctionRange,
     GroupingFunc,
     MergeAction,
+    NullIf,
     OpExpr,
     Param,
     RelabelType,
@@ -78,6 +80,18 @@ def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
 def changes_settings(node: Any) -> bool:
     """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in their turn."""
     return any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node))
+
+
+def is_immutable(node: Any) -> bool:
+    """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable or volatile."""
+    for item in walk(node):
+        if isinstance(item, DistinctExpr | NullIf):
+            proc = facts().procs.get(item.proc)
+            if proc is None or proc.volatility != "i":
+                return False
+        if isinstance(item, Expr) and not isinstance(item, Var) and _own_kind(item) != _PLAIN:
+            return False
+    return True
 
 
 class _Extraction:

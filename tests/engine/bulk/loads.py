@@ -26,7 +26,7 @@ def spec(options: CopyOptions, *types: int, not_null: tuple[int, ...] = (), **mo
     relation = RelationDef(oid=1, schema_oid=1, schema="public", name="t", kind="r", columns=columns)
     given: dict[str, Any] = {
         "relation": relation, "attnums": tuple(c.attnum for c in columns), "options": options,
-        "settings": DEFAULT, "defaults": (), "where": None, "checks": (),
+        "settings": DEFAULT, "defaults": (), "where": None, "checks": (), "generated": (),
     }  # fmt: skip
     return LoadSpec(**(given | more))
 

@@ -1,0 +1,336 @@
+"""ALTER TABLE's actions on columns. Stored rows are touched only where their values must change (docs/storage.md).
+
+ADD COLUMN with a constant default is a catalog entry (the missing value); with a volatile default, or a generated column,
+the rows are rewritten. DROP COLUMN leaves the slot in old rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.physical import physical_type
+from engine.catalog.state import key_of
+from engine.constraints import define
+from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
+from engine.ddl.keys import add_checks, add_keys
+from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
+from engine.ddl.roles import shown_name
+from engine.reads.plans import Plan
+from engine.reads.query import context
+from engine.sequences.define import (
+    drawing_columns,
+    owned_by,
+    with_sequences,
+)
+from engine.writes.returning import make_env
+from engine.writes.shape import TableShape, table_layout
+from engine.writes.storable import refusal
+from planner import statements as st
+from planner.bind import bind_check, deparse_check, generated_from, rebase_view
+from planner.bind.stored import stored_default
+from planner.catalog import ColumnDef, RelationDef
+from planner.classify import is_volatile
+from planner.errors import SqlError
+from planner.evaluate import compile_expr
+from planner.query import Var
+from planner.walk import walk
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+MAX_COLUMNS = 1600
+
+
+async def add_column(session: Session, plan: Plan, relation: RelationDef, action: st.AddColumn) -> None:
+    """ADD COLUMN. Raises SqlError 42701, 54011, and what its default, keys and constraints raise for the rows there are."""
+    spec = action.column
+    if any(c.name == spec.name for c in relation.live):
+        message = f'column "{spec.name}" of relation "{relation.name}" already exists'
+        if not action.if_not_exists:
+            raise SqlError("42701", message)
+        session.notice(f"{message}, skipping", sqlstate="42701")
+        return
+    if len(relation.columns) >= MAX_COLUMNS:
+        raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
+    session.block.ensure_txn()
+    slot = ColumnDef(
+        attnum=len(relation.columns) + 1, name=spec.name, type=spec.type, collation=spec.collation
+    )
+    drawing, sequences = with_sequences(session, replace(relation, columns=(*relation.columns, slot)), [spec])
+    if sequences:
+        sql = drawing.columns[-1].default_sql
+        assert sql is not None
+        spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type))
+        await session.view.change(sequences)
+    missing: Any = None
+    volatile = spec.default is not None and is_volatile(spec.default)
+    env = make_env(context(session, plan, ()))
+    if spec.default is not None and not volatile:
+        missing = compile_expr(spec.default)((), env)
+    column = ColumnDef(
+        attnum=len(relation.columns) + 1,
+        name=spec.name,
+        type=spec.type,
+        not_null=spec.not_null,
+        default_sql=spec.default_sql,
+        missing_value=missing,
+        collation=spec.collation,
+        identity=spec.identity,
+        generated=spec.generated,
+    )
+    changed = replace(relation, columns=(*relation.columns, column))
+    changed = add_keys(session, changed, action.keys)
+    changed = add_checks(session, changed, action.checks)
+    changed = await define.add_foreign_keys(session, changed, action.foreign_keys, validated=True)
+    if volatile or column.generated:
+        make = None if spec.default is None else compile_expr(spec.default)
+        shape = TableShape.of(changed, session)
+        check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
+        rows: list[Row] = []
+        async for chunk in locked_rows(session, relation):
+            longer = shape.complete([(*row, None if make is None else make((), env)) for row in chunk], env)
+            if column.not_null and any(row[-1] is None for row in longer):
+                raise _has_nulls(relation, column)
+            check(longer)
+            shape.check_stored(longer)
+            rows += longer
+        await store_definition(session, changed)
+        await rewrite_rows(session, changed, rows)
+        await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
+        return
+    if missing is None and (column.not_null or changed.columns[-1].not_null):
+        await require_no_nulls(session, relation, changed.columns[-1])
+    await store_definition(session, changed)
+    added = changed.constraints[len(relation.constraints) :]
+    if action.checks:
+        await validate_checks(session, changed, [c for c in added if c.kind == "c"])
+    if missing is not None:  # NULL refers to nothing
+        await define.validate(session, changed, added)
+
+
+async def require_no_nulls(session: Session, relation: RelationDef, column: ColumnDef) -> None:
+    """Raise 23502 if any row has NULL in ``column`` (absent in rows older than it)."""
+    position = column.attnum - 1
+    async for chunk in locked_rows(session, relation):
+        for row in chunk:
+            if position >= len(row) or row[position] is None:
+                raise _has_nulls(relation, column)
+
+
+def _has_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
+    return SqlError(
+        "23502",
+        f'column "{column.name}" of relation "{relation.name}" contains null values',
+        schema=relation.schema,
+        table=relation.name,
+        column=column.name,
+    )
+
+
+async def drop_column(session: Session, relation: RelationDef, action: st.DropColumn) -> None:
+    """DROP COLUMN, with what stands on it alone. Raises SqlError 42703; 2BP01 for what needs CASCADE."""
+    column = next((c for c in relation.live if c.name == action.name), None)
+    if column is None:
+        message = f'column "{action.name}" of relation "{relation.name}" does not exist'
+        if not action.if_exists:
+            raise SqlError("42703", message)
+        session.notice(f"{message}, skipping", sqlstate="00000")
+        return
+    computed = generated_from(relation, (column.attnum,), session.catalog)
+    generated = [relation.column(a) for a in computed if not relation.column(a).hidden]
+    gone_too = {column.attnum, *computed}
+    checks = [
+        c
+        for c in relation.constraints
+        if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
+    ]
+    indexes = tuple(i for i in relation.indexes if gone_too.isdisjoint(i.attnums + i.include))
+    kept = {i.oid for i in indexes}
+    constraints = tuple(
+        c
+        for c in relation.constraints
+        if (c.kind == "c" and c not in checks)
+        or (c.kind in "pu" and c.index_oid in kept)
+        or (c.kind == "f" and gone_too.isdisjoint(c.attnums))
+    )
+    keys = [
+        (child, c)
+        for child, c in session.catalog.foreign_keys_to(relation.oid)
+        if c.foreign is not None and not gone_too.isdisjoint(c.foreign.attnums)
+        if child.oid != relation.oid or c in constraints
+    ]
+    columns = tuple(_gone(c) if c.attnum in gone_too else c for c in relation.columns)
+    changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
+    broken = _views_that_break(session, relation, changed)
+    others = [f"column {c.name} of table {relation.name}" for c in generated]
+    others += [described(session, v) for v in broken] + [define.depends_text(session, key) for key in keys]
+    sequences = owned_by(session, relation.oid, column.attnum)
+    drawing = [
+        (table, other)
+        for sequence in sequences
+        for table, other in drawing_columns(session, sequence.oid)
+        if (table.oid, other.attnum) != (relation.oid, column.attnum)
+    ]
+    drawn = [default_words(session, *pair) for pair in drawing]
+    if (others or drawn) and not action.cascade:
+        lines = [f"{other} depends on column {action.name} of table {relation.name}" for other in others]
+        lines += [f"{words} depends on sequence {shown_name(session, sequences[0])}" for words in drawn]
+        raise SqlError(
+            "2BP01",
+            f"cannot drop column {action.name} of table {relation.name} because other objects depend on it",
+            detail="\n".join(lines),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if others or drawn:
+        notice_cascade(session, others + drawn)
+        await drop_relations(session, broken, cascade=True, quiet=True)
+        await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
+        dropped = {c.oid for _child, c in keys}
+        constraints = tuple(c for c in constraints if c.oid not in dropped)
+        changed = replace(changed, constraints=constraints)
+    gone = [c for c in relation.constraints if c not in constraints]
+    if drawing:
+        changed = await drop_defaults(session, drawing, changed) or changed
+    if sequences:
+        await session.view.change([], [key_of(sequence) for sequence in sequences])
+    await define.touch(session, define.referenced_oids(gone, [relation.oid]))
+    await store_definition(session, changed)
+
+
+def _gone(column: ColumnDef) -> ColumnDef:
+    """Return a column as one that has been dropped."""
+    return replace(
+        column,
+        name=f"........pg.dropped.{column.attnum}........",
+        dropped=True,
+        not_null=False,
+        default_sql=None,
+        identity="",
+        generated="",
+        hidden=False,
+    )
+
+
+async def drop_expression(session: Session, relation: RelationDef, action: st.DropExpression) -> None:
+    """ALTER COLUMN DROP EXPRESSION: rows keep what was computed."""
+    if action.notice:
+        session.notice(action.notice)
+        return
+    await change_column(session, relation, action.column, generated="", default_sql=None)
+
+
+def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> set[int]:
+    expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
+    return {node.attnum for node in walk(expr) if isinstance(node, Var)}
+
+
+def _views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
+    """Return the views that can no longer be bound once ``after`` replaces ``before``."""
+    trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
+    broken = []
+    for view in session.catalog.user_relations():
+        if view.kind in "vm" and before.oid in view.depends_on:
+            try:
+                rebase_view(view, trial, trial, settings=session.bind_settings)
+            except SqlError:
+                broken.append(view)
+    return broken
+
+
+def _find_column(relation: RelationDef, name: str) -> ColumnDef:
+    for column in relation.live:
+        if column.name == name:
+            return column
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
+async def change_column(session: Session, relation: RelationDef, name: str, **changes: Any) -> None:
+    """Store other attributes of one column. Raises SqlError 42703."""
+    column = _find_column(relation, name)
+    columns = tuple(replace(c, **changes) if c.attnum == column.attnum else c for c in relation.columns)
+    await store_definition(session, replace(relation, columns=columns))
+
+
+async def alter_type(session: Session, plan: Plan, relation: RelationDef, action: st.AlterColumnType) -> None:
+    """ALTER COLUMN TYPE: rows change where their values, or the form they are stored in, change.
+
+    Raises SqlError 0A000 where a view reads the column, what USING raises, 23502, 23514, 23505.
+    """
+    column = _find_column(relation, action.column)
+    _refuse_if_viewed(session, relation, column)
+    after = replace(
+        column,
+        type=action.type,
+        default_sql=action.default_sql,
+        collation=action.collation,
+    )
+    rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(action.type)
+    if rewrites:
+        after = replace(after, missing_value=None)  # every row now holds a value of its own
+    columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)
+    changed = _with_checks_rebound(session, replace(relation, columns=columns))
+    if not rewrites:
+        await store_definition(session, changed)
+        await define.rebuild(session, changed, column.attnum)
+        return
+    env = make_env(context(session, plan, ()))
+    make = compile_expr(action.using, table_layout(relation))
+    position = column.attnum - 1
+    check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
+    refuse = refusal(after)
+    rows: list[Row] = []
+    async for chunk in locked_rows(session, relation):
+        new: list[Row] = []
+        for row in chunk:
+            value = make((*row, relation.oid), env)
+            if value is None and after.not_null:
+                raise _has_nulls(relation, after)
+            if refuse is not None:
+                refuse(value)
+            new.append((*row[:position], value, *row[position + 1 :]))
+        check(new)
+        rows += new
+    await store_definition(session, changed)
+    await rewrite_rows(session, changed, rows)
+    await define.rebuild(session, changed, column.attnum)
+
+
+def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:
+    """Raise 0A000 if a view reads the column: it cannot be bound without it."""
+    without = tuple(replace(c, dropped=True) if c.attnum == column.attnum else c for c in relation.columns)
+    broken = _views_that_break(session, relation, replace(relation, columns=without))
+    if broken:
+        raise SqlError(
+            "0A000",
+            "cannot alter type of a column used by a view or rule",
+            detail=f'rule _RETURN on {described(session, broken[0])} depends on column "{column.name}"',
+        )
+
+
+def _with_checks_rebound(session: Session, relation: RelationDef) -> RelationDef:
+    """Return a table with its CHECKs bound under its new column types; 42883 where one has no meaning."""
+    constraints = []
+    for constraint in relation.constraints:
+        if constraint.kind == "c":
+            try:
+                expr = bind_check(
+                    constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                )
+            except SqlError as error:
+                error.span = None  # it would point into another text
+                raise
+            constraint = replace(constraint, check_sql=deparse_check(expr, relation))
+        constraints.append(constraint)
+    return replace(relation, constraints=tuple(constraints))
+
+
+async def set_not_null(session: Session, relation: RelationDef, action: st.SetNotNull) -> None:
+    """SET and DROP NOT NULL. Raises SqlError 42703, 23502, 42P16."""
+    column = _find_column(relation, action.column)
+    if action.not_null:
+        await require_no_nulls(session, relation, column)
+    elif any(i.primary and column.attnum in i.attnums for i in relation.indexes):
+        raise SqlError("42P16", f'column "{action.column}" is in a primary key')
+    await change_column(session, relation, action.column, not_null=action.not_null)

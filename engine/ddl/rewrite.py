@@ -1,0 +1,114 @@
+"""What several actions of ALTER TABLE do: store a definition, go through all rows under a lock, put others in their place.
+
+Whatever looks at every row does so a slice at a time; many rewritten rows become parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from engine.catalog.physical import shard_column, shard_spec
+from engine.ddl.keys import building_indexes
+from engine.eager import settle
+from engine.slices import SLICE_ROWS
+from engine.writes.dml import BULK_ROWS
+from engine.writes.shape import table_layout
+from planner.bind import bind_check
+from planner.catalog import ConstraintDef, RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared, compile_expr
+from txn.columns import column_arrays, column_fields
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+async def store_definition(session: Session, relation: RelationDef) -> None:
+    """Make a changed definition known, in the catalog and to the table's rows. Raises SqlError 23505."""
+    changed = replace(relation, version=session.db.next_catalog_version())
+    if relation.stored:
+        with building_indexes(changed):
+            await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
+    await session.view.change([changed])
+
+
+async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
+    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on."""
+    txn = session.block.ensure_txn()
+    await settle(txn.lock_table(ShardId(relation.oid), "X"))
+    txn.next_statement()
+    async for chunk in txn.scan(ShardId(relation.oid)):
+        yield [row.values for row in chunk]
+
+
+async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
+    """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
+    txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
+    with building_indexes(relation):
+        if len(rows) <= BULK_ROWS:
+            await settle(txn.rewrite(shard, rows))
+        else:
+            await settle(txn.truncate(shard))
+            await txn.bulk_insert(shard, _batches(relation, rows))
+
+
+async def _batches(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
+    """Yield rows as Arrow batches of the table's live columns."""
+    columns = [shard_column(column) for column in relation.stored_columns]
+    schema = pa.schema([field for column in columns for field in column_fields(column)])
+    for start in range(0, len(rows), SLICE_ROWS):
+        some = rows[start : start + SLICE_ROWS]
+        arrays: list[Any] = []
+        for column in columns:
+            arrays += column_arrays([row[column.attnum - 1] for row in some], column)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        await asyncio.sleep(0)
+
+
+async def validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:
+    """Raise 23514 if any row breaks one of the new CHECK constraints."""
+    check = RowCheck(session, relation, constraints)
+    async for chunk in locked_rows(session, relation):
+        check(chunk)
+
+
+class RowCheck:
+    """CHECK constraints of a table, for rows that are there already."""
+
+    def __init__(self, session: Session, relation: RelationDef, constraints: Iterable[ConstraintDef]) -> None:
+        """Compile the constraints. Raises SqlError 42883 and others where one has no meaning."""
+        self._relation = relation
+        self._env = Env((), session, shared=Shared())
+        layout = table_layout(relation)
+        self._checks = [
+            (
+                constraint.name,
+                compile_expr(
+                    bind_check(
+                        constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                    ),
+                    layout,
+                ),
+            )
+            for constraint in constraints
+        ]
+
+    def __call__(self, rows: Sequence[Row]) -> None:
+        """Raise 23514 if a row breaks one."""
+        relation, env = self._relation, self._env
+        for name, predicate in self._checks:
+            for row in rows:
+                if predicate((*row, relation.oid), env) is False:
+                    raise SqlError(
+                        "23514",
+                        f'check constraint "{name}" of relation "{relation.name}" is violated by some row',
+                        schema=relation.schema,
+                        table=relation.name,
+                        constraint=name,
+                    )

@@ -1,0 +1,428 @@
+"""ALTER and RENAME of tables, views, indexes, sequences, schemas.
+
+ALTER TABLE is bound action by action over the table as the actions before left it, so ADD COLUMN b, ADD CHECK (b > 0)
+works in one statement. What exists is named by oid, what does not exist yet is described (``st.KeySpec`` ...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, cast
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.options import check_storage_options
+from planner.bind.retype import alter_type
+from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
+from planner.bind.table_parts import (
+    PLURALS,
+    Default,
+    TableParts,
+    add_column,
+    add_constraint,
+    bind_generated,
+    bound_checks,
+    bound_default,
+    check_key_columns,
+    check_tablespace,
+)
+from planner.bind.utility import owner_name
+from planner.catalog import ColumnDef, RelationDef
+from planner.errors import Span, SqlError, not_supported
+from planner.scope import SYSTEM_COLUMNS
+
+_HARMLESS_ACTIONS = frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
+     "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
+     "set unlogged", "set table space", "replica identity", "drop oids")
+)  # fmt: skip
+_COLUMN_TUNING = frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set compression")
+)
+# unknown types and options are found while the text is at hand
+_PLACED = frozenset(("42704", "42601", "22023", "0A000"))
+_KINDS = {
+    "table": ("r", "v", "m", "i", "S"),
+    "view": ("v",),
+    "materialized view": ("m",),
+    "index": ("i", "r"),
+    "sequence": ("S",),
+}
+_ARTICLES = {
+    "table": "a table",
+    "view": "a view",
+    "materialized view": "a materialized view",
+    "index": "an index",
+    "sequence": "a sequence",
+}
+_VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+_SEQUENCE_ACTIONS = frozenset(("change owner", "set logged", "set un logged", "set unlogged"))
+_MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
+    ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
+     "set table space")
+)  # fmt: skip
+_ACTIONS = {"m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS}
+
+
+def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, INDEX.
+
+    Raises SqlError 42P01, 42703, 42809 and what its definitions raise; 0A000 for other actions. Actions that only
+    tune storage are checked and dropped, so the result may have none.
+    """
+    if node.what not in _KINDS:
+        raise not_supported(f"ALTER {node.what.upper()}", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind not in _KINDS[node.what]:
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}', span=node.relation.span)
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    actions: list[st.AlterAction] = []
+    current = relation
+    for action in node.actions:
+        allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
+        if relation.kind != "r" and action.kind not in allowed:
+            raise _wrong_kind(relation, action)
+        try:
+            bound, current = _action(context, current, action)
+        except SqlError as error:
+            retyped = action.kind == "alter column type"
+            if error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED:
+                error.span = None  # as PostgreSQL, which binds these without the statement's text
+            raise
+        if bound is not None:
+            actions.append(bound)
+    return st.AlterTable(table=relation.oid, actions=tuple(actions))
+
+
+def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> RelationDef | None:
+    if if_exists and context.find_relation(reference.schema, reference.name) is None:
+        return None
+    return context.relation(reference.schema, reference.name, catalog=reference.catalog)
+
+
+def _wrong_kind(relation: RelationDef, action: ast.AlterAction) -> SqlError:
+    plural = PLURALS[relation.kind]
+    word = _ACTION_WORDS.get(action.kind, action.kind.upper())
+    return SqlError(
+        "42809",
+        f'ALTER action {word} cannot be performed on relation "{relation.name}"',
+        detail=f"This operation is not supported for {plural}.",
+    )
+
+
+_ACTION_WORDS = {
+    "column default": "ALTER COLUMN ... SET DEFAULT",
+    "set not null": "ALTER COLUMN ... SET NOT NULL",
+    "drop not null": "ALTER COLUMN ... DROP NOT NULL",
+    "set statistics": "ALTER COLUMN ... SET STATISTICS",
+    "set storage": "ALTER COLUMN ... SET STORAGE",
+    "alter column type": "ALTER COLUMN ... SET DATA TYPE",
+}
+
+
+def _column(relation: RelationDef, name: str) -> ColumnDef:
+    for column in relation.live:
+        if column.name == name:
+            return column
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot alter system column "{name}"')
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
+def _action(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction
+) -> tuple[st.AlterAction | None, RelationDef]:
+    """Bind one action; returns it and the table as it is afterwards."""
+    kind = action.kind
+    if kind == "add column" and isinstance(action.definition, ast.ColumnDef):
+        return _add_column(context, relation, action.definition, action.missing_ok)
+    if kind == "drop column":
+        if not action.missing_ok:
+            _column(relation, action.name)
+        columns = tuple(replace(c, dropped=True) if c.name == action.name else c for c in relation.columns)
+        dropped = st.DropColumn(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
+        attnum = next((c.attnum for c in relation.live if c.name == action.name), 0)
+        indexes = tuple(i for i in relation.indexes if attnum not in i.attnums)
+        return dropped, replace(relation, columns=columns, indexes=indexes)
+    if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
+        return _add_constraint(context, relation, action.definition), relation
+    if kind == "drop constraint":
+        gone = st.DropConstraint(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
+        keys = [c.index_oid for c in relation.constraints if c.name == action.name and c.kind in "pu"]
+        return gone, replace(relation, indexes=tuple(i for i in relation.indexes if i.oid not in keys))
+    if kind == "column default":
+        column = _column(relation, action.name)
+        if column.identity:
+            raise SqlError(
+                "42601",
+                f'column "{column.name}" of relation "{relation.name}" is an identity column',
+                hint=None
+                if action.definition is not None
+                else "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
+            )
+        if column.generated:
+            raise SqlError(
+                "42601",
+                f'column "{column.name}" of relation "{relation.name}" is a generated column',
+                hint=None
+                if action.definition is not None
+                else "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.",
+            )
+        value: Default = (None, None)
+        if action.definition is not None:
+            expression = cast(ast.Expression, action.definition)
+            value = bound_default(context, expression, column.name, column.type)
+        changed = st.SetDefault(column=column.name, default=value[0], default_sql=value[1])
+        return changed, _with_column(relation, replace(column, default_sql=value[1]))
+    if kind in ("add identity", "set identity", "drop identity"):
+        return _identity(context, relation, action)
+    if kind in ("set not null", "drop not null"):
+        column = _column(relation, action.name)
+        if kind == "drop not null" and column.identity:
+            raise SqlError(
+                "42601", f'column "{column.name}" of relation "{relation.name}" is an identity column'
+            )
+        if kind == "drop not null" and any(
+            index.primary and column.attnum in index.attnums for index in relation.indexes
+        ):
+            raise SqlError("42P16", f'column "{column.name}" is in a primary key')
+        not_null = kind == "set not null"
+        changed_null = st.SetNotNull(column=column.name, not_null=not_null)
+        return changed_null, _with_column(relation, replace(column, not_null=not_null))
+    if kind == "drop expression":
+        return _drop_expression(relation, action)
+    if kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
+        return alter_type(context, relation, action.name, action.definition)
+    if kind == "change owner" and action.role is not None:
+        return st.AlterOwner(role=owner_name(action.role)), relation
+    if kind == "validate constraint":
+        return st.ValidateConstraint(name=action.name), relation
+    if kind == "alter constraint" and isinstance(action.definition, ast.Constraint):
+        changed_timing = action.definition
+        return (
+            st.AlterConstraint(
+                name=changed_timing.name,
+                deferrable=changed_timing.deferrable,
+                deferred=changed_timing.initially_deferred,
+            ),
+            relation,
+        )
+    if kind in _HARMLESS_ACTIONS:
+        _harmless(relation, action)
+        return None, relation
+    word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
+    raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
+
+
+def _drop_expression(
+    relation: RelationDef, action: ast.AlterAction
+) -> tuple[st.DropExpression | None, RelationDef]:
+    """Bind DROP EXPRESSION: the values stay, as those of an ordinary column. Raises SqlError 42703, 55000."""
+    column = _column(relation, action.name)
+    if not column.generated:
+        message = f'column "{column.name}" of relation "{relation.name}" is not a stored generated column'
+        if not action.missing_ok:
+            raise SqlError("55000", message)
+        return st.DropExpression(column=column.name, notice=f"{message}, skipping"), relation
+    after = replace(column, generated="", default_sql=None)
+    return st.DropExpression(column=column.name), _with_column(relation, after)
+
+
+def _identity(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction
+) -> tuple[st.AlterAction, RelationDef]:
+    """Bind ADD GENERATED, SET GENERATED and DROP IDENTITY. Raises SqlError 55000, 22023, 42601."""
+    column = _column(relation, action.name)
+    place = f'column "{column.name}" of relation "{relation.name}"'
+    if action.kind == "add identity" and isinstance(action.definition, ast.Constraint):
+        if not column.not_null:
+            raise SqlError("55000", f"{place} must be declared NOT NULL before identity can be added")
+        if column.identity:
+            raise SqlError("55000", f"{place} is already an identity column")
+        if column.generated:
+            raise SqlError(
+                "42601",
+                f'both identity and generation expression specified for column "{column.name}" of table '
+                f'"{relation.name}"',
+            )
+        if column.default_sql is not None:
+            raise SqlError("55000", f"{place} already has a default value")
+        definition, name = identity_definition(action.definition.options, column.type.oid)
+        when = action.definition.generated_when
+        added = st.AddIdentity(column=column.name, identity=when, sequence=definition, sequence_name=name)
+        return added, _with_column(relation, replace(column, identity=when))
+    if not column.identity:
+        if action.kind == "drop identity" and action.missing_ok:
+            return st.DropIdentity(column=column.name, if_exists=True), relation
+        raise SqlError("55000", f"{place} is not an identity column")
+    if action.kind == "drop identity":
+        after = replace(column, identity="", default_sql=None)
+        return st.DropIdentity(column=column.name), _with_column(relation, after)
+    options = [option for option in action.options if option.name != "generated"]
+    when = next(
+        (chr(o.value) for o in action.options if o.name == "generated" and isinstance(o.value, int)), ""
+    )
+    if not options:
+        return st.SetIdentity(column=column.name, identity=when), relation
+    drawn = context.catalog.relation_by_oid(drawn_from(column) or 0)
+    if drawn is None or drawn.sequence is None:
+        raise not_supported("SET of an identity column that the same statement adds", span=action.span)
+    if any(option.name in ("as", "owned_by", "sequence_name") for option in options):
+        raise SqlError("42601", "sequence option not supported here", span=action.span)
+    changed, restarts = changed_definition(options_by_name(options), drawn.sequence)
+    return (
+        st.SetIdentity(column=column.name, identity=when, definition=changed, restarts=restarts),
+        relation,
+    )
+
+
+def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
+    """Return the table with one column replaced."""
+    columns = tuple(column if c.attnum == column.attnum else c for c in relation.columns)
+    return replace(relation, columns=columns)
+
+
+def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
+    """Check an action that only tunes storage; it has no effect."""
+    if relation.stored and any(o.name == "timeline" and not o.namespace for o in action.options):
+        raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
+    if action.kind in ("set rel options", "replace rel options"):
+        check_storage_options(
+            action.options, {"r": "table", "m": "table", "v": "view", "i": "btree"}[relation.kind]
+        )
+    elif action.kind == "set table space":
+        check_tablespace(action.name)
+    elif action.kind == "cluster on" and all(i.name != action.name for i in relation.indexes):
+        raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
+    elif action.name and action.kind in _COLUMN_TUNING:
+        _column(relation, action.name)
+
+
+def _add_column(
+    context: BindContext, relation: RelationDef, node: ast.ColumnDef, missing_ok: bool
+) -> tuple[st.AddColumn | None, RelationDef]:
+    parts = TableParts(table=relation.name)
+    spec = add_column(context, parts, node)
+    if any(key.primary for key in parts.keys):
+        if any(index.primary for index in relation.indexes):
+            raise _second_primary(relation, node.span)
+        parts.not_null((node.name,))
+        spec = parts.columns[0]
+    column = ColumnDef(
+        attnum=len(relation.columns) + 1,
+        name=spec.name,
+        type=spec.type,
+        not_null=spec.not_null,
+        default_sql=spec.default_sql,
+        generated=spec.generated,
+    )
+    if spec.generated and relation.source_oid:
+        raise not_supported("a generated column in the table of a source", span=node.span)
+    exists = any(c.name == node.name for c in relation.live)
+    after = relation if exists else replace(relation, columns=(*relation.columns, column))
+    if not exists:
+        after = bind_generated(context, parts, after)
+        spec = parts.columns[0]
+    for key in parts.keys:
+        check_key_columns(key, after.columns, node.span)
+    checks = bound_checks(context, parts.checks, after)
+    added = st.AddColumn(
+        column=spec,
+        if_not_exists=missing_ok,
+        keys=tuple(parts.keys),
+        checks=checks,
+        foreign_keys=tuple(parts.foreign_keys),
+    )
+    return added, after
+
+
+def _second_primary(relation: RelationDef, span: Span | None) -> SqlError:
+    return SqlError("42P16", f'multiple primary keys for table "{relation.name}" are not allowed', span=span)
+
+
+def _add_constraint(
+    context: BindContext, relation: RelationDef, node: ast.Constraint
+) -> st.AddKey | st.AddCheck | st.AddForeignKey:
+    parts = TableParts(table=relation.name)
+    add_constraint(context, parts, node)
+    if parts.foreign_keys:
+        return st.AddForeignKey(key=parts.foreign_keys[0])
+    if parts.checks:
+        [check] = bound_checks(context, parts.checks, relation)
+        return st.AddCheck(check=check, not_valid=node.not_valid)
+    if not parts.keys:
+        raise not_supported(f"ADD {node.kind.upper()}", span=node.span)
+    [key] = parts.keys
+    if key.primary and any(index.primary for index in relation.indexes):
+        raise _second_primary(relation, node.span)
+    if key.using_index is None:
+        check_key_columns(key, relation.columns, node.span)
+    return st.AddKey(key=key)
+
+
+# --- RENAME, SET SCHEMA, OWNER ------------------------------------------------------------------------
+
+
+def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.Skip:
+    """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
+    if node.what in ("schema", "role"):
+        what: Literal["schema", "role"] = "schema" if node.what == "schema" else "role"
+        if what == "schema" and context.catalog.schema(node.old) is None:
+            raise SqlError("3F000", f'schema "{node.old}" does not exist')
+        return st.Rename(what=what, old=node.old, new=node.new)
+    inner = {"column": "column", "attribute": "column", "table constraint": "constraint"}
+    inner |= {"constraint": "constraint", "tabconstraint": "constraint"}
+    if node.relation is None or (node.what not in _KINDS and node.what not in inner):
+        raise not_supported(f"ALTER {node.what.upper()} ... RENAME", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if node.what in inner:
+        if inner[node.what] == "column":
+            if relation.kind in "iS":
+                raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
+            _renamed_column(relation, node.old)
+            return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
+        return st.Rename(what="constraint", relation=relation.oid, old=node.old, new=node.new)
+    if relation.kind not in _KINDS[node.what]:
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+    return st.Rename(what="relation", relation=relation.oid, old=relation.name, new=node.new)
+
+
+def _renamed_column(relation: RelationDef, name: str) -> None:
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot rename system column "{name}"')
+    if all(column.name != name for column in relation.live):
+        raise SqlError("42703", f'column "{name}" does not exist')
+
+
+def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
+    if node.what not in ("table", "view", "materialized view", "sequence") or node.relation is None:
+        raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
+    relation = _altered(context, node.relation, node.if_exists)
+    if relation is None:
+        return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind not in _KINDS[node.what] or relation.kind == "i":
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if context.catalog.schema(node.new) is None:
+        raise SqlError("3F000", f'schema "{node.new}" does not exist')
+    return st.AlterTable(table=relation.oid, actions=(st.SetSchema(schema=node.new),))
+
+
+def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
+    """ALTER SCHEMA ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    if node.what == "schema":
+        name = node.name[-1]
+        if context.catalog.schema(name) is None:
+            raise SqlError("3F000", f'schema "{name}" does not exist')
+        return st.AlterSchemaOwner(schema=name, role=owner_name(node.role))
+    raise not_supported(f"ALTER {node.what.upper()} ... OWNER TO", span=node.span)

@@ -1,0 +1,116 @@
+"""Generated columns: GENERATED ALWAYS AS (expression) STORED.
+
+    CREATE TABLE t (a int, b int GENERATED ALWAYS AS (a * 2) STORED)
+      column b    generated "s", default_sql "(a * 2)"
+      INSERT, UPDATE, COPY, MERGE: whoever stores a row computes b from the row's other columns (engine.writes.shape)
+
+The expression sees the row alone and has to be immutable, so what is stored stays right whatever happens elsewhere. No
+generated column looks at another, so the order in which they are computed does not matter. Expression and partial
+indexes keep what they compute in columns of this kind that nobody sees (``ColumnDef.hidden``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from planner import ast
+from planner.bind.context import BindContext, make_context
+from planner.bind.expr import bind_clause
+from planner.bind.stored import coerce_default, table_scope, without_spans
+from planner.catalog import Catalog, RelationDef
+from planner.errors import SqlError
+from planner.parse import parse_expression
+from planner.query import TABLEOID, WHOLE_ROW, Expr, Var
+from planner.rewrite import replace_children
+from planner.rules.stable import is_immutable
+from planner.types import SqlType
+from planner.walk import walk
+
+
+def bind_generation(
+    context: BindContext,
+    node: ast.Expression,
+    relation: RelationDef,
+    column: str,
+    type_: SqlType,
+) -> Expr:
+    """Bind the expression of a generated column over ``relation``, in which other generated columns are marked.
+
+    Raises SqlError 42P17 (not immutable, another generated column, the whole row), 42P10 (a system column), 42804, and
+    what its clause may not hold: 0A000 (sub-queries, sets), 42803, 42P20.
+    """
+    expr = bind_clause(table_scope(context, relation), node, "GENERATED")
+    for item in walk(expr):
+        if isinstance(item, Var):
+            _check_column(item, relation)
+    expr = coerce_default(expr, column, type_, context.env)
+    if not is_immutable(expr):
+        raise SqlError("42P17", "generation expression is not immutable")
+    return expr
+
+
+def _check_column(var: Var, relation: RelationDef) -> None:
+    if var.attnum == WHOLE_ROW:
+        raise SqlError(
+            "42P17",
+            "cannot use whole-row variable in column generation expression",
+            detail="This would cause the generated column to depend on its own value.",
+            span=var.span,
+        )
+    if var.attnum < 0 and var.attnum != TABLEOID:
+        raise SqlError(
+            "42P10", f'cannot use system column "{var.name}" in column generation expression', span=var.span
+        )
+    if var.attnum > 0 and relation.column(var.attnum).generated:
+        raise SqlError(
+            "42P17",
+            f'cannot use generated column "{var.name}" in column generation expression',
+            detail="A generated column cannot reference another generated column.",
+            span=var.span,
+        )
+
+
+def stored_generation(
+    relation: RelationDef, attnum: int, catalog: Catalog, type_: SqlType | None = None
+) -> Expr:
+    """Return the expression of a generated column, of the column's type or ``type_``; Vars are range 0.
+
+    Raises SqlError 42804 where it does not become ``type_``.
+    """
+    column = relation.column(attnum)
+    assert column.default_sql is not None
+    context = make_context(catalog, ("pg_catalog",), text=column.default_sql, variable_params=False)
+    expr = bind_clause(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
+    found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.type, context.env))
+    return found
+
+
+def generations(relation: RelationDef, catalog: Catalog) -> tuple[tuple[int, Expr], ...]:
+    """Return (attnum, expression) of each generated column of a table."""
+    return tuple(
+        (column.attnum, stored_generation(relation, column.attnum, catalog))
+        for column in relation.stored_columns
+        if column.generated
+    )
+
+
+def columns_used(expr: Expr) -> frozenset[int]:
+    """Return the attnums that an expression over a row (range 0) reads."""
+    return frozenset(node.attnum for node in walk(expr) if isinstance(node, Var))
+
+
+def generated_from(relation: RelationDef, changed: Collection[int], catalog: Catalog) -> dict[int, Expr]:
+    """Return the generated columns that have to be computed again when the columns ``changed`` change."""
+    return {
+        attnum: expr
+        for attnum, expr in generations(relation, catalog)
+        if not columns_used(expr).isdisjoint(changed)
+    }
+
+
+def with_values(expr: Any, values: Mapping[int, Expr]) -> Any:
+    """Return an expression over a row with columns replaced by what is assigned to them."""
+    if isinstance(expr, Var) and expr.level == 0 and expr.range == 0:
+        return values.get(expr.attnum, expr)
+    return replace_children(expr, lambda child: with_values(child, values))

@@ -1,0 +1,478 @@
+"""What the elements of a table definition say: columns, defaults, generated columns, keys, checks.
+
+``TableParts`` collects what column and table constraints say; CREATE TABLE and ALTER TABLE ADD use it. Checks and
+generated columns are bound over the table as it will be, so attnums are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import check_collation
+from planner.bind.foreign_key import foreign_key_spec
+from planner.bind.generated import bind_generation
+from planner.bind.options import check_storage_options
+from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
+from planner.bind.stored import bind_check_expr, bind_default
+from planner.builtins.reg import split_identifier
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SequenceDef
+from planner.deparse import deparse_expr
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import NAME, rows
+from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr, Var
+from planner.resolve import default_opclass
+from planner.rewrite import replace_children
+from planner.scope import SYSTEM_COLUMNS
+from planner.typefacts import category, element_of, format_type
+from planner.typenames import check_column_type, resolve_type
+from planner.types import SqlType
+from planner.walk import walk
+
+PLURALS = {"r": "tables", "v": "views", "m": "materialized views", "i": "indexes", "S": "sequences"}
+DEFAULT_COLLATION, C_COLLATION = 100, 950
+_BTREE, _HASH = 403, 405
+
+Default: TypeAlias = tuple[Expr | None, str | None]
+
+_REGCLASS_OF_TEXT = 1079
+
+
+def creation_schema(context: BindContext, node: ast.TableRef) -> str:
+    """Return the schema a new relation goes to; ``pg_temp`` for temporary ones.
+
+    The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
+    Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
+    """
+    if node.persistence == "t" or node.schema == "pg_temp":
+        if node.schema not in ("", "pg_temp"):
+            raise SqlError(
+                "42P16", "cannot create temporary relation in non-temporary schema", span=node.span
+            )
+        return "pg_temp"
+    if node.schema:
+        if context.catalog.schema(node.schema) is None:
+            raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=node.span)
+        return node.schema
+    listed = False
+    for name in context.search_path:
+        if name == "pg_catalog":
+            listed = True
+        elif not name.startswith("pg_temp"):
+            return name
+        elif listed:
+            return "pg_temp"
+    raise SqlError("3F000", "no schema has been selected to create in", span=node.span)
+
+
+def persistence_of(node: ast.TableRef, schema: str) -> Literal["p", "t", "u"]:
+    """Return the persistence written, or ``t`` for what goes to ``schema`` pg_temp."""
+    return "t" if schema == "pg_temp" else node.persistence
+
+
+def check_tablespace(name: str) -> None:
+    """Accept the tablespace every server has (no effect); 42704 for others."""
+    if name not in ("", "pg_default"):
+        raise SqlError("42704", f'tablespace "{name}" does not exist')
+
+
+def check_access_method(name: str) -> None:
+    """Accept ``heap`` (no effect); 42704 for others."""
+    if name not in ("", "heap"):
+        raise SqlError("42704", f'access method "{name}" does not exist')
+
+
+@dataclass(slots=True)
+class TableParts:
+    """What the elements of a table definition say, in order. ``checks`` are still to be bound."""
+
+    table: str
+    columns: list[st.ColumnSpec] = field(default_factory=list)
+    spans: list[Span | None] = field(default_factory=list)
+    keys: list[st.KeySpec] = field(default_factory=list)
+    checks: list[ast.Constraint] = field(default_factory=list)
+    copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
+    foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
+    generated: dict[str, ast.Constraint] = field(default_factory=dict)
+    schema: str | None = None  # of the table being created: it may refer to itself
+
+    def not_null(self, names: Sequence[str]) -> None:
+        """Mark columns (of a primary key) as NOT NULL."""
+        wanted = set(names)
+        self.columns = [replace(c, not_null=True) if c.name in wanted else c for c in self.columns]
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _serial_type(node: ast.ColumnDef) -> int | None:
+    """Return the integer type behind serial and its kin, None for other types. Raises SqlError 0A000 for arrays."""
+    if node.type is None or len(node.type.names) != 1 or node.type.names[0] not in SERIAL_TYPES:
+        return None
+    if node.type.dims:
+        raise SqlError("0A000", "array of serial is not implemented", span=node.type.span)
+    return SERIAL_TYPES[node.type.names[0]]
+
+
+def column_type(node: ast.ColumnDef) -> SqlType:
+    """Return a column's type. Raises SqlError 42704, 42P16, 0A000 (types outside the value domain)."""
+    if node.type is None:
+        raise not_supported("a column without a type", span=node.span)
+    serial = _serial_type(node)
+    if serial is not None:
+        return SqlType(serial)
+    type_ = resolve_type(node.type)
+    check_column_type(node.name, type_, node.type.span)
+    return type_
+
+
+def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None) -> int:
+    """Return the collation oid of a column: the one written, else its type's (0 where it has none)."""
+    base = element_of(type_.oid) or type_.oid
+    collatable = base == NAME or category(base) == "S"
+    if not node_collation:
+        if base in (NAME,):
+            return C_COLLATION
+        return DEFAULT_COLLATION if collatable and base != 18 else 0
+    if not collatable:
+        raise SqlError("42804", f"collations are not supported by type {format_type(type_.oid)}", span=span)
+    check_collation(node_collation, span)
+    wanted = {"C.UTF-8": "C.utf8"}.get(node_collation[-1], node_collation[-1])
+    return next((int(r["oid"]) for r in rows("collations") if r["collname"] == wanted), DEFAULT_COLLATION)
+
+
+def check_column_name(name: str, span: Span | None = None) -> None:
+    """Refuse the names of system columns: 42701."""
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("42701", f'column name "{name}" conflicts with a system column name', span=span)
+
+
+def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> st.ColumnSpec:
+    """Bind a column definition into ``parts``; its constraints become keys and checks of the table."""
+    check_column_name(node.name)
+    type_ = column_type(node)
+    if node.compression not in ("", "pglz", "lz4", "default"):
+        raise SqlError("22023", f'invalid compression method "{node.compression}"')
+    serial = _serial_type(node) is not None
+    null: bool | None = False if serial else None
+    default: ast.Constraint | None = None
+    identity: ast.Constraint | None = None
+    generated: ast.Constraint | None = None
+    for constraint in with_attributes(node.constraints):
+        kind = constraint.kind
+        if kind in ("null", "not null"):
+            if null is not None and null != (kind == "null"):
+                raise SqlError(
+                    "42601",
+                    f'conflicting NULL/NOT NULL declarations for column "{node.name}" of table "{parts.table}"',
+                    span=None if serial else constraint.span,
+                )
+            null = kind == "null"
+        elif kind == "default":
+            if default is not None or serial:
+                raise SqlError(
+                    "42601",
+                    f'multiple default values specified for column "{node.name}" of table "{parts.table}"',
+                    span=None if serial else constraint.span,
+                )
+            default = constraint
+        elif kind == "identity":
+            if identity is not None:
+                raise SqlError(
+                    "42601",
+                    f'multiple identity specifications for column "{node.name}" of table "{parts.table}"',
+                    span=constraint.span,
+                )
+            identity = constraint
+            if null is True:
+                raise SqlError(
+                    "42601",
+                    f'conflicting NULL/NOT NULL declarations for column "{node.name}" of table "{parts.table}"',
+                    span=constraint.span,
+                )
+            null = False
+        elif kind == "generated":
+            if generated is not None:
+                raise SqlError(
+                    "42601",
+                    f'multiple generation clauses specified for column "{node.name}" of table "{parts.table}"',
+                    span=constraint.span,
+                )
+            generated = constraint
+        elif kind == "check":
+            parts.checks.append(constraint)
+        elif kind in ("primary key", "unique"):
+            parts.keys.append(_key(parts, constraint, (node.name,)))
+        elif kind == "foreign key":
+            _add_foreign_key(context, parts, constraint, (node.name,))
+        else:
+            refuse_constraint(constraint)
+    value: Default = (None, None)
+    if default is not None and default.expr is not None:
+        value = bound_default(context, default.expr, node.name, type_)
+    if identity is not None and (serial or default is not None):
+        later = max(
+            (c.span for c in (identity, default) if c is not None and c.span is not None), default=None
+        )
+        raise SqlError(
+            "42601",
+            f'both default and identity specified for column "{node.name}" of table "{parts.table}"',
+            span=later,
+        )
+    if generated is not None:
+        _check_generated(parts, node, generated, default, identity, serial=serial)
+        parts.generated[node.name] = generated
+    sequence: SequenceDef | None = serial_definition(type_.oid) if serial else None
+    sequence_name: str | None = None
+    if identity is not None:
+        sequence, sequence_name = identity_definition(identity.options, type_.oid)
+    spec = st.ColumnSpec(
+        name=node.name,
+        type=type_,
+        not_null=null is False,
+        default=value[0],
+        default_sql=value[1],
+        collation=column_collation(node.collation, type_, node.span),
+        identity="" if identity is None else identity.generated_when,
+        generated="" if generated is None else "s",
+        sequence=sequence,
+        sequence_name=sequence_name,
+    )
+    parts.columns.append(spec)
+    parts.spans.append(node.span)
+    return spec
+
+
+def _check_generated(
+    parts: TableParts,
+    node: ast.ColumnDef,
+    generated: ast.Constraint,
+    default: ast.Constraint | None,
+    identity: ast.Constraint | None,
+    *,
+    serial: bool,
+) -> None:
+    """Refuse a generated column with a default or an identity: 42601, at the later of the two."""
+    other = "default" if default is not None or serial else "identity" if identity is not None else ""
+    if other:
+        last = [c for c in node.constraints if c in (generated, default, identity)][-1]
+        raise SqlError(
+            "42601",
+            f'both {other} and generation expression specified for column "{node.name}" of table "{parts.table}"',
+            span=None if serial else last.span,
+        )
+
+
+def bind_generated(context: BindContext, parts: TableParts, relation: RelationDef) -> RelationDef:
+    """Bind the expressions of generated columns in ``parts``, over the whole table; returns it with them.
+
+    Raises SqlError as ``bind_generation``.
+    """
+    for at, spec in enumerate(parts.columns):
+        constraint = parts.generated.get(spec.name)
+        if not spec.generated or constraint is None or constraint.expr is None:
+            continue
+        expr = bind_generation(context, constraint.expr, relation, spec.name, spec.type)
+        parts.columns[at] = replace(spec, default_sql=deparse_expr(expr, relation))
+    texts = {spec.name: spec.default_sql for spec in parts.columns if spec.generated}
+    live = {c.attnum for c in relation.live}
+    columns = (
+        replace(c, default_sql=texts[c.name]) if c.name in texts and c.attnum in live else c
+        for c in relation.columns
+    )
+    return replace(relation, columns=tuple(columns))
+
+
+def bound_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Default:
+    """Return a DEFAULT's expression and canonical text; DEFAULT NULL is no default: (None, None)."""
+    expr = _by_oid(context, bind_default(context, node, column, type_))
+    if isinstance(expr, Const) and expr.value is None:
+        return None, None
+    return expr, deparse_expr(expr)
+
+
+def _by_oid(context: BindContext, node: Any) -> Any:
+    """Return an expression in which ``'name'::regclass`` is the relation it names now, whatever that is called later."""
+    node = replace_children(node, lambda child: _by_oid(context, child))
+    if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
+        [name] = node.args
+        if isinstance(name, Const) and isinstance(name.value, str):
+            names = split_identifier(name.value)
+            relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
+            return Const(type=node.type, value=relation.oid)
+    return node
+
+
+_REFUSED = {
+    "exclude": "EXCLUDE",
+    "exclusion": "EXCLUDE",
+}
+
+
+def refuse_constraint(constraint: ast.Constraint) -> None:
+    """Raise 0A000 for a kind of constraint that is not supported."""
+    raise not_supported(_REFUSED.get(constraint.kind, constraint.kind.upper()), span=constraint.span)
+
+
+_TAKE_ATTRIBUTES = frozenset(("primary key", "unique", "exclude", "foreign key"))
+_ATTRIBUTES = {
+    "deferrable": "DEFERRABLE",
+    "not deferrable": "NOT DEFERRABLE",
+    "deferred": "INITIALLY DEFERRED",
+    "immediate": "INITIALLY IMMEDIATE",
+}
+
+
+def with_attributes(constraints: Sequence[ast.Constraint]) -> list[ast.Constraint]:
+    """Return a column's constraints, each with the attributes written behind it (transformConstraintAttrs).
+
+    Raises SqlError 42601 for attributes that are misplaced, repeated or contradict each other.
+    """
+    found: list[ast.Constraint] = []
+    said: set[str] = set()
+    for node in constraints:
+        words = _ATTRIBUTES.get(node.kind)
+        if words is None:
+            found.append(node)
+            said = set()
+            continue
+        if not found or found[-1].kind not in _TAKE_ATTRIBUTES:
+            raise SqlError("42601", f"misplaced {words} clause", span=node.span)
+        timing = node.kind in ("deferred", "immediate")
+        if said & ({"deferred", "immediate"} if timing else {"deferrable", "not deferrable"}):
+            which = "INITIALLY IMMEDIATE/DEFERRED" if timing else "DEFERRABLE/NOT DEFERRABLE"
+            raise SqlError("42601", f"multiple {which} clauses not allowed", span=node.span)
+        said.add(node.kind)
+        if {"not deferrable", "deferred"} <= said:
+            raise SqlError(
+                "42601", "constraint declared INITIALLY DEFERRED must be DEFERRABLE", span=node.span
+            )
+        found[-1] = replace(
+            found[-1],
+            deferrable=bool(said & {"deferrable", "deferred"}),
+            initially_deferred="deferred" in said,
+        )
+    return found
+
+
+def _add_foreign_key(
+    context: BindContext, parts: TableParts, node: ast.Constraint, columns: Sequence[str]
+) -> None:
+    created = None if parts.schema is None else (parts.schema, parts.table)
+    parts.foreign_keys.append(foreign_key_spec(context, node, columns, created))
+
+
+# --- keys and checks ------------------------------------------------------------------------------
+
+
+def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) -> st.KeySpec:
+    check_tablespace(constraint.tablespace)
+    check_storage_options(constraint.options, "btree")
+    primary = constraint.kind == "primary key"
+    if primary and any(key.primary for key in parts.keys):
+        raise SqlError(
+            "42P16",
+            f'multiple primary keys for table "{parts.table}" are not allowed',
+            span=constraint.span,
+        )
+    return st.KeySpec(
+        name=constraint.name or None,
+        primary=primary,
+        columns=tuple(columns),
+        nulls_not_distinct=constraint.nulls_not_distinct,
+        include=constraint.include,
+        using_index=constraint.using_index or None,
+        deferrable=constraint.deferrable,
+        deferred=constraint.initially_deferred,
+    )
+
+
+def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Constraint) -> None:
+    """Enter a table constraint into ``parts``."""
+    if constraint.kind == "check":
+        parts.checks.append(constraint)
+    elif constraint.kind in ("primary key", "unique"):
+        parts.keys.append(_key(parts, constraint, constraint.columns))
+    elif constraint.kind == "foreign key":
+        _add_foreign_key(context, parts, constraint, constraint.columns)
+    else:
+        refuse_constraint(constraint)
+
+
+def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span | None) -> None:
+    """Check that a key's columns exist, differ and can be compared: 42703, 42701, 42704."""
+    by_name = {column.name: column for column in columns if not column.dropped}
+    seen: set[str] = set()
+    for name in (*key.columns, *key.include):
+        column = by_name.get(name)
+        if column is None:
+            if name in SYSTEM_COLUMNS:
+                raise not_supported("an index on system columns", span=span)
+            raise SqlError("42703", f'column "{name}" named in key does not exist', span=span)
+        if name in key.columns:
+            if name in seen:
+                what = "primary key" if key.primary else "unique"
+                raise SqlError("42701", f'column "{name}" appears twice in {what} constraint', span=span)
+            seen.add(name)
+            check_indexable(column.type.oid, "btree")
+
+
+def check_indexable(oid: int, method: str) -> None:
+    """Raise 42704 when the type has no default operator class for an index method."""
+    found = default_opclass(oid, _BTREE if method == "btree" else _HASH)
+    if found is None or (element_of(oid) and default_opclass(element_of(oid)) is None):
+        raise SqlError(
+            "42704",
+            f'data type {format_type(oid)} has no default operator class for access method "{method}"',
+            hint="You must specify an operator class for the index or define a default operator class for "
+            "the data type.",
+        )
+
+
+def bound_checks(
+    context: BindContext, nodes: Sequence[ast.Constraint], relation: RelationDef
+) -> tuple[st.CheckSpec, ...]:
+    """Bind CHECK constraints over ``relation``. Raises SqlError 0A000, 42703, 42804, 42803."""
+    result: list[st.CheckSpec] = []
+    for node in nodes:
+        if node.expr is None:
+            continue
+        expr = bind_check_expr(context, node.expr, relation)
+        used = {item.attnum for item in walk(expr) if isinstance(item, Var)}
+        result.append(
+            st.CheckSpec(
+                name=node.name or None,
+                expr=expr,
+                sql=deparse_expr(expr, relation),
+                columns=_used_names(relation, used),
+                no_inherit=node.no_inherit,
+            )
+        )
+    return tuple(result)
+
+
+_SYSTEM_NAMES = {TABLEOID: "tableoid", CTID: "ctid"}
+
+
+def _used_names(relation: RelationDef, used: Collection[int]) -> tuple[str, ...]:
+    names = [c.name for c in relation.live if c.attnum in used]
+    return (*names, *(name for attnum, name in _SYSTEM_NAMES.items() if attnum in used))
+
+
+def relation_of(table: str, columns: Sequence[st.ColumnSpec]) -> RelationDef:
+    """Return a stand-in definition of a table that does not exist yet."""
+    return RelationDef(
+        oid=0,
+        schema_oid=0,
+        schema="",
+        name=table,
+        kind="r",
+        columns=tuple(
+            ColumnDef(attnum=number, name=c.name, type=c.type, not_null=c.not_null, generated=c.generated)
+            for number, c in enumerate(columns, 1)
+        ),
+    )
