@@ -1,14 +1,17 @@
 """The crash proof of sources: ``python -m bench.source_crash [--rounds 100] [--seed 1]``.
 
     upstream PostgreSQL ──publication──┐
-    a directory of files, kept ────────┼──► Holdfast         every round: kill -9 the server, crash upstream, cut their
-    another one, files moved ──────────┤                     connections, or two of these at once, at a random moment
+    a directory of files, kept ────────┤                     every round, at a random moment, kill -9 of the server or of
+    another one, files moved ──────────┼──► Holdfast         Spark's JVM, crash of upstream, its connections cut, a pause,
+    a third, large files ──Spark───────┤                     or two of these at once
     RATE ──────────────────────────────┘
 
-Clients change upstream, and write files, all the time. What must hold whenever the server answers:
+Clients change upstream, and write files, all the time. The large files are read by Spark's tasks, the others by the server. The
+JVM is killed while it reads one (or, where none came for a while, between two). What must hold whenever the server answers:
 
     transactions of several tables are whole: the books balance
     no row is twice: not in a table without a key, not from a file, no number of RATE is missing
+    a large file is whole, or not there
     property 1: what the slot has been advanced past is here when one looks after that
     what upstream has been told is here after every restart, and nothing that was here is gone
 
@@ -18,8 +21,11 @@ At the end everything is compared with upstream and the files, row by row.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -38,7 +44,18 @@ ACCOUNTS = 20
 FUNDS = 1000
 LINES = 40  # of a file
 BACKLOG = 40  # files that wait
-CATCH_UP_S = 240.0
+LARGE_LINES = 6000
+LARGE_BYTES = 50_000  # a file of so many lines is larger
+LARGE_BACKLOG = 2
+LOADING_S = 75.0  # how long a kill of the JVM waits for a load
+CATCH_UP_S = 900.0  # a JVM that starts beside other work may take minutes
+KINDS = (
+    ("server",) * 5
+    + ("jvm",) * 5
+    + ("upstream",) * 3
+    + ("server and upstream", "jvm and upstream") * 2
+    + ("connections", "pause")
+)
 SCHEMA = f"""
 CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL, body text);
 ALTER TABLE account ALTER body SET STORAGE EXTERNAL;
@@ -48,6 +65,7 @@ CREATE TABLE scratch (id int PRIMARY KEY, n int);
 INSERT INTO account SELECT g, {FUNDS}, repeat('b', 3000) FROM generate_series(1, {ACCOUNTS}) g;
 CREATE PUBLICATION everything FOR TABLE account, ledger, journal, scratch;
 """
+SOURCES = ("pg", "kept", "moved", "large", "ticks")
 TABLES = {
     "account": "SELECT id, balance, length(body) FROM account",
     "ledger": "SELECT id, debit, credit, amount FROM ledger",
@@ -63,12 +81,14 @@ class Proof:
         self.rng = random.Random(seed)
         self.problems: list[str] = []
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-source-crash-"))
-        for name in ("kept", "inbox", "done"):
+        for name in ("kept", "inbox", "done", "large"):
             (self.folder / name).mkdir()
         self.upstream = PrivatePostgres()
         self.server = self._start()
         self.stop = threading.Event()
         self.written = 0  # files in each directory
+        self.large = 0  # large files
+        self.struck = Counter[str]()
         self.committed: list[tuple[int, int]] = []  # (log position just after the commit, ledger id)
         self.checks = Counter[str]()
         with psycopg.connect(self.upstream.url, autocommit=True) as c:
@@ -80,6 +100,8 @@ class Proof:
             " poll_interval_ms = 30, max_batch_rows = 30)",
             f"CREATE SOURCE moved (n bigint, line int) FROM FILES (path = '{self.folder}/inbox', format = json,"
             f" settle_ms = 0, poll_interval_ms = 30, max_batch_rows = 70, after = move, move_to = '{self.folder}/done')",
+            f"CREATE SOURCE large (n bigint, line int, body text) FROM FILES (path = '{self.folder}/large', format = csv,"
+            f" settle_ms = 0, poll_interval_ms = 30, after = delete, spark_min_bytes = {LARGE_BYTES})",
             "CREATE SOURCE ticks FROM RATE (rows_per_second = 100, poll_interval_ms = 20)",
         )
 
@@ -92,6 +114,8 @@ class Proof:
             "2000",
             "--memory",
             "1GB",
+            "--spark-start",
+            "background",
         )
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
@@ -149,6 +173,7 @@ class Proof:
     def write_files(self) -> None:
         """Write files of lines, under hidden names first."""
         while not self.stop.wait(0.2):
+            self._write_large()
             number = self.written
             if len(list((self.folder / "inbox").iterdir())) > BACKLOG:
                 continue
@@ -157,6 +182,15 @@ class Proof:
                 hidden.write_text("".join(line.format(number, i) for i in range(LINES)))
                 hidden.rename(self.folder / directory / f"f{number:06}")
             self.written += 1
+
+    def _write_large(self) -> None:
+        directory = self.folder / "large"
+        if len(list(directory.iterdir())) >= LARGE_BACKLOG:
+            return
+        hidden = directory / f".{self.large}"
+        hidden.write_text("".join(f"{self.large},{i},line {i}\n" for i in range(LARGE_LINES)))
+        hidden.rename(directory / f"f{self.large:06}")
+        self.large += 1
 
     def watch(self) -> None:
         """Property 1: read how far the slot has been advanced, then look here."""
@@ -199,6 +233,8 @@ class Proof:
             "the journal": "SELECT count(*) = count(DISTINCT entry) FROM journal WHERE entry > 0",
             "files kept": "SELECT count(*) = count(DISTINCT (n, line)) FROM kept",
             "files moved": "SELECT count(*) = count(DISTINCT (n, line)) FROM moved",
+            "large files": "SELECT count(*) = 0 FROM (SELECT n FROM large GROUP BY n HAVING count(*) <>"
+            f" {LARGE_LINES} OR count(DISTINCT line) <> {LARGE_LINES}) t",
             "ticks": "SELECT count(*) = coalesce(max(value) + 1, 0) FROM ticks",
         }
         if not self.sql("SELECT 1 FROM account LIMIT 1"):
@@ -212,32 +248,58 @@ class Proof:
 
     def strike(self) -> str:
         """Kill something at a random moment, start it again; return what."""
-        time.sleep(self.rng.random() * 1.5)
-        what = self.rng.choice(("server", "server", "upstream", "both", "connections", "pause"))
+        what = self.rng.choice(KINDS)
+        if "jvm" in what and self._loading():
+            self.struck["jvm in a load"] += 1
+        time.sleep(self.rng.random() * (0.5 if "jvm" in what else 1.5))
         before = [] if what in ("upstream", "connections") else self._seen()
-        if what in ("server", "both"):
+        if "server" in what:
             self.server.kill()
-        if what in ("upstream", "both"):
+        if "jvm" in what:
+            self.struck["no jvm to kill"] += not self._kill_jvm()
+        if "upstream" in what:
             self.upstream.crash()
             self.upstream.start()
-        if what in ("server", "both"):
+        if "server" in what:
             self.server = self._start()
+        self.struck[what] += 1
         if what == "connections":
             with psycopg.connect(self.upstream.url, autocommit=True) as c:
                 c.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast source'"
                 )
         if what == "pause":
-            self.sql(*(f"ALTER SOURCE {name} PAUSE" for name in ("pg", "kept", "moved", "ticks")))
-            self.sql(*(f"ALTER SOURCE {name} RESUME" for name in ("pg", "kept", "moved", "ticks")))
+            self.sql(*(f"ALTER SOURCE {name} PAUSE" for name in SOURCES))
+            self.sql(*(f"ALTER SOURCE {name} RESUME" for name in SOURCES))
         after = self._seen() if before else []
         if any(b > a for b, a in zip(before, after, strict=True)):
             self.problems.append(f"after {what}: {before} rows were here, {after} are")
         return what
 
     def _seen(self) -> list[int]:
-        tables = ("ledger", "journal", "kept", "moved", "ticks")
+        tables = ("ledger", "journal", "kept", "moved", "large", "ticks")
         return [self.sql(f"SELECT count(*) FROM {table}")[0][0] for table in tables]
+
+    def _loading(self) -> bool:
+        """Wait until Spark reads a file; returns False if it does not for ``LOADING_S``."""
+        end = time.monotonic() + LOADING_S
+        while time.monotonic() < end:
+            if self.sql("SELECT state FROM holdfast_sources WHERE name = 'large'") == [("loading",)]:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _kill_jvm(self) -> bool:
+        """Kill the server's JVM; returns False if it has none just now."""
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.server.process.pid), "-f", "java"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for pid in found.stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+        return bool(found.stdout)
 
     def compare(self) -> None:
         """Wait until everything has come, and compare it with where it came from."""
@@ -258,6 +320,13 @@ class Proof:
                     f"{name}: {lost.total()} rows lost, {repeated.total()} too many, of {rows.total()}"
                 )
             self.checks[f"rows of {name}"] = rows.total()
+        whole = (
+            "SELECT n, count(*), count(DISTINCT line), min(line), max(line) FROM large GROUP BY n ORDER BY n"
+        )
+        large = [(n, LARGE_LINES, LARGE_LINES, 0, LARGE_LINES - 1) for n in range(self.large)]
+        if (seen := self._until(lambda: self.sql(whole), large)) != large:
+            self.problems.append(f"large files: {seen} instead of {large}")
+        self.checks["rows of large"] = self.large * LARGE_LINES
         self._until(lambda: len(list((self.folder / "inbox").iterdir())), 0)
         if len(list((self.folder / "done").iterdir())) != self.written:
             self.problems.append("not every file has been moved")
@@ -295,7 +364,8 @@ class Proof:
         if not self.problems:
             self.compare()
             self.check()
-        print(f"checked: {dict(self.checks)}")
+        print(f"struck: {dict(self.struck)}")
+        print(f"checked: {dict(self.checks)}; {len(self.committed)} transactions upstream")
         return self.problems
 
     def end(self) -> None:
@@ -318,7 +388,7 @@ def run(rounds: int, seed: int) -> list[str]:
 
 def main() -> int:
     """Run from the command line; status 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description="kill servers and upstream while sources run")
+    parser = argparse.ArgumentParser(description="kill server, JVM and upstream while sources run")
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -50,10 +50,14 @@ class Failure:
 
 @dataclass(slots=True)
 class Answer:
-    """What has come of a task. With ``failure`` or ``full`` (no space left) its parts are of no use."""
+    """What has come of a task. With ``failure`` or ``full`` (no space left) its parts are of no use.
+
+    ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed.
+    """
 
     parts: list[bytes] = field(default_factory=list)
     rows: int = 0
+    by_file: dict[int, int] = field(default_factory=dict)
     excluded: int = 0
     rejected: int = 0
     rejects: list[Reject] = field(default_factory=list)
@@ -92,6 +96,7 @@ class LoadTask:
                 yield from read_split(self._spec, env, split, reading, keep=MOST_KEPT - len(answer.rejects))
             finally:
                 answer.rows += reading.rows
+                answer.by_file[split.file] = answer.by_file.get(split.file, 0) + reading.rows
                 answer.excluded += reading.excluded
                 answer.rejected += reading.rejects.count
                 answer.rejects += reading.rejects.first

@@ -9,7 +9,7 @@ A table is truncated first, if at all: what came before in the same batch is for
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from engine.eager import settle
 from engine.slices import SLICE_ROWS
 from planner.catalog import IndexDef, RelationDef
 from planner.errors import SqlError
-from txn.api import Transaction
+from txn.api import PartJob, Transaction, WrittenPart
 from txn.types import IndexId, Key, Row, RowId, ShardId
 
 LOOKUP_KEYS: Final = 1000
@@ -44,6 +44,7 @@ class TableChanges:
 
     ``net``: the row that each key has in the end, None if none; cells may be UNCHANGED. ``origin``: the key that the row
     under a key had before the batch, where that differs. ``bulk``: rows to append as Arrow batches of the shard's columns.
+    ``parts``: what has rows to append written as parts elsewhere (``Transaction.bulk_insert_parts``).
     """
 
     oid: int
@@ -52,6 +53,7 @@ class TableChanges:
     net: dict[Key, Row | None] = field(default_factory=dict)
     origin: dict[Key, Key] = field(default_factory=dict)
     bulk: Callable[[], AsyncIterator[Any]] | None = None
+    parts: Callable[[PartJob], Awaitable[Sequence[WrittenPart]]] | None = None
 
     def truncate(self) -> None:
         """Forget all rows."""
@@ -97,6 +99,8 @@ async def stage(txn: Transaction, relation: RelationDef, changes: TableChanges) 
         txn.next_statement()
     if changes.bulk is not None:
         await txn.bulk_insert(shard, changes.bulk())
+    if changes.parts is not None:
+        await txn.bulk_insert_parts(shard, changes.parts)
     for start in range(0, len(changes.appended), SLICE_ROWS):
         await settle(txn.insert(shard, changes.appended[start : start + SLICE_ROWS]))
         await asyncio.sleep(0)

@@ -9,14 +9,14 @@ A file is known by its name; once it is being read it must not change (then the 
 had best write them under a hidden name, and rename them. Files are taken in the order of their times, then names. One that takes
 several batches is read to its end before the first. After the commit of its last row a file is kept, moved or deleted;
 moved and deleted ones leave the manifest.
+
+Where spark_min_bytes wait that nobody has begun to read, they are one batch, which Spark's tasks read (``files_spark``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import fnmatch
-import os
-import stat
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
@@ -26,20 +26,28 @@ from typing import Final
 
 import msgspec
 
-from engine.bulk.server_files import local_path, permitted
+from engine.bulk.portable import obstacle
 from engine.sources import offsets as stored
 from engine.sources.changes import TableChanges, primary_key
-from engine.sources.files_read import Rows, read_file
+from engine.sources.files_directory import Found, below, changed, changing, directory, listed
+from engine.sources.files_read import Rows, load_spec, read_file
+from engine.sources.files_spark import BadFile, SparkFiles, may_read
 from engine.sources.options import Options
-from engine.sources.reader import Batch, Lag, Place, Progress, Temporary
+from engine.sources.reader import Batch, Lag, Place, Progress, Reread, Temporary
+from engine.spark.executor import SparkExecutor
 from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
+from txn.api import PartJob, WrittenPart
 from txn.types import Row
 
 BATCH_FILES: Final = 1000  # in one transaction at most
+BATCH_BYTES: Final = 16 << 30  # the same for Spark, but for a single file
 TOTALS: Final = ""
 """The partition of a source's sums; no file has this name."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -60,20 +68,11 @@ class Totals(msgspec.Struct, frozen=True):
     at: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Found:
-    """A file in the directory."""
-
-    mtime_ns: int
-    name: str
-    size: int
-
-
 @dataclass(slots=True)
 class _Open:
     """The file that is being read, ``rows`` far; ``rest``: rows that are read and in no batch yet."""
 
-    found: _Found
+    found: Found
     rows: int
     committed: int
     path: Path
@@ -85,8 +84,10 @@ class _Open:
 class FilesReader:
     """See ``engine.sources.reader.Reader``."""
 
-    def __init__(self, source: SourceDef, relation: RelationDef, roots: Sequence[str]) -> None:
-        """``roots``: the directories of the setting server_files."""
+    def __init__(
+        self, source: SourceDef, relation: RelationDef, roots: Sequence[str], spark: SparkExecutor | None
+    ) -> None:
+        """``roots``: the directories of the setting server_files. ``spark``: for large batches."""
         options = self._options = Options("files", source.options)
         self.progress = Progress(lag=Lag(unit="files"))
         self._relation = relation
@@ -97,12 +98,17 @@ class FilesReader:
         index = primary_key(relation)
         upsert = options.need("envelope") == "upsert" and index is not None
         self._key = tuple(attnum - 1 for attnum in index.attnums) if upsert and index is not None else ()
+        self._spec = load_spec(relation, options)
+        plain = not self._key and not options.int("max_rows_per_second") and obstacle(self._spec) is None
+        self._spark = spark if plain else None
+        self._spark_bytes = options.int("spark_min_bytes")
         self._files: dict[str, Offset] = {}
         self._totals = Totals(0, 0, "", 0)
-        self._since: dict[str, tuple[_Found, float]] = {}  # since when a file has been as it is
-        self._ready: deque[_Found] = deque()  # complete files, the next ones to be read
+        self._since: dict[str, tuple[Found, float]] = {}  # since when a file has been as it is
+        self._ready: deque[Found] = deque()  # complete files, the next ones to be read
         self._unsettled = 0
         self._error: DataError | None = None  # of the file behind the last batch
+        self._bad: tuple[str, Exception] | None = None  # a file that Spark could not read, behind others
         self._open: _Open | None = None
         self._gone: set[str] = set()  # files that have left the directory, and not yet the manifest
         self._directory = Path()
@@ -125,9 +131,14 @@ class FilesReader:
         """See Reader: rows of as many files as make a batch. What is before a malformed file comes before its error."""
         if self._error is not None:
             raise self._error
-        if self._open is None and not await self._next_file():
-            forgotten = self._forgotten()
-            return Batch(changes={}, offsets=forgotten, rows={}, positions={}) if forgotten else None
+        self.progress.activity = "running"
+        if self._open is None:
+            large = await self._large()
+            if large and await may_read(self._spark, self._not_on_spark):
+                return self._batch_on_spark(large)
+            if not await self._next_file():
+                forgotten = self._forgotten()
+                return Batch(changes={}, offsets=forgotten, rows={}, positions={}) if forgotten else None
         changes = TableChanges(oid=self._relation.oid)
         after: dict[str, bytes | None] = {}
         names: list[str] = []
@@ -170,8 +181,11 @@ class FilesReader:
             offsets=after,
             rows={self._partition: count},
             positions={self._partition: self._shown(self._totals)},
-            context=f"files {', '.join(names[:3])}{' ...' if len(names) > 3 else ''} of {self._directory}",
+            context=self._context(names),
         )
+
+    def _context(self, names: Sequence[str]) -> str:
+        return f"files {', '.join(names[:3])}{' ...' if len(names) > 3 else ''} of {self._directory}"
 
     async def acknowledge(self, batch: Batch) -> None:
         """See Reader: what has been read to its end is put away."""
@@ -200,33 +214,39 @@ class FilesReader:
 
     # -- which file comes next ---------------------------------------------------------------------
 
-    async def _next_file(self) -> bool:
-        """Open the next file that is complete, if there is one. Raises SqlError 55000 for one that has changed."""
+    async def _look(self) -> None:
+        """Find what is ready to be read, where nothing is left. Raises SqlError 58P01, and 55000 for a file that has changed."""
         if not self._ready:
-            listed = await asyncio.to_thread(_listed, self._directory, self._options.need("pattern"))
-            self._look_at(listed, asyncio.get_running_loop().time())
+            found = await asyncio.to_thread(listed, self._directory, self._options.need("pattern"))
+            self._look_at(found, asyncio.get_running_loop().time())
         self.progress.lag.amount = len(self._ready) + self._unsettled
+
+    async def _next_file(self) -> bool:
+        """Open the next file that is complete, if there is one. Raises what ``_look`` does, and 42501."""
+        await self._look()
         if not self._ready:
             return False
+        if self._bad is not None and self._bad[0] == self._ready[0].name:
+            raise self._bad[1]
         ready = self._ready.popleft()
         known = self._files.get(ready.name)
         skip = 0 if known is None else known.rows
         path = await asyncio.to_thread(self._allowed, ready.name)
-        pieces = read_file(path, self._relation, self._options, skip)
+        pieces = read_file(path, ready.size, self._spec, skip)
         self._open = _Open(ready, skip, skip, path, pieces, [])
         return True
 
-    def _look_at(self, listed: Sequence[_Found], now: float) -> None:
+    def _look_at(self, files: Sequence[Found], now: float) -> None:
         """Find the files that are to be read and complete. Raises SqlError 55000 for one that has changed."""
-        since: dict[str, tuple[_Found, float]] = {}
+        since: dict[str, tuple[Found, float]] = {}
         self._unsettled = 0
-        for found in listed:
+        for found in files:
             known = self._files.get(found.name)
             same = known is not None and (known.size, known.mtime_ns) == (found.size, found.mtime_ns)
             if known is not None and known.done and (same or found.name in self._gone):
                 continue  # done; or another of that name, which is new once the first is forgotten
             if known is not None and not same:
-                raise _changed(self._directory / found.name)
+                raise changed(self._directory / found.name)
             before, at = self._since.get(found.name, (found, now))
             since[found.name] = (found, at if before == found else now)
             if known is not None or now - since[found.name][1] >= self._settle_s:
@@ -237,7 +257,7 @@ class FilesReader:
 
     def _allowed(self, name: str) -> Path:
         """Return where a file is once links are followed. Raises SqlError 42501 if that is outside."""
-        return Path(_below(str(self._directory / name), self._roots))
+        return Path(below(str(self._directory / name), self._roots))
 
     async def _take(self, reading: _Open, most: int) -> tuple[list[Row], bool]:
         """Return at most ``most`` further rows of a file, and whether these were its last."""
@@ -257,7 +277,7 @@ class FilesReader:
 
     async def _prove(self, reading: _Open) -> None:
         """Read a file that takes several batches to its end, before the first: so it is not half here if it is malformed."""
-        pieces = read_file(reading.path, self._relation, self._options, 0)
+        pieces = read_file(reading.path, reading.found.size, self._spec, 0)
         async with aclosing(pieces):
             async for _rows in pieces:
                 await asyncio.sleep(0)
@@ -266,15 +286,97 @@ class FilesReader:
 
     def _check_same(self, reading: _Open) -> None:
         """Look whether the file is still as it was when it was found. Raises Temporary, or 55000 if rows are committed."""
-        path = self._directory / reading.found.name
+        if self._is_other(reading.found):
+            path = self._directory / reading.found.name
+            raise changed(path) if reading.committed else changing(path)
+
+    def _is_other(self, found: Found) -> bool:
+        """Whether a file has changed since it was found; one that is gone was read to its end through what was open."""
         try:
-            status = path.stat()
+            status = (self._directory / found.name).stat()
         except FileNotFoundError:
-            return  # it was read to its end through what was open
-        if (status.st_size, status.st_mtime_ns) != (reading.found.size, reading.found.mtime_ns):
-            if reading.committed:
-                raise _changed(path)
-            raise Temporary(f'file "{path}" changed while it was read')
+            return False
+        return (status.st_size, status.st_mtime_ns) != (found.size, found.mtime_ns)
+
+    # -- many bytes: Spark reads them --------------------------------------------------------------
+
+    async def _large(self) -> list[tuple[Found, Path]]:
+        """Return the next files if they are so many bytes that Spark is to read them, else none."""
+        if self._spark is None:
+            return []
+        await self._look()
+        found: list[Found] = []
+        size = 0
+        for ready in self._ready:
+            begun = ready.name in self._files
+            bad = self._bad is not None and self._bad[0] == ready.name
+            if begun or bad or len(found) == BATCH_FILES or (found and size + ready.size > BATCH_BYTES):
+                break
+            found.append(ready)
+            size += ready.size
+        if not found or size < self._spark_bytes:
+            return []
+        return await asyncio.to_thread(self._with_paths, found)
+
+    def _with_paths(self, files: Sequence[Found]) -> list[tuple[Found, Path]]:
+        """Return files with where they are. Raises SqlError 42501 for the first, stops before another one that is outside."""
+        allowed: list[tuple[Found, Path]] = []
+        for found in files:
+            try:
+                allowed.append((found, self._allowed(found.name)))
+            except SqlError:
+                if not allowed:
+                    raise
+                break
+        return allowed
+
+    def _not_on_spark(self, why: str) -> None:
+        _log.warning("files of %s are read by the server, not by Spark: %s", self._directory, why)
+
+    def _batch_on_spark(self, large: Sequence[tuple[Found, Path]]) -> Batch:
+        """Return a batch whose rows Spark writes while it is staged; what is known only then is entered in it then."""
+        assert self._spark is not None
+        files = [found for found, _path in large]
+        for _ in files:
+            self._ready.popleft()
+        self.progress.activity = "loading"
+        load = SparkFiles(self._spark, self._spec, [path for _found, path in large], [f.size for f in files])
+        before = self._totals
+        offsets = self._forgotten()
+        rows: dict[str, int] = {}
+        positions: dict[str, str] = {}
+
+        async def write(job: PartJob) -> list[WrittenPart]:
+            try:
+                parts = await load.write(job)
+            except BadFile as bad:
+                if bad.at == 0 or isinstance(bad.error, Temporary):
+                    raise bad.error from None
+                self._bad = (files[bad.at].name, bad.error)
+                self._ready.extendleft(reversed(files))
+                raise Reread from None
+            for found in files:
+                if await asyncio.to_thread(self._is_other, found):
+                    raise changing(self._directory / found.name)
+            counts = [load.rows.get(at, 0) for at in range(len(files))]
+            for found, count in zip(files, counts, strict=True):
+                self._files[found.name] = Offset(found.size, found.mtime_ns, count, True)
+                offsets[found.name] = stored.encode(self._files[found.name])
+            total = sum(counts)
+            self._totals = Totals(before.files + len(files), before.rows + total, files[-1].name, counts[-1])
+            offsets[TOTALS] = stored.encode(self._totals)
+            rows[self._partition], positions[self._partition] = total, self._shown(self._totals)
+            return parts
+
+        changes = TableChanges(oid=self._relation.oid)
+        changes.parts = write
+        return Batch(
+            changes={self._relation.oid: changes},
+            offsets=offsets,
+            rows=rows,
+            positions=positions,
+            context=self._context([found.name for found in files]),
+        )
 
     # -- what becomes of files ---------------------------------------------------------------------
 
@@ -306,49 +408,3 @@ class FilesReader:
         for name in self._gone:
             self._files.pop(name, None)
         return dict.fromkeys(self._gone)
-
-
-def directory(path: str, roots: Sequence[str]) -> Path:
-    """Return a directory that a source may use, resolved. Blocks. Raises SqlError 42602, 42501, 58P01, 42809."""
-    resolved = Path(_below(local_path(path, "from"), roots))
-    if not resolved.exists():
-        raise SqlError("58P01", f'directory "{path}" does not exist')
-    if not resolved.is_dir():
-        raise SqlError("42809", f'"{path}" is not a directory')
-    return resolved
-
-
-def _below(path: str, roots: Sequence[str]) -> str:
-    try:
-        return permitted(path, roots, "from")
-    except SqlError as error:
-        raise SqlError(
-            error.sqlstate,
-            f'permission denied for a source to use "{path}"',
-            detail=error.detail,
-            hint="The setting server_files of the server lists the directories that sources may use.",
-        ) from None
-
-
-def _listed(path: Path, pattern: str) -> list[_Found]:
-    """Return the files of a directory that a source looks at, in its order. Blocks."""
-    found = []
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.name.startswith((".", "_")) or not fnmatch.fnmatchcase(entry.name, pattern):
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:
-                continue
-            if stat.S_ISREG(status.st_mode):
-                found.append(_Found(status.st_mtime_ns, entry.name, status.st_size))
-    return sorted(found)
-
-
-def _changed(path: Path) -> SqlError:
-    return SqlError(
-        "55000",
-        f'file "{path}" changed after the source had read from it',
-        hint="Files are written once: under a name that begins with a dot, and renamed when they are complete.",
-    )

@@ -57,6 +57,8 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "envelope": _ENVELOPE,
         "settle_ms": Rule(kind="int", default="1000", maximum=3_600_000,
                           help="a file is complete once its size and time have stayed the same for so long"),
+        "spark_min_bytes": Rule(kind="int", default=str(256 << 20),
+                                help="files with so many bytes together are read by Spark's tasks, in one batch"),
         "after": Rule(kind="choice", choices=("keep", "move", "delete"), default="keep",
                       help="what becomes of a file that has been read and committed"),
         "move_to": Rule(kind="text", help="with after = move: a directory below one of server_files"),

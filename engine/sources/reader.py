@@ -47,11 +47,11 @@ class Lag:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What a reader tells about itself. ``done``: there will never be more."""
+    """What a reader tells about itself. ``done``: there will never be more. ``activity``: loading: Spark reads for it."""
 
     lag: Lag = field(default_factory=Lag)
     done: bool = False
-    activity: Literal["running", "snapshot"] = "running"
+    activity: Literal["running", "snapshot", "loading"] = "running"
 
 
 class Reader(Protocol):
@@ -70,6 +70,10 @@ class Reader(Protocol):
 
     async def close(self) -> None:
         """Give up what is open. Idempotent; called in any state."""
+
+
+class Reread(Exception):
+    """While a batch was staged its reader learned that it has to be another one: roll back, and poll again."""
 
 
 class Temporary(Exception):

@@ -26,7 +26,7 @@ from engine.errors import report_of
 from engine.sources import offsets as stored
 from engine.sources.changes import stage
 from engine.sources.options import Options
-from engine.sources.reader import Batch, Lag, Reader, Temporary
+from engine.sources.reader import Batch, Lag, Reader, Reread, Temporary
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from txn.api import Transaction
@@ -54,7 +54,7 @@ _LOST: Final = (WriteConflict, Deadlock, SchemaChanged, LockRefused, CommitWithd
 _MAY_PASS: Final = (Temporary, stored.OffsetsMoved, *_LOST, OutOfSpace, StorageError, OSError)
 _ENDS_SERVER: Final = (Fenced, CommitUnknown)
 
-State = Literal["starting", "snapshot", "running", "retrying", "stopped", "paused", "done"]
+State = Literal["starting", "snapshot", "loading", "running", "retrying", "stopped", "paused", "done"]
 
 _log = logging.getLogger(__name__)
 
@@ -203,7 +203,11 @@ class Runner:
                 await self._sleep(poll_s)
                 continue
             self._context = batch.context
-            ts = await self._commit(batch)
+            self._status.state = reader.progress.activity
+            try:
+                ts = await self._commit(batch)
+            except Reread:
+                continue
             self._context = ""
             await self._acknowledge(reader, batch, ts)
             self._advanced = True

@@ -23,7 +23,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sources import offsets as stored
 from engine.sources import postgres_slot, rate
-from engine.sources.files import directory
+from engine.sources.files_directory import directory
 from engine.sources.files_read import csv_options
 from engine.sources.options import Options, check
 from engine.sources.postgres_tables import UpstreamTable, encoded

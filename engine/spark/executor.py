@@ -246,10 +246,19 @@ class SparkExecutor:
         Raises:
             SqlError: 0A000 if Spark is switched off, 58000 if it cannot start, 57014.
         """
-        live = await self._live(ctx)
+        return await self._tasks(await self._live(ctx), id(ctx.session))
+
+    async def own_tasks(self, client: int) -> SparkTasks:
+        """As ``tasks``, for work that is no session's; it waits for a start as long as that takes.
+
+        ``client``: the ``id`` of whatever does it, which no session has. Raises SqlError 0A000, 58000 as ``tasks``.
+        """
+        return await self._tasks(await self.runtime.live(), client)
+
+    async def _tasks(self, live: Live, client: int) -> SparkTasks:
         loop = asyncio.get_running_loop()
         cores = await loop.run_in_executor(self.runtime.control, lambda: live.context.defaultParallelism)
-        return SparkTasks(self.runtime, live, f"hf_{next(self._numbers)}", int(cores), id(ctx.session))
+        return SparkTasks(self.runtime, live, f"hf_{next(self._numbers)}", int(cores), client)
 
     async def _live(self, ctx: ExecContext) -> Live:
         """Return the session; a statement that is cancelled while it starts does not wait on."""

@@ -27,9 +27,9 @@ def value(c: Connection, sql: str) -> Any:
     return found
 
 
-def wait_for(c: Connection, sql: str, expected: Any) -> None:
+def wait_for(c: Connection, sql: str, expected: Any, patience_s: float = PATIENCE_S) -> None:
     """Return once ``sql`` answers one value that is ``expected``; else fail with what it answers and why."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while time.monotonic() < end:
         found = value(c, sql)
         if found == expected:
