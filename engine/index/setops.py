@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from engine.index.computed import CteState
 from engine.index.nodes import Node, row_key
-from engine.index.state import BATCH, Pipe, Rows, gather
+from engine.index.state import Pipe, Rows
 from planner.evaluate import Env, Layout
 from planner.types import SqlType
 
@@ -105,12 +105,22 @@ class RecursiveUnion(Node):
             raise LookupError(f"WITH item {self.name} has no owner")
         inner = e.child(())
         seen: set[Any] = set()
-        work = self._new((yield from gather(self.inputs[0].pipe(inner))), seen)
+        work: Rows = []
+        yield from self._passed_on(self.inputs[0].pipe(inner), seen, work)
         while work:
-            yield from (work[i : i + BATCH] for i in range(0, len(work), BATCH))
             owner.ctes[self.name + "\0work"] = CteState(None, work)
-            work = self._new((yield from gather(self.inputs[1].pipe(e.child(())))), seen)
-            yield None
+            work = []
+            yield from self._passed_on(self.inputs[1].pipe(e.child(())), seen, work)
+
+    def _passed_on(self, pipe: Pipe, seen: set[Any], work: Rows) -> Pipe:
+        """Yield what is new at once, since a term may never end (a LIMIT above ends it), and keep it for the next round."""
+        for item in pipe:
+            if item.__class__ is list:
+                new = self._new(item, seen)
+                work.extend(new)
+                yield new or None
+            else:
+                yield item
 
     def _new(self, rows: Rows, seen: set[Any]) -> Rows:
         if self.keep_all:

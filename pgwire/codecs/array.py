@@ -30,10 +30,10 @@ _BOUNDS: Final = re.compile(r"\[\s*(?:([+-]?\d+)\s*:\s*)?([+-]?\d+)\s*\]")
 
 
 def dimensions(value: Array, leaf_is_tuple: bool = False) -> tuple[int, ...]:
-    """Return the length of each dimension; ``()`` for an empty array."""
+    """Return the length of each dimension; ``()`` for an empty array. A record (a subclass of tuple) is never one."""
     lengths: list[int] = []
     level: Any = value
-    while isinstance(level, tuple) and level and not (lengths and leaf_is_tuple and _is_leaf(level)):
+    while type(level) is tuple and level and not (lengths and leaf_is_tuple and _is_leaf(level)):
         lengths.append(len(level))
         level = level[0]
     return tuple(lengths)
