@@ -5,7 +5,8 @@
 
 A process of its own, with a session as PySpark's users make it, but for what the server's session has too: the same
 cores, heap, ANSI mode, time zone and shuffle partitions. The views give the physical columns ``c<attnum>`` their names and nothing else:
-no types are changed, no version is hidden, so Spark may do as it likes.
+no types are changed, no version is hidden, so Spark may do as it likes. Values of char(n) are padded in the files and
+texts to Spark, so queries are rewritten by ``data.padded``.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ class PlainSpark:
             raise RuntimeError(answer["error"])
         return answer
 
-    def run(self, sql: str) -> float:
-        """Run a query to its last row; return the seconds it took."""
-        return float(self._ask({"query": sql})["seconds"])
+    def run(self, sql: str) -> tuple[float, int]:
+        """Run a query to its last row; return the seconds it took and how many rows there were."""
+        answer = self._ask({"query": sql})
+        return float(answer["seconds"]), int(answer["rows"])
 
     def explain(self, sql: str) -> str:
         """Return Spark's plans of a query."""
