@@ -344,6 +344,17 @@ class _Joined:
         self.steps = steps
 
 
+def cross_join(left: Node, right: Node) -> Node:
+    """Return two FROM items cross-joined; a chain of inner and left joins goes on the other: ``a, b LEFT JOIN c ON …``.
+
+    So the chain may refer to ``left`` where it is LATERAL, and engines see one chain to order.
+    """
+    if not isinstance(right, _Joined) or any(step.side in ("RIGHT", "FULL") for step in right.steps):
+        return join(left, grouped_join(right), "CROSS", None)
+    made = join(left, right.base, "CROSS", None)
+    return _Joined(made.base, [*made.steps, *right.steps])
+
+
 def grouped_join(item: Node) -> Node:
     """Return a join chain in parentheses, as the right side of another join needs it."""
     if not isinstance(item, _Joined):

@@ -23,7 +23,7 @@ from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import SqlError, not_supported
-from planner.lower import aggregation, finishing, functions, numeric, sublinks, windows
+from planner.lower import aggregation, finishing, functions, lifting, numeric, sublinks, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -91,11 +91,16 @@ class CteBinding:
 
 @dataclass(slots=True)
 class Scope:
-    """One query level. ``known``: expressions that are already columns (after grouping)."""
+    """One query level.
+
+    ``known``: expressions that are already columns (after grouping). ``lifted``: sub-selects that are columns of the
+    FROM list (``lifting``).
+    """
 
     ranges: dict[int, RangeBinding] = field(default_factory=dict)
     ctes: dict[str, CteBinding] = field(default_factory=dict)
     known: dict[q.Expr, Val] | None = None
+    lifted: dict[q.Expr, Val] = field(default_factory=dict)
     windows: tuple[q.Window, ...] = ()
 
 
@@ -148,7 +153,11 @@ class Lowering:
             if scope.known is None:
                 return None
             return scope.known.get(shift_levels(expr, -expr.level))
-        known = self.scopes[-1].known if self.scopes else None
+        if not self.scopes:
+            return None
+        if isinstance(expr, q.SubLink) and expr in self.scopes[-1].lifted:
+            return self.scopes[-1].lifted[expr]
+        known = self.scopes[-1].known
         return None if known is None else known.get(expr)
 
     def _scope(self, level: int) -> Scope:
@@ -275,15 +284,14 @@ class Lowering:
             raise not_supported("a locking clause in this executor")
         if len(self.scopes) == 1:
             select = finishing.open_averages(select)
-        source: Node | None = None
-        for item in select.from_:
-            node = self._from_item(select, item, scope)
-            source = node if source is None else b.join(source, b.grouped_join(node), "CROSS", None)
+        source = self._from(select, scope)
         where = None if select.where is None else self.condition(select.where)
         if select.grouped:
-            stage = aggregation.aggregate(self, select, scope, source, where)
-            source, where = stage, None
+            source, where = aggregation.aggregate(self, select, scope, source, where), None
+            scope.lifted.clear()  # they were columns of the rows that are aggregated
             if select.having is not None:
+                alone = [lift for lift in self._lifts(select.having) if not lift.keys]
+                source = lifting.join_lifted(self, source, alone, scope.lifted)
                 where = self.condition(select.having)
         scope.windows = select.windows
         return self._project(select, source, where)
@@ -418,6 +426,23 @@ class Lowering:
 
     # -- FROM ----------------------------------------------------------------------------------------
 
+    def _from(self, select: q.Select, scope: Scope) -> Node | None:
+        """Return the FROM list joined, with the sub-selects that are lifted into it; None if it is empty."""
+        source: Node | None = None
+        waiting = self._lifts(select.where, *(() if select.grouped else (t.expr for t in select.targets)))
+        joined: set[int] = set()
+        for item in select.from_:
+            node = self._from_item(select, item, scope)
+            source = node if source is None else b.cross_join(source, node)
+            joined |= lifting.ranges_in(item)
+            ready = [lift for lift in waiting if lift.keys and lift.needs <= joined]
+            source = lifting.join_lifted(self, source, ready, scope.lifted)
+            waiting = [lift for lift in waiting if lift not in ready]
+        return None if source is None else lifting.join_lifted(self, source, waiting, scope.lifted)
+
+    def _lifts(self, *exprs: q.Expr | None) -> list[lifting.Lift]:
+        return lifting.lifts_in(*exprs) if self.d.name == "spark" else []
+
     def _from_item(self, select: q.Select, item: q.FromItem, scope: Scope) -> Node:
         if isinstance(item, q.RangeRef):
             return self._range(select.ranges[item.range], item.range, scope)
@@ -428,7 +453,7 @@ class Lowering:
             if item.kind is not q.JoinKind.INNER:
                 on = b.boolean(True)
             else:
-                return b.join(left, b.grouped_join(right), "CROSS", None)
+                return b.cross_join(left, right)
         return b.join(left, b.grouped_join(right), item.kind.name, on)
 
     def _range(self, range_: q.Range, index: int, scope: Scope) -> Node:

@@ -1,0 +1,93 @@
+"""Scalar sub-selects become joins for Spark: which ones, and in what form. Answers: tests/conformance/executors."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.lower.common import lower_query
+from planner.lower.dialect import Dialect
+from planner.lower.duckdb import DuckDialect
+from planner.lower.spark import SparkDialect
+from planner.statements import QueryStatement
+from tests.planner.tables import bind
+
+OWN = "SELECT max(z) FROM s WHERE id = t.a"
+
+
+def lowered(sql: str, dialect: Dialect | None = None) -> str:
+    statement = bind(sql).statement
+    assert isinstance(statement, QueryStatement)
+    return lower_query(statement.query, dialect or SparkDialect()).text
+
+
+@pytest.mark.parametrize(
+    ("sql", "on"),
+    [
+        (f"SELECT b FROM t WHERE a < ({OWN})", "ON (s5.q4_2 = r1.c1)"),
+        ("SELECT b FROM t WHERE a < (SELECT max(z) FROM s WHERE t.a = id)", "ON (r1.c1 = s5.q4_2)"),
+        (f"SELECT ({OWN}) FROM t", "ON (s5.q4_2 = r1.c1)"),
+        (f"SELECT count(*) FROM t WHERE a + ({OWN}) > 3", "ON (s5.q4_2 = r1.c1)"),
+        ("SELECT b FROM t WHERE a < (SELECT max(z) FROM s WHERE id = t.a AND y = t.b)", "ON ((s5.q4_2 = r1.c1) AND (s5.q4_3 = r1.c2))"),
+        ("SELECT b FROM t WHERE a < (SELECT max(z) FROM s WHERE id + 1 = t.a * 2)", "ON (s5.q4_2 = (r1.c1 * 2))"),
+    ],
+)  # fmt: skip
+def test_a_correlated_aggregate_is_a_left_join_by_its_own_columns(sql: str, on: str) -> None:
+    text = lowered(sql)
+    assert "LEFT JOIN (SELECT" in text
+    assert on in text
+    assert "GROUP BY r2.c1" in text or "GROUP BY (r2.c1 + 1)" in text
+
+
+def test_count_of_nothing_is_zero() -> None:
+    text = lowered("SELECT (SELECT count(*) FROM s WHERE id = t.a) FROM t")
+    assert "LEFT JOIN" in text
+    assert "coalesce(s5.q4_1, 0)" in text
+
+
+def test_an_average_of_everything_is_a_cross_join_and_a_maximum_stays() -> None:
+    assert "CROSS JOIN (SELECT" in lowered("SELECT b FROM t WHERE c > (SELECT avg(c) FROM t)")
+    assert "JOIN" not in lowered("SELECT b FROM t WHERE a > (SELECT max(z) FROM s)")
+    having = "SELECT b FROM t GROUP BY b HAVING sum(c) > (SELECT avg(c) FROM t)"
+    assert ") AS s2 CROSS JOIN (SELECT" in lowered(having)
+
+
+def test_it_is_joined_once_all_of_its_condition_is_there() -> None:
+    """Spark makes an inner join of it where the condition that NULL fails stands right above."""
+    text = lowered(
+        "SELECT 1 FROM t, s, t AS u WHERE s.id = t.a AND s.z < (SELECT max(z) FROM s AS v WHERE v.id = t.a)"
+    )
+    assert text.index("hf_rel_2") < text.index("LEFT JOIN") < text.index("hf_rel_4")
+    joined = lowered(
+        f"SELECT 1 FROM t JOIN s ON s.id = t.a, t AS u WHERE t.a < ({OWN.replace('s WHERE', 's AS v WHERE')})"
+    )
+    assert joined.index("hf_rel_2") < joined.index("LEFT JOIN") < joined.index("hf_rel_4")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(z) FROM s WHERE id < t.a",  # not an equality
+        "SELECT max(z) FROM s WHERE id = t.a OR y = t.b",  # not in every branch
+        "SELECT max(z + t.a) FROM s WHERE id = t.a",  # the value itself is correlated
+        "SELECT coalesce(max(z), 0) FROM s WHERE id = t.a",  # not NULL of nothing
+        "SELECT count(*) + 1 FROM s WHERE id = t.a",
+        "SELECT max(z) FROM s WHERE id = t.a HAVING count(*) > 1",
+        "SELECT max(z) FROM s WHERE id = t.a LIMIT 1",
+        "SELECT z FROM s WHERE id = t.a",  # may be several rows
+        "SELECT max(z) FROM s WHERE id = t.a GROUP BY y",
+        "SELECT max(z) FROM s WHERE id::float8 = t.a::float8",  # minus zero
+        "SELECT max(z * random()) FROM s WHERE id = t.a",
+    ],
+)
+def test_others_are_left_to_spark(query: str) -> None:
+    statement = bind(f"SELECT b FROM t WHERE a < ({query})").statement
+    assert isinstance(statement, QueryStatement)
+    from planner.lower.lifting import lifts_in
+    from planner.query import Select
+
+    assert isinstance(statement.query, Select)
+    assert lifts_in(statement.query.where) == []
+
+
+def test_duckdb_has_none_of_it() -> None:
+    assert "LEFT JOIN" not in lowered(f"SELECT b FROM t WHERE a < ({OWN})", DuckDialect())
