@@ -43,7 +43,13 @@ class ColumnDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexDef:
-    """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column."""
+    """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column.
+
+    Of an expression or partial index some of those are hidden columns, which hold what an expression gives, and of a
+    partial index's first key NULL where its condition does not hold. ``written``: per key the column that was written, 0
+    for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
+    ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes.
+    """
 
     oid: int
     name: str
@@ -57,6 +63,20 @@ class IndexDef:
     include: tuple[int, ...] = ()
     constraint_oid: int = 0  # of the PRIMARY KEY / UNIQUE constraint it serves
     deferrable: bool = False  # that constraint may be checked at commit
+    written: tuple[int, ...] = ()
+    expressions: tuple[str, ...] = ()
+    where_sql: str = ""
+    key_names: tuple[str, ...] = ()
+
+    @property
+    def computed(self) -> bool:
+        """Whether it keeps hidden columns."""
+        return bool(self.written)
+
+    @property
+    def key_columns(self) -> tuple[int, ...]:
+        """The columns that its keys were written as, 0 for expressions (pg_index.indkey)."""
+        return self.written or self.attnums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,14 +23,18 @@ from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
 from planner.facts import RECORD, facts
 from planner.query import (
+    CoalesceExpr,
     Const,
     CteRange,
+    CurrentSetting,
     Expr,
     FromItem,
     FuncExpr,
     FunctionRange,
     Join,
     JoinKind,
+    MinMaxExpr,
+    NullIf,
     QueryBase,
     QueryExpr,
     Range,
@@ -184,8 +188,8 @@ def index_definition(
     """Return pg_get_indexdef's text; the table is qualified, in pretty form only where ``qualify`` says so."""
     columns = {c.attnum: c.name for c in table.columns}
     items: list[str] = []
-    for position, attnum in enumerate(index.attnums):
-        item = quote_identifier(columns[attnum])
+    for position in range(len(index.attnums)):
+        item = index_key_text(index, table, position, pretty=pretty, part=False)
         if index.method == "btree":
             descending = position < len(index.descending) and index.descending[position]
             first = index.nulls_first[position] if position < len(index.nulls_first) else descending
@@ -205,7 +209,38 @@ def index_definition(
         text += f" INCLUDE ({', '.join(quote_identifier(columns[a]) for a in index.include)})"
     if index.nulls_not_distinct:
         text += " NULLS NOT DISTINCT"
+    if index.where_sql:
+        text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty)[0]}"
     return text
+
+
+def index_key_text(
+    index: IndexDef, table: RelationDef, position: int, *, pretty: bool, part: bool = True
+) -> str:
+    """Return a key column of an index: a name, or an expression, in parentheses unless it looks like a call.
+
+    ``part``: as pg_get_indexdef(index, column) gives it, whose pretty form has no parentheses around a call's name.
+    """
+    attnum = index.key_columns[position]
+    if attnum:
+        return quote_identifier(table.column(attnum).name)
+    text, expr = _over_table(index.expressions[position], table, pretty=pretty)
+    called = isinstance(expr, FuncExpr) and expr.cast == "call"
+    if called or isinstance(expr, CoalesceExpr | MinMaxExpr | NullIf | CurrentSetting):
+        return text
+    return f"({text})"
+
+
+def _over_table(sql: str, table: RelationDef, *, pretty: bool) -> tuple[str, Expr]:
+    """Return a stored expression over a table's columns as text, and bound."""
+    from planner.bind.context import make_context
+    from planner.bind.expr import bind_clause
+    from planner.bind.stored import EMPTY_CATALOG, table_scope
+    from planner.parse import parse_expression
+
+    context = make_context(EMPTY_CATALOG, ("pg_catalog",), text=sql, variable_params=False)
+    expr = bind_clause(table_scope(context, table), parse_expression(sql), "INDEX")
+    return (deparse_expr(expr, table, pretty=True) if pretty else sql), expr
 
 
 # --- queries ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner import ast
-from planner.catalog import SequenceDef
+from planner.catalog import ColumnDef, SequenceDef
 from planner.errors import Span
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.types import SqlType
@@ -82,7 +82,10 @@ class ForeignKeySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it)."""
+    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it).
+
+    ``indexes``: copied ones that serve no constraint.
+    """
 
     schema: str
     name: str
@@ -96,6 +99,7 @@ class CreateTable:
     options: Mapping[str, str] = None  # type: ignore[assignment]
     query: QueryExpr | None = None
     with_data: bool = True
+    indexes: tuple[CreateIndex, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +224,11 @@ class RefreshMaterializedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex:
-    """CREATE [UNIQUE] INDEX on plain columns of a table."""
+    """CREATE [UNIQUE] INDEX.
+
+    ``hidden``: the columns that an expression or partial index adds to its table, behind those there are; the rest of it
+    as in IndexDef. ``names``: of the keys, for a name to choose.
+    """
 
     table: int
     name: str | None
@@ -233,6 +241,11 @@ class CreateIndex:
     nulls_not_distinct: bool = False
     include: tuple[int, ...] = ()
     concurrently: bool = False
+    names: tuple[str, ...] = ()
+    hidden: tuple[ColumnDef, ...] = ()
+    written: tuple[int, ...] = ()
+    expressions: tuple[str, ...] = ()
+    where_sql: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

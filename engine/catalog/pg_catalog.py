@@ -258,7 +258,9 @@ def pg_index(session: Session) -> Iterator[RowDict]:
                 "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
                 "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
                 "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
-                "indisready": True, "indislive": True, "indkey": index.attnums + index.include,
+                "indisready": True, "indislive": True, "indkey": index.key_columns + index.include,
+                "indexprs": ", ".join(text for text in index.expressions if text) or None,
+                "indpred": index.where_sql or None,
                 "indcollation": tuple(_collation(c) for c in keys),
                 "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
                 "indoption": tuple(
@@ -655,7 +657,7 @@ def pg_depend(session: Session) -> Iterator[RowDict]:
             if index.constraint_oid:
                 yield _depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, 0, "i")
             else:
-                for attnum in index.attnums:
+                for attnum in index.key_columns:
                     yield _depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, attnum, "a")
         if item.kind in "vm":
             rule = rewrite_oid(item.oid)

@@ -265,7 +265,11 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
         name=index.name,
         kind="i",
         columns=tuple(
-            ColumnDef(attnum=i + 1, name=by_attnum[a].name, type=by_attnum[a].type)
+            ColumnDef(
+                attnum=i + 1,
+                name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
+                type=by_attnum[a].type,
+            )
             for i, a in enumerate(keys)
         ),
         version=table.version,

@@ -6,6 +6,7 @@ the rows are rewritten. DROP COLUMN leaves the slot in old rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
+from planner.bind.index import dropped_column, rebound_indexes, without_indexes
 from planner.bind.stored import stored_default
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import SqlError
 from planner.evaluate import compile_expr
@@ -146,7 +148,9 @@ async def drop_column(session: Session, relation: RelationDef, action: st.DropCo
         for c in relation.constraints
         if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
-    indexes = tuple(i for i in relation.indexes if gone_too.isdisjoint(i.attnums + i.include))
+    lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.attnums + i.include + i.written)}
+    remaining = without_indexes(relation, lost)
+    indexes = remaining.indexes
     kept = {i.oid for i in indexes}
     constraints = tuple(
         c
@@ -161,7 +165,7 @@ async def drop_column(session: Session, relation: RelationDef, action: st.DropCo
         if c.foreign is not None and not gone_too.isdisjoint(c.foreign.attnums)
         if child.oid != relation.oid or c in constraints
     ]
-    columns = tuple(_gone(c) if c.attnum in gone_too else c for c in relation.columns)
+    columns = tuple(dropped_column(c) if c.attnum in gone_too else c for c in remaining.columns)
     changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
     broken = _views_that_break(session, relation, changed)
     others = [f"column {c.name} of table {relation.name}" for c in generated]
@@ -199,18 +203,24 @@ async def drop_column(session: Session, relation: RelationDef, action: st.DropCo
     await store_definition(session, changed)
 
 
-def _gone(column: ColumnDef) -> ColumnDef:
-    """Return a column as one that has been dropped."""
-    return replace(
-        column,
-        name=f"........pg.dropped.{column.attnum}........",
-        dropped=True,
-        not_null=False,
-        default_sql=None,
-        identity="",
-        generated="",
-        hidden=False,
-    )
+async def add_computed_index(
+    session: Session, plan: Plan, table: RelationDef, index: IndexDef, hidden: Sequence[ColumnDef]
+) -> None:
+    """Add an expression or partial index with its columns: every row gets a value of them. Raises SqlError 23505, 54011."""
+    if len(table.columns) + len(hidden) > MAX_COLUMNS:
+        raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
+    session.timing.refuse_change(table, "CREATE INDEX")
+    changed = replace(table, columns=(*table.columns, *hidden), indexes=(*table.indexes, index))
+    shape = TableShape.of(changed, session)
+    env = make_env(context(session, plan, ()))
+    more = (None,) * len(hidden)
+    rows: list[Row] = []
+    async for chunk in locked_rows(session, table):
+        rows += shape.complete([(*row, *more) for row in chunk], env)
+    without = replace(changed, indexes=table.indexes)
+    await store_definition(session, without)
+    await rewrite_rows(session, without, rows)
+    await store_definition(session, changed)
 
 
 async def drop_expression(session: Session, relation: RelationDef, action: st.DropExpression) -> None:
@@ -271,6 +281,12 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         after = replace(after, missing_value=None)  # every row now holds a value of its own
     columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)
     changed = _with_checks_rebound(session, replace(relation, columns=columns))
+    if any(index.computed for index in changed.indexes):
+        try:
+            changed = rebound_indexes(changed, changed, session.catalog)
+        except SqlError as error:
+            error.span = None  # it would point into another text
+            raise
     if not rewrites:
         await store_definition(session, changed)
         await define.rebuild(session, changed, column.attnum)
@@ -280,6 +296,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     position = column.attnum - 1
     check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
     refuse = refusal(after)
+    complete = TableShape.of(changed, session).complete
     rows: list[Row] = []
     async for chunk in locked_rows(session, relation):
         new: list[Row] = []
@@ -291,7 +308,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
                 refuse(value)
             new.append((*row[:position], value, *row[position + 1 :]))
         check(new)
-        rows += new
+        rows += complete(new, env)
     await store_definition(session, changed)
     await rewrite_rows(session, changed, rows)
     await define.rebuild(session, changed, column.attnum)

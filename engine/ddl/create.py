@@ -19,6 +19,7 @@ from engine.connection.rows import ReadyRows
 from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl.alter import apply_actions
+from engine.ddl.alter_columns import add_computed_index
 from engine.ddl.drop import replace_table, table_of
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
@@ -33,11 +34,12 @@ from engine.transaction.time_travel import read_past
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import BULK_ROWS
 from engine.writes.insert_bulk import BulkSource
-from engine.writes.shape import TableShape
+from engine.writes.shape import TableShape, whole_rows
 from planner import ast
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, generations, rebase_view
+from planner.bind.index import rebound_indexes
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 from txn.types import Row, ShardId
@@ -137,6 +139,8 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     relation, sequences = with_sequences(session, relation, statement.columns)
     relation = add_keys(session, relation, statement.keys)
     relation = add_checks(session, relation, statement.checks)
+    for index in statement.indexes:
+        relation = _with_index(session, relation, index)
     session.block.ensure_txn().create_shard(shard_spec(relation))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
     await session.view.change([relation, *sequences])
@@ -163,6 +167,16 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         past.rollback()
 
 
+def _with_index(session: Session, relation: RelationDef, statement: st.CreateIndex) -> RelationDef:
+    """Return a new table with an index that serves no constraint (LIKE ... INCLUDING INDEXES)."""
+    taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
+    name = unused_name(session, relation.schema, relation.name, statement.names, "idx", taken)
+    index = replace(index_of(statement, name), oid=session.db.allocate_oids(1))
+    return replace(
+        relation, columns=(*relation.columns, *statement.hidden), indexes=(*relation.indexes, index)
+    )
+
+
 async def fill_from(
     session: Session,
     relation: RelationDef,
@@ -171,7 +185,7 @@ async def fill_from(
     running: Coroutine[Any, Any, Result],
 ) -> int:
     """Insert what a query selects, as ``fill``, on Spark without its rows coming here; else ``running`` starts it."""
-    attnums = [c.attnum for c in relation.columns]
+    attnums = [c.attnum for c in relation.live]
     try:
         loaded = await load_on_spark(session, query, ctx, TableShape.of(relation, session), attnums)
         return loaded if loaded is not None else await fill(session, relation, await running)
@@ -182,14 +196,14 @@ async def fill_from(
 async def fill(session: Session, relation: RelationDef, result: Result) -> int:
     """Insert what a query selects into an empty table of its columns; return how many rows that are."""
     oid = relation.oid
+    attnums = [c.attnum for c in relation.live]
+    complete = whole_rows(session, relation)
     txn = session.block.ensure_txn()
     txn.next_statement()
     if isinstance(result, ReadyRows):
         rows: Sequence[Row] = result.rows
     else:
-        bulk = BulkSource(
-            session, relation, [c.attnum for c in relation.columns], result, lambda given: given
-        )
+        bulk = BulkSource(session, relation, attnums, result, complete)
         try:
             few = await bulk.few(BULK_ROWS)
             if few is None:
@@ -197,7 +211,7 @@ async def fill(session: Session, relation: RelationDef, result: Result) -> int:
         finally:
             bulk.close()
         rows = few
-    await settle(txn.insert(ShardId(oid), rows))
+    await settle(txn.insert(ShardId(oid), complete(rows)))
     return len(rows)
 
 
@@ -323,14 +337,14 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
     table = table_of(session, statement.table)
     name = statement.name
     if name is None:
-        by_attnum = {c.attnum: c.name for c in table.columns}
-        name = unused_name(
-            session, table.schema, table.name, [by_attnum[a] for a in statement.attnums], "idx"
-        )
+        name = unused_name(session, table.schema, table.name, statement.names, "idx")
     elif exists_already(session, table.schema, name, statement.if_not_exists):
         return Command("CREATE INDEX")
     index = index_of(statement, name)
     index = replace(index, oid=session.ahead.oid_of(table, index))
+    if statement.hidden:
+        await add_computed_index(session, plan, table, index, statement.hidden)
+        return Command("CREATE INDEX")
     if statement.concurrently:
         await lock_between_writers(session, ShardId(table.oid))
     await replace_table(
@@ -442,7 +456,8 @@ def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef)
         constraints.append(constraint)
     texts = {attnum: deparse_check(expr, after) for attnum, expr in generations(before, session.catalog)}
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
-    return replace(after, constraints=tuple(constraints), columns=columns)
+    after = replace(after, constraints=tuple(constraints), columns=columns)
+    return rebound_indexes(before, after, session.catalog)
 
 
 async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:

@@ -26,6 +26,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from planner import statements as st
+from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.rights import Rights
@@ -137,11 +138,7 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
         table = table_of(session, target.table_oid)
         await replace_table(
             session,
-            replace(
-                table,
-                indexes=tuple(i for i in table.indexes if i.oid != index.oid),
-                version=session.db.next_catalog_version(),
-            ),
+            replace(without_indexes(table, [index.oid]), version=session.db.next_catalog_version()),
         )
 
 

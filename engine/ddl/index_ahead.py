@@ -111,10 +111,9 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
     if isinstance(statement, st.CreateIndex):
         table = session.catalog.relation_by_oid(statement.table)
         command = "CREATE INDEX CONCURRENTLY" if statement.concurrently else "CREATE INDEX"
-        if table is None or _name_is_taken(session, table, statement.name):
+        if table is None or statement.hidden or _name_is_taken(session, table, statement.name):
             return command, None, []
-        columns = [c.name for attnum in statement.attnums for c in table.columns if c.attnum == attnum]
-        name = statement.name or unused_name(session, table.schema, table.name, columns, "idx")
+        name = statement.name or unused_name(session, table.schema, table.name, statement.names, "idx")
         return command, table, [index_of(statement, name)]
     if isinstance(statement, st.AlterTable) and all(isinstance(a, st.AddKey) for a in statement.actions):
         table = session.catalog.relation_by_oid(statement.table)
@@ -151,6 +150,10 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         descending=statement.descending,
         nulls_first=statement.nulls_first,
         include=statement.include,
+        written=statement.written,
+        expressions=statement.expressions,
+        where_sql=statement.where_sql,
+        key_names=statement.names if statement.written else (),
     )
 
 

@@ -117,6 +117,14 @@ def _key_from_index(session: Session, relation: RelationDef, key: KeySpec) -> Re
         raise SqlError("55000", f'index "{index.name}" is already associated with a constraint')
     if not index.unique:
         raise SqlError("42809", f'"{index.name}" is not a unique index')
+    if index.where_sql or any(index.expressions):
+        raise SqlError(
+            "42809",
+            f'"{index.name}" is a partial index'
+            if index.where_sql
+            else f'index "{index.name}" contains expressions',
+            detail="Cannot create a primary key or unique constraint using such an index.",
+        )
     name = key.name or index.name
     if name != index.name:
         session.notice(

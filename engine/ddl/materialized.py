@@ -28,7 +28,7 @@ from engine.reads.query import CompiledQuery, collect, compiled_query, context, 
 from engine.slices import in_slices
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import tables_to_lock
-from engine.writes.shape import row_record
+from engine.writes.shape import row_record, whole_rows
 from pgwire.codecs.registry import text_output
 from planner import statements as st
 from planner.bind.options import TIMELINE
@@ -149,10 +149,12 @@ async def _replace_what_differs(session: Session, relation: RelationDef, new: Se
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
     wanted: dict[str, list[Row]] = {}
 
+    complete = whole_rows(session, relation)
+
     def gather(rows: Sequence[Row]) -> list[Row]:
-        for row in rows:
+        for seen, row in zip(rows, complete(rows), strict=True):
             same = wanted.setdefault(repr(row), [])
-            if same and None not in row:
+            if same and None not in seen:
                 raise SqlError(
                     "21000",
                     f'{NEW_ROWS} "{relation.name}" contains duplicate rows without any null columns',

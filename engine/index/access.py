@@ -13,14 +13,14 @@ and equality are the type's count (plus numeric and bpchar equality, which are c
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.catalog import IndexDef
-from planner.evaluate_inline import inline_templates
+from engine.index.computed_keys import holds_rows_of, key_expressions
+from planner.catalog import Catalog, IndexDef, RelationDef
+from planner.comparisons import FLIP, Operator, key_operators
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
 from planner.query import (
     Aggregate,
@@ -44,37 +44,6 @@ from planner.walk import children
 
 _INTEGERS = frozenset((INT2, INT4, INT8))
 SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
-
-Operator = Literal["=", "<", "<=", ">", ">="]
-_TEMPLATES: dict[str, Operator] = {
-    "{0} == {1}": "=", "{0} < {1}": "<", "{0} <= {1}": "<=", "{0} > {1}": ">", "{0} >= {1}": ">=",
-}  # fmt: skip
-_FLIP: dict[Operator, Operator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-@functools.cache
-def key_operators() -> dict[int, Operator]:
-    """Return the functions (pg_proc oids) that an index can serve, with the operator each is."""
-    out = {
-        oid: _TEMPLATES[template] for oid, template in inline_templates().items() if template in _TEMPLATES
-    }
-    signatures = facts().proc_by_signature
-    names: tuple[tuple[str, Operator], ...] = (
-        ("eq", "="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="),
-    )  # fmt: skip
-    for name, operator in names:
-        out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
-    out[signatures["bpchareq(bpchar,bpchar)"]] = "="
-    return out
-
-
-def conjuncts_of(expr: Expr | None) -> list[Expr]:
-    """Return the conjuncts of a condition."""
-    if expr is None:
-        return []
-    if isinstance(expr, BoolExpr) and expr.kind == "and":
-        return [c for arg in expr.args for c in conjuncts_of(arg)]
-    return [expr]
 
 
 def ranges_used(node: object, depth: int = 0) -> set[int]:
@@ -153,7 +122,12 @@ class Access:
         return low.type.oid in _INTEGERS
 
 
-def _column(expr: Expr, range_: int) -> Var | None:
+def _column(expr: Expr, range_: int, key: tuple[Expr, int] | None) -> Var | None:
+    """Return the column of ``range_`` that ``expr`` is; with ``key`` the hidden one whose expression it is."""
+    if key is not None:
+        if expr == key[0]:
+            return Var(type=expr.type, range=range_, attnum=key[1])
+        return None
     while isinstance(expr, RelabelType):
         expr = expr.arg
     if isinstance(expr, Var) and expr.level == 0 and expr.range == range_ and expr.attnum > 0:
@@ -201,20 +175,39 @@ def outer_levels(query: object) -> tuple[set[int], bool]:
     return levels, outside
 
 
-def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[int]) -> dict[int, ColumnUse]:
-    """Return what ``conjuncts`` say about the columns of ``range_``."""
+def column_uses(
+    range_: int,
+    conjuncts: Sequence[Expr],
+    available: AbstractSet[int],
+    computed: Sequence[tuple[Expr, int]] = (),
+) -> dict[int, ColumnUse]:
+    """Return what ``conjuncts`` say about the columns of ``range_``, and about the expressions of ``computed``."""
+    uses = _uses(range_, conjuncts, available, None)
+    for expr, attnum in computed:
+        found = _uses(range_, conjuncts, available, (expr, attnum))
+        if attnum in found:
+            uses[attnum] = found[attnum]
+    return uses
+
+
+def _uses(
+    range_: int,
+    conjuncts: Sequence[Expr],
+    available: AbstractSet[int],
+    key: tuple[Expr, int] | None,
+) -> dict[int, ColumnUse]:
     operators = key_operators()
     uses: dict[int, ColumnUse] = {}
     for conjunct in conjuncts:
         if isinstance(conjunct, BoolExpr):
-            _alternatives(conjunct, range_, available, uses)
+            _alternatives(conjunct, range_, available, uses, key)
             continue
         if isinstance(conjunct, SubLink):
-            _member_of(conjunct, range_, uses)
+            _member_of(conjunct, range_, uses, key)
             continue
         if isinstance(conjunct, ScalarArrayOp):
             if conjunct.use_any and operators.get(conjunct.proc) == "=":
-                column = _column(conjunct.scalar, range_)
+                column = _column(conjunct.scalar, range_, key)
                 if column is not None and _ready(conjunct.array, available):
                     use = uses.setdefault(column.attnum, ColumnUse())
                     if use.members is None:
@@ -228,9 +221,9 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
             continue
         for left, right, op in (
             (conjunct.args[0], conjunct.args[1], operator),
-            (conjunct.args[1], conjunct.args[0], _FLIP[operator]),
+            (conjunct.args[1], conjunct.args[0], FLIP[operator]),
         ):
-            column = _column(left, range_)
+            column = _column(left, range_, key)
             if column is None or not _ready(right, available) or (op != "=" and has_sublink(right)):
                 continue
             use = uses.setdefault(column.attnum, ColumnUse())
@@ -245,7 +238,7 @@ def column_uses(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[i
     return uses
 
 
-def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse]) -> None:
+def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse], key: tuple[Expr, int] | None) -> None:
     """Read ``a IN (SELECT ...)`` as ``a = ANY (ARRAY (SELECT ...))`` where the sub-select stands alone."""
     if link.kind is not SubLinkKind.ANY or len(link.lefts) != 1 or link.row_kind:
         return
@@ -253,7 +246,7 @@ def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse]) -> None:
         return
     if any(not isinstance(cast, Var) for cast in link.casts):
         return
-    column = _column(link.lefts[0], range_)
+    column = _column(link.lefts[0], range_, key)
     if column is None:
         return
     use = uses.setdefault(column.attnum, ColumnUse())
@@ -263,7 +256,11 @@ def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse]) -> None:
 
 
 def _alternatives(
-    conjunct: BoolExpr, range_: int, available: AbstractSet[int], uses: dict[int, ColumnUse]
+    conjunct: BoolExpr,
+    range_: int,
+    available: AbstractSet[int],
+    uses: dict[int, ColumnUse],
+    key: tuple[Expr, int] | None,
 ) -> None:
     """Read ``a = 1 OR a = 2`` as ``a IN (1, 2)``."""
     operators = key_operators()
@@ -275,10 +272,10 @@ def _alternatives(
         if not isinstance(arm, OpExpr) or len(arm.args) != 2 or operators.get(arm.proc) != "=":
             return
         left, right = arm.args
-        column = _column(left, range_)
+        column = _column(left, range_, key)
         if column is None:
             left, right = right, left
-            column = _column(left, range_)
+            column = _column(left, range_, key)
         if column is None or (attnum and column.attnum != attnum) or not _ready(right, available):
             return
         attnum = column.attnum
@@ -291,17 +288,20 @@ def _alternatives(
 
 def find(
     range_: int,
-    indexes: Sequence[IndexDef],
-    types: dict[int, tuple[int, int]],
+    table: RelationDef,
+    catalog: Catalog,
     conjuncts: Sequence[Expr],
     available: AbstractSet[int],
 ) -> Access | None:
-    """Return the best access of a base table, or None. ``types``: attnum -> (type oid, typmod)."""
-    uses = column_uses(range_, conjuncts, available)
+    """Return the best access of a base table, or None."""
+    uses = column_uses(range_, conjuncts, available, key_expressions(table, catalog, range_))
     if not uses:
         return None
+    types = {c.attnum: (c.type.oid, c.type.typmod) for c in table.columns}
     best: Access | None = None
-    for index in indexes:
+    for index in table.indexes:
+        if index.where_sql and not holds_rows_of(index, table, catalog, range_, conjuncts):
+            continue
         found = serve(index, uses, types)
         if found is not None and (best is None or found.score < best.score):
             best = found
@@ -315,7 +315,8 @@ def serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[in
     served: list[Expr] = []
     pads: list[int] = []
     guards: list[bool] = []
-    for attnum in index.attnums:
+    named = [written or kept for written, kept in zip(index.key_columns, index.attnums, strict=True)]
+    for attnum in named:
         use = uses.get(attnum)
         value = None if use is None else use.equal if use.equal is not None else use.members
         if use is None or value is None:
@@ -346,8 +347,8 @@ def serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[in
     if any(lists):
         return None
     lower = upper = None
-    following = uses.get(index.attnums[len(keys)])
-    if following is not None and types[index.attnums[len(keys)]][0] not in (FLOAT4, FLOAT8):
+    following = uses.get(named[len(keys)])
+    if following is not None and types[named[len(keys)]][0] not in (FLOAT4, FLOAT8):
         for op, inclusive in ((">=", True), (">", False)):
             if op in following.bounds and lower is None:
                 lower = (following.bounds[op], inclusive)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from engine.index.access import conjuncts_of, has_sublink, is_volatile
+from engine.index.access import has_sublink, is_volatile
 from engine.index.ordered import ordered_access
 from pgwire.codecs.registry import text_input
 from planner.catalog import Catalog
+from planner.comparisons import conjuncts_of
 from planner.exprs import free_levels
 from planner.facts import BOOL, DATE, INT2, INT4, INT8, TEXT, TIMESTAMP, TIMESTAMPTZ, facts
 from planner.query import (

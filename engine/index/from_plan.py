@@ -17,15 +17,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from engine.index.access import (
-    Access,
-    column_uses,
-    conjuncts_of,
-    find,
-    has_sublink,
-    is_volatile,
-    ranges_used,
-)
+from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
@@ -39,6 +31,7 @@ from engine.index.sources import (
     VirtualScan,
     reading_for,
 )
+from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, TEXT, VARCHAR, facts
@@ -221,8 +214,7 @@ class FromPlanner:
         relation = self.planning.catalog.relation_by_oid(item.oid)
         if relation is None:
             return None
-        types = {c.attnum: (c.type.oid, c.type.typmod) for c in relation.columns}
-        return find(index, relation.indexes, types, conjuncts, bound)
+        return find(index, relation, self.planning.catalog, conjuncts, bound)
 
     def _virtual_use(
         self, index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int]

@@ -96,7 +96,7 @@ def _search(
     not_null = {c.attnum for c in relation.columns if c.not_null}
     uses = column_uses(range_, conjuncts, frozenset())
     for index in relation.indexes:
-        if index.method != "btree":
+        if index.method != "btree" or index.where_sql:
             continue
         access = serve(index, uses, types) if uses else None
         if access is None:

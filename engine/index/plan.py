@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.index.access import Access, conjuncts_of
+from engine.index.access import Access
 from engine.index.aggregate import AggregateNode
 from engine.index.extremes import from_index_ends
 from engine.index.from_plan import FromPlanner
@@ -36,6 +36,7 @@ from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
 from planner.catalog import Catalog
+from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
 from planner.evaluate import Layout
 from planner.query import (

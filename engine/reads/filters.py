@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from engine.executor import ExecContext
-from engine.index.access import conjuncts_of, has_sublink, is_volatile
+from engine.index.access import has_sublink, is_volatile
 from planner.catalog import Catalog
+from planner.comparisons import conjuncts_of
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import Expr, FromItem, Join, JoinKind, QueryExpr, RangeRef, RelationRange, Select, Var
 from planner.walk import queries_of, ranges_of, walk

@@ -214,7 +214,7 @@ class Planning:
         """Cache a plan by its text; prove its template once the same one was met before."""
         session, templates = self.session, self.db.templates
         self.db.plans.put((text, (), session.plan_key), plan)
-        if plan.as_of is not None:
+        if plan.as_of is not None or self._literals_matter(plan):
             return
         template = extract(text)
         if template is None:
@@ -233,6 +233,12 @@ class Planning:
         except DataError:
             pass  # a template that does not bind is no template
         templates.judge(key, proved)
+
+    def _literals_matter(self, plan: Plan) -> bool:
+        """Tell whether an index may be found by a literal: by those of its expressions, or of its condition."""
+        oids = plan.bound.reads | plan.bound.writes
+        relations = [self.session.catalog.relation_by_oid(oid) for oid in oids]
+        return any(index.computed for r in relations if r is not None for index in r.indexes)
 
     def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
         """Return a plan for a whole Query text without parsing it, and its parameter values."""

@@ -20,8 +20,8 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.index.access import Operator, key_operators
 from engine.reads.filters import table_reads
+from planner.comparisons import Operator, key_operators
 from planner.facts import DATE, INT2, INT4, INT8
 from planner.query import Const, Expr, OpExpr, Param, QueryExpr, Var
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import RowBatch, RowStream, RowTuple
 from engine.executor import ExecContext
-from engine.index.access import conjuncts_of, has_sublink
+from engine.index.access import has_sublink
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, check_populated, collect, execute
 from engine.subscriptions.named import Reading, readable
@@ -33,6 +33,7 @@ from engine.transaction.block_state import BlockState
 from engine.transaction.time_travel import timestamp_of
 from engine.transaction.timelines import gone
 from pgwire.backend import Responder
+from planner.comparisons import conjuncts_of
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
 from planner.facts import (

@@ -20,6 +20,7 @@ from typing import Final
 from engine.catalog.state import DATABASE_OID
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
+from planner.deparse import index_key_text
 from txn.errors import LockTarget, LockWait
 from txn.types import Key, Row, RowId, ShardId
 
@@ -91,7 +92,13 @@ def _named(relation: RelationDef, index: IndexDef, key: Key) -> tuple[list[str],
         "null" if value is None else text_output(column.type.oid, value, _CANONICAL)
         for column, value in zip(columns, key, strict=True)
     ]
-    return [column.name for column in columns], values
+    return [key_word(relation, index, i) for i in range(len(columns))], values
+
+
+def key_word(relation: RelationDef, index: IndexDef, position: int) -> str:
+    """Return how messages call a key of an index: the column's name, or its expression."""
+    attnum = index.key_columns[position]
+    return relation.column(attnum).name if attnum else index_key_text(index, relation, position, pretty=True)
 
 
 def equalities(relation: RelationDef, index: IndexDef, key: Key) -> str:

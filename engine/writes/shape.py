@@ -12,7 +12,7 @@ from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check, generations
 from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.evaluate import Env, Layout, RowFunction, compile_expr
+from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr
 from txn.types import Row, ShardId
@@ -133,6 +133,19 @@ class TableShape:
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         return f"Failing row contains ({', '.join(shown)})."
+
+
+def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Row]], Sequence[Row]]:
+    """Return the function from rows of what can be seen of a materialized view, or a new table, to rows as they are stored.
+
+    Columns that indexes keep for themselves are behind those.
+    """
+    if len(relation.columns) == len(relation.live):
+        return lambda rows: rows
+    shape = TableShape.of(relation, session)
+    env = Env((), session, shared=Shared())
+    more = (None,) * (len(relation.columns) - len(relation.live))
+    return lambda rows: shape.complete([(*row, *more) for row in rows], env)
 
 
 def bound_checks(relation: RelationDef, session: Session) -> tuple[tuple[str, Expr], ...]:

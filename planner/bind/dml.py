@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner import ast
+from planner.bind.arbiters import arbiters_of
 from planner.bind.assign import (
     assigned,
     bind_assignments,
@@ -30,7 +31,7 @@ from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.generated import generated_from, with_values
 from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
 from planner.bind.returning import split_returning
-from planner.bind.stored import column_default, table_range, table_scope
+from planner.bind.stored import column_default, table_range
 from planner.bind.with_ import bind_with
 from planner.casts import CoerceEnv, resolve_unknown
 from planner.catalog import ColumnDef, RelationDef
@@ -428,7 +429,7 @@ def _on_conflict(
             hint="For example, ON CONFLICT (column_name).",
             span=node.span,
         )
-    arbiters = _arbiters(context, node, relation)
+    arbiters = arbiters_of(context, node, relation)
     if node.action == "nothing":
         return OnConflict(action="nothing", arbiters=arbiters)
     scope = Scope(context=context, ctes=outer.ctes)
@@ -444,62 +445,6 @@ def _on_conflict(
         arbiters=arbiters,
         assignments=complete_assignments(relation, bound, context.env),
         where=where,
-    )
-
-
-def _arbiters(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> tuple[int, ...]:
-    if node.constraint:
-        for constraint in relation.constraints:
-            if constraint.name == node.constraint:
-                if not constraint.index_oid:
-                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
-                if constraint.kind not in "pu":
-                    raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
-                if constraint.deferrable:
-                    raise _deferrable_arbiter(relation, [constraint.index_oid])
-                return (constraint.index_oid,)
-        raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
-    if not node.elements:
-        if relation.has_deferrable_key:
-            raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
-        return ()
-    wanted: set[int] = set()
-    expressions = False
-    for element in node.elements:
-        if element.direction:
-            raise SqlError("42P10", "ASC/DESC is not allowed in ON CONFLICT clause", span=node.infer_span)
-        if element.nulls:
-            raise SqlError(
-                "42P10", "NULLS FIRST/LAST is not allowed in ON CONFLICT clause", span=node.infer_span
-            )
-        if element.expr is not None and not isinstance(element.expr, ast.ColumnRef):
-            expressions = True
-            continue
-        name = element.name or element.expr.names[-1]  # type: ignore[union-attr]
-        column = next((c for c in relation.live if c.name == name), None)
-        if column is None:
-            raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
-        wanted.add(column.attnum)
-    if node.element_where is not None:
-        bind_boolean(table_scope(context, relation), node.element_where, "INDEX WHERE")
-    found = tuple(index.oid for index in relation.indexes if index.unique and set(index.attnums) == wanted)
-    if not found or expressions:
-        raise SqlError(
-            "42P10",
-            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-        )
-    if any(index.oid in found and index.deferrable for index in relation.indexes):
-        raise _deferrable_arbiter(relation, found)
-    return found
-
-
-def _deferrable_arbiter(relation: RelationDef, indexes: Sequence[int]) -> SqlError:
-    return SqlError(
-        "55000",
-        "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
-        schema=relation.schema,
-        table=relation.name,
-        constraint=next(i.name for i in relation.indexes if i.deferrable and i.oid in indexes),
     )
 
 

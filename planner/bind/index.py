@@ -2,61 +2,251 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from planner import ast
 from planner import statements as st
-from planner.bind.context import BindContext
-from planner.bind.expr import check_collation
+from planner.bind.context import BindContext, make_context
+from planner.bind.expr import bind_clause, check_collation
+from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
+from planner.bind.output_names import UNNAMED, column_name
+from planner.bind.stored import table_scope, without_spans
 from planner.bind.table_parts import (
     PLURALS,
     check_indexable,
     check_tablespace,
+    column_collation,
 )
-from planner.catalog import ColumnDef, RelationDef
+from planner.casts import coerce_to_boolean, resolve_unknown
+from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
+from planner.deparse import deparse_expr
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import rows
+from planner.parse import parse_expression
+from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
+from planner.rules.stable import is_immutable
 from planner.scope import SYSTEM_COLUMNS
+from planner.typenames import check_column_type
+from planner.walk import walk
 
 MAX_INDEX_COLUMNS = 32
 
 
 def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateIndex:
-    """CREATE [UNIQUE] INDEX on plain columns.
+    """CREATE INDEX on columns and expressions, of all rows or of those for which a condition holds.
 
-    Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023; 0A000 for expressions, predicates and other methods.
+    Raises SqlError 42P01, 42809, 42703, 42704, 54011, 22023, 42P17 (not immutable); 0A000 for other methods, and for what
+    keys of expression and partial indexes cannot be.
     """
     reference = node.relation
     table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     _indexable_relation(table)
     method = _method(node.method)
-    if node.where is not None:
-        raise not_supported("a partial index", span=node.where.span)
     check_tablespace(node.tablespace)
     check_storage_options(node.options, method)
     if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     if method == "hash":
         _check_hash(node)
-    keys = [_index_column(table, element, method) for element in node.elements]
+    keys = [_index_key(context, table, element, method) for element in node.elements]
     for element in node.include:
         if element.expr is not None:
-            raise SqlError("0A000", "expressions are not supported in included columns", span=element.span)
+            raise SqlError("0A000", "expressions are not supported in included columns")
     include = tuple(_plain_column(table, element).attnum for element in node.include)
-    return st.CreateIndex(
-        table=table.oid,
-        name=node.name or None,
-        if_not_exists=node.if_not_exists,
+    where = None if node.where is None else _predicate(context, table, node.where)
+    names = key_names([key.name for key in keys] + [table.column(a).name for a in include])
+    definition = IndexDef(
+        oid=0,
+        name=node.name,
+        attnums=tuple(key.attnum for key in keys),
         unique=node.unique,
         method=method,
-        attnums=tuple(key.attnum for key in keys),
         descending=tuple(key.descending for key in keys),
         nulls_first=tuple(key.nulls_first for key in keys),
         nulls_not_distinct=node.nulls_not_distinct,
         include=include,
-        concurrently=node.concurrently,
     )
+    hidden: tuple[ColumnDef, ...] = ()
+    if where is not None or any(not key.attnum for key in keys):
+        if table.source_oid:
+            raise not_supported("an expression or partial index on the table of a source", span=node.span)
+        definition, hidden = computed_index(definition, table, [key.expr for key in keys], where)
+        definition = replace(definition, key_names=names)
+    return create_index(table.oid, definition, names, hidden, node)
+
+
+def create_index(
+    table: int,
+    index: IndexDef,
+    names: tuple[str, ...],
+    hidden: tuple[ColumnDef, ...],
+    node: ast.CreateIndex | None = None,
+) -> st.CreateIndex:
+    """Return the statement that makes an index; ``node`` None: as part of CREATE TABLE ... LIKE."""
+    return st.CreateIndex(
+        table=table,
+        name=index.name or None,
+        if_not_exists=node is not None and node.if_not_exists,
+        unique=index.unique,
+        method=index.method,
+        attnums=index.attnums,
+        descending=index.descending,
+        nulls_first=index.nulls_first,
+        nulls_not_distinct=index.nulls_not_distinct,
+        include=index.include,
+        concurrently=node is not None and node.concurrently,
+        names=names,
+        hidden=hidden,
+        written=index.written,
+        expressions=index.expressions,
+        where_sql=index.where_sql,
+    )
+
+
+def key_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return what the columns of an index are called: each name once, later ones numbered (ChooseIndexColumnNames)."""
+    taken: list[str] = []
+    for name in names:
+        number, found = 0, name
+        while found in taken:
+            number += 1
+            found = clip(name, MAX_NAME_BYTES - len(str(number))) + str(number)
+        taken.append(found)
+    return tuple(taken)
+
+
+def computed_index(
+    index: IndexDef, table: RelationDef, keys: Sequence[Expr], where: Expr | None
+) -> tuple[IndexDef, tuple[ColumnDef, ...]]:
+    """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
+
+    One row that is not in a partial index has NULL as its first key, so no other row is equal to it.
+    Raises SqlError 0A000 for NULLS NOT DISTINCT of a partial index.
+    """
+    if where is not None and index.nulls_not_distinct:
+        raise not_supported("NULLS NOT DISTINCT of a partial index")
+    written = tuple(key.attnum if isinstance(key, Var) else 0 for key in keys)
+    attnums: list[int] = []
+    hidden: list[ColumnDef] = []
+    for position, key in enumerate(keys):
+        kept = key
+        if where is not None and position == 0:
+            kept = CaseExpr(
+                type=key.type,
+                whens=(CaseWhen(condition=where, result=key),),
+                default=Const(type=key.type, value=None),
+            )
+        elif isinstance(key, Var):
+            attnums.append(key.attnum)
+            continue
+        attnum = len(table.columns) + len(hidden) + 1
+        attnums.append(attnum)
+        hidden.append(hidden_column(attnum, kept, table))
+    expressions = tuple("" if isinstance(key, Var) else deparse_expr(key, table) for key in keys)
+    where_sql = "" if where is None else deparse_expr(where, table)
+    made = replace(
+        index, attnums=tuple(attnums), written=written, expressions=expressions, where_sql=where_sql
+    )
+    return made, tuple(hidden)
+
+
+def hidden_column(attnum: int, expr: Expr, table: RelationDef) -> ColumnDef:
+    """Return a column that keeps what ``expr`` gives; to everybody it looks dropped."""
+    return ColumnDef(
+        attnum=attnum,
+        name=f"........pg.dropped.{attnum}........",
+        type=expr.type,
+        default_sql=deparse_expr(expr, table),
+        collation=column_collation((), expr.type, None),
+        generated="s",
+        hidden=True,
+    )
+
+
+def index_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> tuple[list[Expr], Expr | None]:
+    """Return the keys of an index and the condition of its rows as expressions over its table (range 0)."""
+    columns = {column.attnum: column for column in table.columns}
+    keys: list[Expr] = []
+    for position, attnum in enumerate(index.key_columns):
+        if attnum:
+            column = columns[attnum]
+            keys.append(Var(type=column.type, range=0, attnum=attnum, name=column.name))
+        else:
+            keys.append(_stored(index.expressions[position], "INDEX", table, catalog))
+    where = _stored(index.where_sql, "INDEX WHERE", table, catalog) if index.where_sql else None
+    return keys, where
+
+
+def _stored(sql: str, clause: str, table: RelationDef, catalog: Catalog) -> Expr:
+    context = make_context(catalog, ("pg_catalog",), text=sql, variable_params=False)
+    expr: Expr = without_spans(bind_clause(table_scope(context, table), parse_expression(sql), clause))
+    return resolve_unknown(expr, context.env)
+
+
+def rebound_indexes(bind_over: RelationDef, table: RelationDef, catalog: Catalog) -> RelationDef:
+    """Return ``table`` with its computed indexes, whose texts mean the columns of ``bind_over``, written anew.
+
+    For columns with new names the two differ, for columns with new types they are one.
+    Raises SqlError where an expression has no meaning any more.
+    """
+    columns = list(table.columns)
+    indexes: list[IndexDef] = []
+    for index in table.indexes:
+        if index.computed:
+            keys, where = index_keys(index, bind_over, catalog)
+            made, hidden = computed_index(index, table, keys, where)
+            old = [a for a, w in zip(index.attnums, index.written, strict=True) if a != w]
+            for attnum, column in zip(old, hidden, strict=True):
+                columns[attnum - 1] = replace(
+                    columns[attnum - 1], type=column.type, default_sql=column.default_sql
+                )
+            index = replace(made, attnums=index.attnums)
+        indexes.append(index)
+    return replace(table, columns=tuple(columns), indexes=tuple(indexes))
+
+
+def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
+    """Return a table without some of its indexes, and without the columns that were theirs alone."""
+    gone = {a for i in table.indexes if i.oid in oids for a in i.attnums if table.column(a).hidden}
+    return replace(
+        table,
+        indexes=tuple(i for i in table.indexes if i.oid not in oids),
+        columns=tuple(dropped_column(c) if c.attnum in gone else c for c in table.columns),
+    )
+
+
+def dropped_column(column: ColumnDef) -> ColumnDef:
+    """Return a column as one that has been dropped."""
+    return replace(
+        column,
+        name=f"........pg.dropped.{column.attnum}........",
+        dropped=True,
+        not_null=False,
+        default_sql=None,
+        identity="",
+        generated="",
+        hidden=False,
+    )
+
+
+def _predicate(context: BindContext, table: RelationDef, node: ast.Expression) -> Expr:
+    where = bind_clause(table_scope(context, table), node, "INDEX WHERE")
+    _check_columns(where)
+    where = coerce_to_boolean(where, "WHERE", context.env)
+    if not is_immutable(where):
+        raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
+    return where
+
+
+def _check_columns(expr: Expr) -> None:
+    for item in walk(expr):
+        if isinstance(item, Var) and item.attnum < 0:
+            raise SqlError("0A000", "index creation on system columns is not supported")
+        if isinstance(item, Var) and item.attnum == WHOLE_ROW:
+            raise not_supported("an index on a whole row", span=item.span)
 
 
 def _indexable_relation(table: RelationDef) -> None:
@@ -96,15 +286,15 @@ def _check_hash(node: ast.CreateIndex) -> None:
         raise SqlError("0A000", 'access method "hash" does not support NULLS FIRST/LAST options')
 
 
-class _IndexColumn(NamedTuple):
-    attnum: int
+class _IndexKey(NamedTuple):
+    attnum: int  # 0: an expression
+    expr: Expr
+    name: str
     descending: bool
     nulls_first: bool
 
 
 def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
-    if element.expr is not None:
-        raise not_supported("an expression index", span=element.span or element.expr.span)
     for column in table.live:
         if column.name == element.name:
             return column
@@ -113,8 +303,20 @@ def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
     raise SqlError("42703", f'column "{element.name}" does not exist', span=element.span)
 
 
-def _index_column(table: RelationDef, element: ast.IndexElement, method: str) -> _IndexColumn:
-    column = _plain_column(table, element)
+def _index_key(context: BindContext, table: RelationDef, element: ast.IndexElement, method: str) -> _IndexKey:
+    expr: Expr
+    if element.expr is None:
+        column = _plain_column(table, element)
+        name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+    else:
+        bound = bind_clause(table_scope(context, table), element.expr, "INDEX")
+        expr = resolve_unknown(bound, context.env)
+        name = column_name(element.expr, expr)
+        name = "expr" if name == UNNAMED else name
+        _check_columns(expr)
+        check_column_type(name, expr.type, element.span)
+        if not is_immutable(expr):
+            raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
     if element.collation:
         check_collation(element.collation, element.span)
     if element.opclass_options:
@@ -122,10 +324,11 @@ def _index_column(table: RelationDef, element: ast.IndexElement, method: str) ->
     if element.opclass:
         _check_opclass(element.opclass, method, element.span)
     else:
-        check_indexable(column.type.oid, method)
+        check_indexable(expr.type.oid, method)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
-    return _IndexColumn(column.attnum, descending, nulls_first)
+    attnum = expr.attnum if isinstance(expr, Var) else 0
+    return _IndexKey(attnum, expr, name, descending, nulls_first)
 
 
 def _check_opclass(name: ast.Name, method: str, span: Span | None) -> None:

@@ -79,7 +79,7 @@ def bind_refresh(context: BindContext, node: ast.RefreshMaterializedView) -> st.
         raise SqlError("0A000", "CONCURRENTLY cannot be used when the materialized view is not populated")
     if node.concurrently and not node.with_data:
         raise SqlError("42601", "CONCURRENTLY and WITH NO DATA options cannot be used together")
-    if node.concurrently and not any(index.unique for index in relation.indexes):
+    if node.concurrently and not any(index.unique and not index.computed for index in relation.indexes):
         raise SqlError(
             "55000",
             f'cannot refresh materialized view "{relation.schema}.{relation.name}" concurrently',

@@ -60,6 +60,9 @@ class _NoCatalog:
         return None
 
 
+EMPTY_CATALOG = _NoCatalog()
+
+
 def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
     """Return the range of a table with all its live columns."""
     return RelationRange(
@@ -108,7 +111,7 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
 @functools.lru_cache(maxsize=4096)
 def stored_default(sql: str, type_: SqlType) -> Expr:
     """Return the expression of a stored default, of its column's type (a pure function of the text)."""
-    context = make_context(_NoCatalog(), ("pg_catalog",), text=sql, variable_params=False)
+    context = make_context(EMPTY_CATALOG, ("pg_catalog",), text=sql, variable_params=False)
     expr: Expr = fold(without_spans(bind_default(context, parse_expression(sql), "", type_)))
     return expr
 

@@ -18,6 +18,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
+from planner.bind.index import computed_index, create_index, index_keys
 from planner.bind.options import check_storage_options
 from planner.bind.sequence import drawn_from
 from planner.bind.stored import bind_check, stored_default
@@ -38,7 +39,7 @@ from planner.bind.table_parts import (
     persistence_of,
     relation_of,
 )
-from planner.catalog import RelationDef
+from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import UNKNOWN
 from planner.query import QueryExpr, Var
@@ -99,9 +100,8 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
     names = {column.attnum: column.name for column in relation.columns}
     for index in relation.indexes:
         if not index.constraint_oid:
-            raise not_supported(
-                f'LIKE INCLUDING INDEXES of an index without a constraint ("{index.name}")', span=span
-            )
+            parts.copied_indexes.append((relation, index))
+            continue
         parts.keys.append(
             st.KeySpec(
                 name=None,
@@ -113,6 +113,29 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
                 deferred=any(c.oid == index.constraint_oid and c.deferred for c in relation.constraints),
             )
         )
+
+
+def _indexes(context: BindContext, parts: TableParts, table: RelationDef) -> tuple[st.CreateIndex, ...]:
+    """Return the statements for copied indexes without constraints; the hidden columns of each are behind those before."""
+    found: list[st.CreateIndex] = []
+    by_name = {column.name: column.attnum for column in table.live}
+    for source, index in parts.copied_indexes:
+        attnum_of = {column.attnum: by_name[column.name] for column in source.live}
+        definition = replace(
+            index, name="", include=tuple(attnum_of[a] for a in index.include), written=(), key_names=()
+        )
+        hidden: tuple[ColumnDef, ...] = ()
+        if index.computed:
+            # the texts mean the same over the new table: its columns have the same names
+            written = tuple(attnum_of.get(a, 0) for a in index.written)
+            keys, where = index_keys(replace(index, written=written), table, context.catalog)
+            definition, hidden = computed_index(definition, table, keys, where)
+            table = replace(table, columns=(*table.columns, *hidden))
+        else:
+            definition = replace(definition, attnums=tuple(attnum_of[a] for a in index.attnums))
+        names = index.key_names or tuple(source.column(a).name for a in index.attnums + index.include)
+        found.append(create_index(0, definition, names, hidden))
+    return tuple(found)
 
 
 def _copied(context: BindContext, parts: TableParts, relation: RelationDef) -> list[st.CheckSpec]:
@@ -181,6 +204,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         persistence=persistence,
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
+        indexes=_indexes(context, parts, relation),
     )
 
 

@@ -20,7 +20,7 @@ from planner.bind.options import check_storage_options
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
 from planner.bind.stored import bind_check_expr, bind_default
 from planner.builtins.reg import split_identifier
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SequenceDef
+from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
 from planner.deparse import deparse_expr
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
@@ -97,6 +97,7 @@ class TableParts:
     checks: list[ast.Constraint] = field(default_factory=list)
     copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
     foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
+    copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
     schema: str | None = None  # of the table being created: it may refer to itself
 

@@ -186,7 +186,7 @@ def whole_index_definition(session: EvalSession, oid: int) -> str | None:
 
 def index_definition_part(session: EvalSession, oid: int, position: int, pretty: bool) -> str | None:
     """SQL's ``pg_get_indexdef(oid, column, pretty)``: one column's definition, or all when ``column`` is 0."""
-    from planner.deparse import index_definition
+    from planner.deparse import index_definition, index_key_text
 
     found = find_index(session, oid)
     if found is None:
@@ -197,6 +197,8 @@ def index_definition_part(session: EvalSession, oid: int, position: int, pretty:
     attnums = index.attnums + index.include
     if not 1 <= position <= len(attnums):
         return ""
+    if position <= len(index.attnums):
+        return index_key_text(index, table, position - 1, pretty=pretty)
     return quote_ident(next(c.name for c in table.columns if c.attnum == attnums[position - 1]))
 
 

@@ -1,0 +1,41 @@
+"""Comparisons that an index can serve: those for which Python's order and equality are the type's count."""
+
+from __future__ import annotations
+
+import functools
+from typing import Literal
+
+from planner.evaluate_inline import inline_templates
+from planner.facts import facts
+from planner.query import BoolExpr, Expr
+
+Operator = Literal["=", "<", "<=", ">", ">="]
+_TEMPLATES: dict[str, Operator] = {
+    "{0} == {1}": "=", "{0} < {1}": "<", "{0} <= {1}": "<=", "{0} > {1}": ">", "{0} >= {1}": ">=",
+}  # fmt: skip
+FLIP: dict[Operator, Operator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@functools.cache
+def key_operators() -> dict[int, Operator]:
+    """Return the functions (pg_proc oids) that an index can serve, with the operator each is."""
+    out = {
+        oid: _TEMPLATES[template] for oid, template in inline_templates().items() if template in _TEMPLATES
+    }
+    signatures = facts().proc_by_signature
+    names: tuple[tuple[str, Operator], ...] = (
+        ("eq", "="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="),
+    )  # fmt: skip
+    for name, operator in names:
+        out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
+    out[signatures["bpchareq(bpchar,bpchar)"]] = "="
+    return out
+
+
+def conjuncts_of(expr: Expr | None) -> list[Expr]:
+    """Return the conjuncts of a condition."""
+    if expr is None:
+        return []
+    if isinstance(expr, BoolExpr) and expr.kind == "and":
+        return [c for arg in expr.args for c in conjuncts_of(arg)]
+    return [expr]
