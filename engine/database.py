@@ -202,7 +202,7 @@ class Database:
             files=_spark_files(config),
         )
         database.executors = {
-            "index": IndexExecutor(),
+            "index": IndexExecutor(memory.statement),
             "local": LocalExecutor(
                 blob_dir=config.blob_dir,
                 spill=Path(config.data_dir) / "duckdb-spill",

@@ -8,9 +8,10 @@
                parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
                duckdb     1/4      DuckDB's memory_limit: queries spill to disk
                jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own
+               statement  1/4      what one statement of the row executor gathers: past it the statement fails (53200)
 
-What one statement gathers is not in here: results that are sorted or sent row by row, and the rows that a transaction
-has written row by row and not yet committed.
+Several statements may gather as much at once, and the rows that a transaction has written row by row and not yet committed
+are not in here.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class MemoryPlan:
     part: int
     duckdb: int
     jvm: int
+    statement: int
 
     @classmethod
     def of(cls, memory: int) -> MemoryPlan:
@@ -43,4 +45,5 @@ class MemoryPlan:
             part=min(max(rest // 32, MIN_PART_BYTES), MAX_PART_BYTES),
             duckdb=rest // 4,
             jvm=rest // 4,
+            statement=rest // 4,
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.connection.rows import ReadyRows, RowStream
 from engine.executor import ExecContext, Result
+from engine.index.growth import Growth
 from engine.index.nodes import Filter, Node, Project
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
@@ -54,6 +55,10 @@ class IndexExecutor:
 
     name = "index"
 
+    def __init__(self, statement_bytes: int) -> None:
+        """A statement that gathers more than ``statement_bytes`` fails (53200)."""
+        self.statement_bytes = statement_bytes
+
     def prepare(self, query: QueryExpr, catalog: Catalog) -> IndexPlan:
         """Compile ``query``. Raises SqlError 0A000 for what has no Python form."""
         planning = Planning(catalog)
@@ -76,7 +81,8 @@ class IndexExecutor:
         finished, waiting = run_ready(pipe, rows)
         if finished:
             return ReadyRows(plan.columns, rows)
-        return RowStream(plan.columns, drive(pipe, rows, waiting, ctx), partial(abandon, pipe, waiting))
+        batches = drive(pipe, rows, waiting, ctx, Growth(self.statement_bytes))
+        return RowStream(plan.columns, batches, partial(abandon, pipe, waiting))
 
     async def _point_later(
         self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env

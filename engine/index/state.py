@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from engine.connection.rows import RowBatch, RowTuple
 from engine.executor import ExecContext
+from engine.index.growth import Growth
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 
@@ -191,13 +192,19 @@ def abandon(pipe: Pipe, waiting: Item) -> None:
         waiting.awaitable.close()
 
 
-async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> AsyncIterator[RowBatch]:
-    """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already."""
+async def drive(
+    pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext, growth: Growth
+) -> AsyncIterator[RowBatch]:
+    """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already.
+
+    Raises 53200 when what it gathers is too much, 57014 when the statement is cancelled.
+    """
     if ready:
         yield RowBatch(rows=ready)
     if isinstance(waiting, Wait):
         waiting.value = await waiting.awaitable
     deadline = time.monotonic() + SLICE_S
+    growth.turn_begins()
     try:
         for item in pipe:
             if item.__class__ is list:
@@ -206,8 +213,10 @@ async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> Asy
             elif isinstance(item, Wait):
                 item.value = await item.awaitable
             if time.monotonic() > deadline:
+                growth.turn_ends()
                 poll(ctx)
                 await asyncio.sleep(0)
+                growth.turn_begins()
                 deadline = time.monotonic() + SLICE_S
     finally:
         pipe.close()

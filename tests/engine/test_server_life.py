@@ -281,3 +281,22 @@ def test_modules_of_functions_are_loaded_before_a_statement_asks(
             time.sleep(0.05)
     finally:
         assert server.stop() == 0
+
+
+def test_a_statement_that_gathers_too_much_fails_alone(tmp_path: Path) -> None:
+    """The rows of an endless recursion; another connection keeps its answers."""
+    server = ServerProcess(tmp_path / "data", "--memory", "320MB")
+    try:
+        endless = (
+            "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT t.n + g FROM t, generate_series(1, 50) g) "
+            "SELECT count(*) FROM t"
+        )
+        client = server.connect(timeout_s=120)
+        with pytest.raises(ServerError) as caught:
+            client.run(endless)
+        assert caught.value.sqlstate == "53200"
+        assert client.run("SELECT 1").rows == [("1",)]
+        client.close()
+        assert server.sql("SELECT 1") == [("1",)]
+    finally:
+        assert server.stop() == 0

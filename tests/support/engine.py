@@ -96,5 +96,5 @@ async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **s
     options = replace(options or TxnOptions(), common_shards=frozenset((SPEC.shard,)))
     database = Database(config, await open_memory_store(disk, options))
     await database._load_catalog()
-    database.executors = {"index": IndexExecutor()}
+    database.executors = {"index": IndexExecutor(statement_bytes=1 << 40)}
     return database

@@ -170,7 +170,7 @@ class Database:
         self.tables: dict[int, list[StoredRow]] = {}
         self.virtual = Virtual()
         self.session = Session(self.catalog)
-        self.executor = IndexExecutor()
+        self.executor = IndexExecutor(statement_bytes=1 << 40)
         self.ddl: list[str] = []
 
     def table(
