@@ -9,7 +9,7 @@ SEEDS ?= 1000
 FIRST ?= 1
 SF ?= 1
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs clean
+.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs drivers clean
 
 install: $(COMPILED)
 
@@ -91,10 +91,17 @@ bench-tpch: $(COMPILED)
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
 
+.drivers/.installed: requirements-drivers.lock tools/install_clients.sh
+	PYTHON=$(PYTHON) tools/install_clients.sh
+	@touch $@
+
+drivers: $(COMPILED) .drivers/.installed
+	$(BIN)/pytest -m "long or not long" tests/drivers
+
 docs: $(STAMP)
 	$(BIN)/python tools/gen_builtins_doc.py
 
 check: lint types imports test
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .drivers .mypy_cache .ruff_cache .pytest_cache
