@@ -17,29 +17,30 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from engine.bulk.server_files import roots_of
-from engine.catalog.history import CatalogHistory
+from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import (
     DATABASE_OID,
     CatalogSnapshot,
     Stored,
     StoredKey,
-    initial_items,
+    initial_databases,
+    initial_roles,
     key_of,
+    new_database_items,
 )
-from engine.catalog.store import SPEC, encode, read_items, read_undo, write_changes
+from engine.catalog.store import SPEC, encode, read_items, read_undo, stored_key, write_changes
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
+from engine.connection import admission
+from engine.connection.admission import Attendance
 from engine.connection.backend import Connection
 from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
-from engine.connection.session import Session
-from engine.connection.setting_defs import MAX_BYTES, REPORTED, definitions
-from engine.connection.settings import Settings
+from engine.connection.setting_defs import REPORTED
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
@@ -62,10 +63,8 @@ from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.snapshots import SnapshotRegistry
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
-from pgwire.errors import BackendError, ErrorReport
-from planner.errors import SqlError
+from planner.catalog import DatabaseDef
 from planner.query import OutputColumn
-from planner.rights import Rights
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import Fenced
@@ -79,28 +78,19 @@ from txn.wal.subscribe import Changes
 log = logging.getLogger("holdfast")
 _TROUBLE = ("58", "XX")  # classes of SQLSTATEs: of the system, of what is stored
 
-DATABASE_NAME = "postgres"
-
-
-def _fatal(
-    sqlstate: str, message: str, *, hint: str | None = None, detail: str | None = None
-) -> BackendError:
-    return BackendError(
-        ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint, detail=detail)
-    )
-
-
-@dataclass(slots=True)
-class Counters:
-    """What pg_stat_database counts since the server started."""
-
-    commits: int = 0
-    rollbacks: int = 0
-    sessions: int = 0
-
 
 COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD))
 """The server's own: every timeline has them."""
+
+
+def _databases() -> dict[StoredKey, Stored]:
+    """Return what the catalog shard of a new server holds of its databases, postgres' own objects apart."""
+    items = initial_databases()
+    found = {key_of(item): item for item in items}
+    for item in items:
+        if isinstance(item, DatabaseDef) and item.oid != DATABASE_OID:
+            found |= {stored_key(item.oid, key_of(own)): own for own in new_database_items()}
+    return found
 
 
 class Database:
@@ -112,8 +102,8 @@ class Database:
         self.store = store
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None
-        self.catalog = CatalogSnapshot({})
-        self.catalog_history = CatalogHistory(store.read_ts(), self.next_catalog_version)
+        self.spaces = Spaces(self.next_catalog_version)
+        self.attendance = Attendance(self)
         self.plans = PlanCache()
         self.templates = TemplateCache()
         self.snapshots = SnapshotRegistry()
@@ -128,7 +118,6 @@ class Database:
         self.calibration: Calibration | None = None
         self.server_files = roots_of(config.server_files)
         self.start_time_us = self.clock_us()
-        self.counters = Counters()
         self.stopping: Callable[[], None] | None = None
         self._preloading: asyncio.Future[None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
@@ -189,7 +178,9 @@ class Database:
         database.lease = store.lease
         store.on_failure(database.fail_stop)
         await database._load_catalog()
-        await database.sequences.open(database.catalog.user_relations())
+        await database.sequences.open(
+            [r for space in database.spaces for r in space.catalog.user_relations()]
+        )
         await database.named.open()
         database.spark = SparkExecutor(
             master=config.spark_master,
@@ -220,38 +211,41 @@ class Database:
             txn.spec(SPEC.shard)
         except KeyError:
             txn.create_shard(SPEC)
-            await settle(txn.begin_write([SPEC.shard]))
-            items = initial_items()
-            rows = [(*key, encode(item)) for key, item in items.items()]
-            await settle(txn.insert(SPEC.shard, rows))
-            await settle(txn.commit())
+            items = {key_of(item): item for item in (*initial_roles(), *new_database_items())}
+            missing = {**items, **_databases()}
         else:
             items = await read_items(txn)
+            # a directory from before there were several
+            missing = {} if any(key[0] == "database" for key in items) else _databases()
+        if missing:
+            await settle(txn.begin_write([SPEC.shard]))
+            await settle(txn.insert(SPEC.shard, [(*key, encode(item)) for key, item in missing.items()]))
+            await settle(txn.commit())
+        else:
             txn.rollback()
-        self.catalog = CatalogSnapshot(items, self.next_catalog_version())
-        await self._oids.open(self.catalog.highest_oid() + 1)
-        await self.store.keep_timelines(self.catalog.timelines)
-        await self._drop_leftover_temporaries()
-        await self._load_history()
+        await self._load_spaces({**items, **missing})
+        await self._oids.open(max(space.catalog.highest_oid() for space in self.spaces) + 1)
+        await self.store.keep_timelines(self.spaces.any.catalog.timelines)
+        for space in self.spaces:
+            await self._drop_leftover_temporaries(space)
 
-    async def _load_history(self) -> None:
-        """Learn what the catalog was before this start, as far back as it can be read."""
-        now = self.store.read_ts()
-        history = CatalogHistory(self.store.since_of(SPEC.shard), self.next_catalog_version)
+    async def _load_spaces(self, items: Mapping[StoredKey, Stored]) -> None:
+        """Make the catalogs, and learn what they were before this start, as far back as they can be read."""
+        floor, now = self.store.since_of(SPEC.shard), self.store.read_ts()
+        self.spaces.load(items, floor)
         undos: dict[Timestamp, dict[StoredKey, Stored | None]] = {}
-        if history.floor < now:
-            changes = self.store.subscribe([SPEC.shard], history.floor, Timestamp(now + 1), snapshot=False)
+        if floor < now:
+            changes = self.store.subscribe([SPEC.shard], floor, Timestamp(now + 1), snapshot=False)
             async for event in changes:
                 if isinstance(event, Changes):
                     read_undo(event.rows, undos.setdefault(event.ts, {}))
         for ts, undo in undos.items():
-            history.replay(ts, undo)
-        self.catalog_history = history
+            self.spaces.replay(ts, undo)
 
-    async def _drop_leftover_temporaries(self) -> None:
+    async def _drop_leftover_temporaries(self, space: Space) -> None:
         """Temporary tables end with their session; those of a crashed server end at its restart."""
-        left = [r for r in self.catalog.user_relations() if r.persistence == "t"]
-        schemas = [s for s in self.catalog.schemas() if s.name.startswith("pg_temp_")]
+        left = [r for r in space.catalog.user_relations() if r.persistence == "t"]
+        schemas = [s for s in space.catalog.schemas() if s.name.startswith("pg_temp_")]
         if not left and not schemas:
             return
         txn = self.store.begin()
@@ -260,9 +254,10 @@ class Database:
                 await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes = [*(key_of(relation) for relation in left), *(key_of(schema) for schema in schemas)]
         await settle(txn.begin_write([SPEC.shard]))
-        await write_changes(txn, self.catalog, [], deletes)
-        await settle(txn.commit())
-        self.catalog = self.catalog.with_changes([], deletes, self.next_catalog_version())
+        await write_changes(txn, space.catalog, [], deletes)
+        ts = await settle(txn.commit())
+        after = space.catalog.with_changes([], deletes, self.next_catalog_version())
+        self.publish(space, after, dict.fromkeys(deletes), ts)
 
     async def close(self) -> None:
         """Stop sources and executors, and release the data directory."""
@@ -286,14 +281,19 @@ class Database:
         """Reserve ``count`` consecutive oids and return the first."""
         return self._oids.allocate(count)
 
-    def publish(self, catalog: CatalogSnapshot, ts: Timestamp) -> None:
-        """Make the catalog committed at ``ts`` the current one; called in the tick in which it is applied."""
-        self.catalog_history.record(ts, self.catalog, catalog, self.store.since)
-        self.catalog = catalog
+    def publish(
+        self,
+        space: Space,
+        catalog: CatalogSnapshot,
+        changes: Mapping[StoredKey, Stored | None],
+        ts: Timestamp,
+    ) -> None:
+        """Make a catalog committed at ``ts`` the current one; called in the tick in which it is applied."""
+        self.spaces.publish(space, catalog, changes, ts, self.store.since)
 
     def settle_timeline(self, name: str) -> None:
         """A transaction that made or dropped a timeline has ended: keep what the catalog says, and no more."""
-        if name not in self.catalog.timelines and self.store.has_timeline(name):
+        if name not in self.spaces.any.catalog.timelines and self.store.has_timeline(name):
             removal = asyncio.ensure_future(self.store.drop_timeline(name))
             self._removals.add(removal)
             removal.add_done_callback(self._removed)
@@ -306,21 +306,12 @@ class Database:
                 "the register of a dropped timeline was left behind: %s", error
             )  # until the next start
 
-    def catalog_at(self, ts: Timestamp) -> CatalogSnapshot:
-        """Return the catalog as of ``ts``. Raises ReadBelowSince where it is not known any more."""
-        return self.catalog_history.at(ts, self.catalog)
-
     async def start_background(self) -> None:
         """Start what may take a while without keeping clients waiting: Spark's JVM, sources, modules loaded ahead."""
         self._preloading = asyncio.get_running_loop().run_in_executor(None, preload)
         self.sources.start()
         if self.spark is not None:
             self.spark.start_background()
-
-    @property
-    def database_oid(self) -> int:
-        """Oid of the one database."""
-        return DATABASE_OID
 
     @property
     def spark_available(self) -> bool:
@@ -339,63 +330,17 @@ class Database:
         """Trust on loopback if so configured, else SCRAM against the role's verifier."""
         if self.config.auth == "trust":
             return Authentication(method="trust")
-        role = self.catalog.role(user)
+        role = self.spaces.any.catalog.role(user)
         return Authentication(method="scram-sha-256", verifier=None if role is None else role.verifier)
 
     def connect(
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
     ) -> MaybeAwaitable[tuple[Connection, Mapping[str, str]]]:
-        """Open a session. FATAL 28000, 3D000, 42704, 22023 as PostgreSQL raises them."""
-        user = parameters.get("user", "")
-        role = self.catalog.role(user)
-        if role is None:
-            raise _fatal("28000", f'role "{user}" does not exist')
-        if not role.can_login:
-            raise _fatal("28000", f'role "{user}" is not permitted to log in')
-        name = parameters.get("database") or user
-        if name != DATABASE_NAME:
-            raise _fatal(
-                "3D000",
-                f'database "{name}" does not exist',
-                hint=f'This server has one database, "{DATABASE_NAME}".',
-            )
-        if not Rights(self.catalog, role).database("c"):
-            detail = "User does not have CONNECT privilege."
-            raise _fatal("42501", f'permission denied for database "{name}"', detail=detail)
-        overrides = {
-            "is_superuser": "on" if role.superuser else "off",
-            "session_authorization": user,
-            "port": str(self.config.port),
-            "max_connections": str(self.config.max_connections),
-            "deadlock_policy": self.config.deadlock_policy,
-            "history_retention": str(self.config.history_retention),
-            "spark_max_queries": str(self.config.spark_max_queries),
-            "server_files": self.config.server_files,
-        }
-        if self.calibration is not None:
-            overrides[MAX_BYTES] = str(self.calibration.local_executor_max_bytes)
-        settings = Settings(overrides)
-        try:
-            for key, value in _startup_settings(parameters):
-                settings_value = settings.check(key, value)
-                overrides[key.lower()] = settings_value
-                settings = Settings(overrides)
-        except SqlError as error:
-            raise _fatal(error.sqlstate, error.message, hint=error.hint) from None
-        settings = Settings(overrides, changed=out.parameter_status)
-        session = Session(
-            self,
-            pid=pid,
-            user=role,
-            database_name=name,
-            settings=settings,
-            out=out,
-            peer=peer,
-        )
-        connection = Connection(self, session)
+        """Open a session. FATAL 28000, 3D000, 55000, 53300, 42501, 42704, 22023 as PostgreSQL raises them."""
+        connection = admission.admit(self, parameters, pid, peer, out)
         self.sessions[pid] = connection
-        self.counters.sessions += 1
-        status = {reported: settings.get(reported) for reported in REPORTED}
+        connection.session.space.counters.sessions += 1
+        status = {reported: connection.session.settings.get(reported) for reported in REPORTED}
         return connection, status
 
     def session_closed(self, connection: Connection) -> MaybeAwaitable[None]:
@@ -404,7 +349,7 @@ class Database:
         self.sessions.pop(session.pid, None)
         session.system.advisory.close()
         if session.catalog.schema(session.temp_schema) is not None:
-            return connection.drop_temporaries()
+            return self.attendance.leaving(session, connection.drop_temporaries())
         return None
 
     def leading(self) -> bool:
@@ -420,7 +365,7 @@ class Database:
         """
         if self.leading():
             return error
-        report = report_of(error, self.catalog)
+        report = report_of(error, self.spaces.any.catalog)
         if report is not None and report.sqlstate[:2] not in _TROUBLE:
             return error
         try:
@@ -479,53 +424,3 @@ def _spark_files(config: Config) -> SparkFiles:
     url = parse_object_url(config.blob) if config.object_store else None
     shared = Path(config.blob) if config.consensus and url is None else None
     return spark_files(config.spark_master, Path(config.data_dir), shared, url, config.blob_dir)
-
-
-def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the settings of a start-up packet: its own parameters, and ``options -c name=value``."""
-    found: list[tuple[str, str]] = []
-    words = _split_options(parameters.get("options", ""))
-    position = 0
-    while position < len(words):
-        word = words[position]
-        if word == "-c" and position + 1 < len(words):
-            position += 1
-            name, equals, value = words[position].partition("=")
-        elif word.startswith(("--", "-c")):
-            name, equals, value = word[2:].partition("=")
-        else:
-            raise SqlError("42601", f"invalid command-line argument for server process: {word}")
-        if not equals:
-            raise SqlError("42601", f"-c {name} requires a value")
-        found.append((name.replace("-", "_"), value))
-        position += 1
-    for key, value in parameters.items():
-        if key not in ("user", "database", "options", "replication") and not key.startswith("_pq_."):
-            if key.lower() not in definitions() and "." not in key:
-                raise SqlError("42704", f'unrecognized configuration parameter "{key}"')
-            found.append((key, value))
-    if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0", ""):
-        raise SqlError("0A000", "replication connections are not supported")
-    return found
-
-
-def _split_options(text: str) -> list[str]:
-    """Split the ``options`` parameter at blanks; a backslash escapes the next character."""
-    words: list[str] = []
-    current: list[str] = []
-    escaped = False
-    for ch in text:
-        if escaped:
-            current.append(ch)
-            escaped = False
-        elif ch == "\\":
-            escaped = True
-        elif ch.isspace():
-            if current:
-                words.append("".join(current))
-                current = []
-        else:
-            current.append(ch)
-    if current:
-        words.append("".join(current))
-    return words

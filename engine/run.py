@@ -12,7 +12,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import create as ddl
-from engine.ddl import drop, grant, materialized, roles
+from engine.ddl import databases, drop, grant, materialized, roles
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.reads import explain
@@ -49,6 +49,8 @@ Handler = Callable[["Connection", Plan, Any, tuple[Any, ...], Responder], Awaita
 _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateTable: ddl.create_table,
     st.CreateSchema: ddl.create_schema,
+    st.AlterDatabase: databases.alter,
+    st.AlterDefaults: databases.alter_defaults,
     st.CreateTimeline: timelines.create_timeline,
     st.DropTimeline: timelines.drop_timeline,
     st.CreateView: ddl.create_view,
@@ -297,6 +299,8 @@ _UTILITY: dict[type, Handler] = {
     st.CreateSubscription: named_statements.create,
     st.AcknowledgeSubscription: named_statements.acknowledge,
     st.DropSubscription: named_statements.drop,
+    st.CreateDatabase: databases.create,
+    st.DropDatabase: databases.drop,
     st.CreateSource: source_statements.create,
     st.AlterSource: source_statements.alter,
     st.DropSource: source_statements.drop,

@@ -229,6 +229,30 @@ class TimelineDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseDef:
+    """A database of the server (CREATE DATABASE). ``connection_limit`` -1: none."""
+
+    oid: int
+    name: str
+    owner: int
+    is_template: bool = False
+    allow_connections: bool = True
+    connection_limit: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultsDef:
+    """What settings begin with in a database, for a role, or for a role in a database (0: in all, for all).
+
+    ALTER DATABASE ... SET, ALTER ROLE ... SET.
+    """
+
+    database: int
+    role: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDef:
     """A source (CREATE SOURCE): what is read from elsewhere, and the tables it goes to.
 
@@ -304,13 +328,23 @@ class Catalog(Protocol):
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
 
+    def database_named(self, name: str) -> DatabaseDef | None:
+        """Return the server's database called ``name``."""
+
 
 class SystemCatalog(Catalog, Protocol):
     """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid."""
 
     @property
+    def database(self) -> int:
+        """Oid of the database whose catalog this is."""
+
+    @property
     def namespace_version(self) -> int:
         """A number that changes when a name may resolve differently."""
+
+    def database_by_oid(self, oid: int) -> DatabaseDef | None:
+        """Return the server's database with this oid."""
 
     def schemas(self) -> Iterable[SchemaDef]:
         """Yield all schemas."""

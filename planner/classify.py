@@ -69,6 +69,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.RefreshMaterializedView() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
+            | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole()
         ):  # fmt: skip
             return StatementClass.DDL
@@ -153,6 +154,7 @@ _TAGS: dict[type, str] = {
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     ast.CreateIndex: "CREATE INDEX", ast.Truncate: "TRUNCATE TABLE", ast.Comment: "COMMENT",
+    ast.CreateDatabase: "CREATE DATABASE", ast.AlterDatabase: "ALTER DATABASE", ast.DropDatabase: "DROP DATABASE",
     ast.CreateRole: "CREATE ROLE", ast.AlterRole: "ALTER ROLE", ast.DropRole: "DROP ROLE",
     ast.Show: "SHOW", ast.Prepare: "PREPARE", ast.Execute: "EXECUTE", ast.DeclareCursor: "DECLARE CURSOR",
     ast.Subscribe: "SUBSCRIBE", ast.CreateSubscription: "CREATE SUBSCRIPTION",
@@ -185,6 +187,8 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {node.what.upper()}"
         case ast.Drop():
             return f"DROP {node.what.upper()}"
+        case ast.AlterDefaults():
+            return "ALTER ROLE" if node.of_role else "ALTER DATABASE"
         case ast.Grant():
             return "GRANT" if node.is_grant else "REVOKE"
         case ast.GrantRole():

@@ -12,9 +12,9 @@ from typing import Any
 
 from planner import ast
 from planner.errors import not_supported
-from planner.raw_ddl import DdlReader
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
+from planner.raw_server import ServerReader
 from planner.raw_tables import (
     CURSOR_ASENSITIVE,
     CURSOR_BINARY,
@@ -29,7 +29,7 @@ from planner.raw_tables import (
 )
 
 
-class StatementReader(DdlReader):
+class StatementReader(ServerReader):
     """Reads statements. ``inner_text`` is asked for the text of a statement inside PREPARE and DECLARE."""
 
     def __init__(self, text: str, inner_text: Callable[[str], str]) -> None:
@@ -62,28 +62,6 @@ class StatementReader(DdlReader):
             name=body.get("savepoint_name") or body.get("gid") or "",
             options=self.options(body.get("options")),
             chain=body.get("chain", False),
-        )
-
-    def _set(self, body: Raw) -> ast.Node:
-        kind = {
-            "VAR_SET_VALUE": "value",
-            "VAR_SET_DEFAULT": "default",
-            "VAR_SET_CURRENT": "current",
-            "VAR_SET_MULTI": "multi",
-            "VAR_RESET": "reset",
-            "VAR_RESET_ALL": "reset all",
-        }[body["kind"]]
-        raw = body.get("args", [])
-        modes = bool(raw) and "DefElem" in raw[0]
-        args = () if modes else self.exprs(raw)
-        options = self.options(raw) if modes else ()
-        return ast.SetVariable(
-            kind=kind,  # type: ignore[arg-type]
-            name=body.get("name", ""),
-            args=args,
-            options=options,
-            local=body.get("is_local", False),
-            span=args[0].span if args else None,
         )
 
     def _show(self, body: Raw) -> ast.Node:
@@ -217,6 +195,11 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CreateRoleStmt": StatementReader._create_role,
     "AlterRoleStmt": StatementReader._alter_role,
     "DropRoleStmt": StatementReader._drop_role,
+    "AlterRoleSetStmt": StatementReader._alter_role_set,
+    "CreatedbStmt": StatementReader._create_database,
+    "AlterDatabaseStmt": StatementReader._alter_database,
+    "AlterDatabaseSetStmt": StatementReader._alter_database_set,
+    "DropdbStmt": StatementReader._drop_database,
     "TransactionStmt": StatementReader._transaction,
     "VariableSetStmt": StatementReader._set,
     "VariableShowStmt": StatementReader._show,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner.acl import (
+    DATABASE_OWNER,
     READ_ALL_DATA,
     WRITE_ALL_DATA,
     AclItem,
@@ -21,7 +22,7 @@ from planner.acl import (
 from planner.catalog import RelationDef, RoleDef, SchemaDef, SystemCatalog
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
 
-PG_CLASS, PG_NAMESPACE, PG_DATABASE, DATABASE = 1259, 2615, 1262, 5
+PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
 SUPERUSER = 10
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
@@ -69,10 +70,16 @@ def is_public(schema: SchemaDef) -> bool:
     return schema.oid in (PUBLIC_OID, PG_CATALOG_OID, INFORMATION_SCHEMA_OID)
 
 
-def database_acl(catalog: SystemCatalog) -> tuple[AclItem, ...]:
-    """Return the list of the database."""
-    found = catalog.acl(PG_DATABASE, DATABASE)
-    return default_acl("database", SUPERUSER) if found is None else found
+def database_acl(catalog: SystemCatalog, database: int) -> tuple[AclItem, ...]:
+    """Return the list of a database."""
+    found = catalog.acl(PG_DATABASE, database)
+    return default_acl("database", database_owner(catalog, database)) if found is None else found
+
+
+def database_owner(catalog: SystemCatalog, database: int) -> int:
+    """Return the role that owns a database, by oid."""
+    found = catalog.database_by_oid(database)
+    return SUPERUSER if found is None else found.owner
 
 
 class Rights:
@@ -82,7 +89,10 @@ class Rights:
         """``role`` None: what everybody may do."""
         self._catalog = catalog
         self.superuser = role is not None and role.superuser
-        self.roles = frozenset[int]() if role is None else inherited(role, catalog.role_by_oid)
+        roles = frozenset[int]() if role is None else inherited(role, catalog.role_by_oid)
+        if database_owner(catalog, catalog.database) in roles:
+            roles |= {DATABASE_OWNER}  # whoever owns the database is its one member
+        self.roles = roles
 
     def owns(self, owner: int) -> bool:
         """Whether it has the rights of an owner."""
@@ -125,10 +135,11 @@ class Rights:
             return True
         return self._any(schema_acl(self._catalog, schema), schema.owner, "schema", letters, option)
 
-    def database(self, letters: str, *, option: bool = False) -> bool:
-        """Whether it has any of some privileges on the database."""
+    def database(self, letters: str, *, option: bool = False, oid: int = 0) -> bool:
+        """Whether it has any of some privileges on a database; 0: on the one whose catalog this is."""
+        catalog, oid = self._catalog, oid or self._catalog.database
         return self.superuser or self._any(
-            database_acl(self._catalog), SUPERUSER, "database", letters, option
+            database_acl(catalog, oid), database_owner(catalog, oid), "database", letters, option
         )
 
     def _any(self, items: tuple[AclItem, ...], owner: int, kind: str, letters: str, option: bool) -> bool:

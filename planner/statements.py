@@ -235,6 +235,16 @@ class SetVariable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDefaults:
+    """ALTER DATABASE / ROLE ... SET | RESET: what a setting begins with. ``database`` "": in all; ``role`` None: for all."""
+
+    database: str
+    role: str | None
+    of_role: bool
+    change: SetVariable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetTransaction:
     """SET TRANSACTION / SET SESSION CHARACTERISTICS."""
 
@@ -342,6 +352,8 @@ class Skip:
     """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist."""
 
     notice: str
+    severity: Literal["NOTICE", "WARNING"] = "NOTICE"
+    sqlstate: str = "00000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +379,7 @@ Statement: TypeAlias = (
     | LockTable
     | SetConstraints
     | RoleStatement
+    | AlterDefaults
     | Grant
     | GrantRole
     | Transaction

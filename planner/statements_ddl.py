@@ -113,6 +113,31 @@ class CreateSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase:
+    """CREATE DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` and ``template`` are names."""
+
+    name: str
+    options: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDatabase:
+    """ALTER DATABASE. ``options``: attribute of ``DatabaseDef`` -> value; ``owner`` is a name."""
+
+    name: str
+    options: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase:
+    """DROP DATABASE. ``force``: sessions in it are ended."""
+
+    name: str
+    if_exists: bool
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTimeline:
     """CREATE TIMELINE."""
 
@@ -438,9 +463,9 @@ class AlterSchemaOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """RENAME of a relation, column, constraint, index, schema or role; ``old`` names the inner thing."""
+    """RENAME of a relation, column, constraint, index, schema, role or database; ``old`` names the inner thing."""
 
-    what: Literal["relation", "column", "constraint", "schema", "role"]
+    what: Literal["relation", "column", "constraint", "schema", "role", "database"]
     relation: int = 0
     old: str = ""
     new: str = ""
@@ -467,10 +492,12 @@ class Truncate:
 
 
 Definition: TypeAlias = (
-    AlterSchemaOwner
+    AlterDatabase
+    | AlterSchemaOwner
     | AlterSequence
     | AlterSource
     | AlterTable
+    | CreateDatabase
     | CreateIndex
     | CreateMaterializedView
     | CreateSchema
@@ -480,6 +507,7 @@ Definition: TypeAlias = (
     | CreateTimeline
     | CreateView
     | Drop
+    | DropDatabase
     | DropSource
     | DropTimeline
     | RefreshMaterializedView

@@ -23,7 +23,7 @@ _Undo = Mapping[StoredKey, Stored | None]
 
 
 class CatalogHistory:
-    """The changes of one server's catalog since ``floor``, by commit timestamp."""
+    """The changes of one database's catalog since ``floor``, by commit timestamp."""
 
     def __init__(self, floor: Timestamp, next_version: Callable[[], int]) -> None:
         """``floor``: earlier catalogs are not known. ``next_version`` names snapshots."""
@@ -76,7 +76,7 @@ class CatalogHistory:
                     else:
                         items[name] = item
             version = self._next_version()
-            made = self._made[key] = CatalogSnapshot(items, version, version)
+            made = self._made[key] = CatalogSnapshot(items, version, version, database=current.database)
             if len(self._made) > KEPT_SNAPSHOTS:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
-from engine.catalog.store import INDEX
+from engine.catalog.store import INDEX, stored_key
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -98,7 +98,8 @@ class CatalogLocks:
         held = self._held
         missing = [(key, x) for key, x in sorted(wanted.items()) if key not in held or (x and not held[key])]
         for key, exclusive in missing:
-            await settle(txn.lookup(SHARD, INDEX, [key], for_update=exclusive))
+            stored = stored_key(self._session.database_oid, key)
+            await settle(txn.lookup(SHARD, INDEX, [stored], for_update=exclusive))
             self._held[key] = exclusive
         return bool(missing)
 

@@ -13,10 +13,11 @@ pg_catalog, so that they are found without a schema and no dump contains them; `
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.catalog.state import DATABASE_OID, PG_CLASS_OID
+from engine.catalog.state import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.transaction.block_state import BlockState
 from engine.transaction.conflicts import mode_name, tid_of
@@ -40,7 +41,7 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
         other = connection.session
         role = other.catalog.role(other.session_user)
         row: dict[str, Any] = {
-            "datid": DATABASE_OID, "datname": other.database, "pid": pid,
+            "datid": other.database_oid, "datname": other.database, "pid": pid,
             "usesysid": role.oid if role is not None else None, "usename": other.session_user,
             "application_name": other.settings.get("application_name"),
             "query": "<insufficient privilege>",
@@ -82,8 +83,9 @@ def pg_locks(session: Session) -> Iterator[RowDict]:
     for lock in session.db.store.lock_rows():
         granule = _granule(lock.granule)
         kind = {"relation": "table", "tuple": "row"}.get(granule["locktype"], "key")
+        holder = session.db.sessions.get(lock.session)
         yield {
-            **granule, "database": DATABASE_OID,
+            **granule, "database": session.database_oid if holder is None else holder.session.database_oid,
             "virtualtransaction": f"{lock.session}/{lock.txn}", "pid": lock.session or None,
             "mode": mode_name(kind, lock.mode), "granted": lock.granted, "fastpath": False,
             "waitstart": None if lock.since_s is None else now_us - int((loop_s - lock.since_s) * 1e6),
@@ -121,14 +123,19 @@ def _int2(value: int) -> int:
 
 @relation("pg_stat_database", "session")
 def pg_stat_database(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_database: sessions, and how transactions ended since the server started."""
+    """Yield pg_stat_database: sessions, and how transactions ended since the server started; deadlocks of all databases."""
     db = session.db
+    connected = Counter(connection.session.database_oid for connection in db.sessions.values())
     yield {
-        "datid": DATABASE_OID, "datname": session.database, "numbackends": len(db.sessions),
-        "xact_commit": db.counters.commits, "xact_rollback": db.counters.rollbacks,
-        "deadlocks": db.store.core.locks.deadlocks, "conflicts": 0, "sessions": db.counters.sessions,
-        "stats_reset": db.start_time_us,
+        "datid": 0, "numbackends": 0, "deadlocks": db.store.core.locks.deadlocks, "stats_reset": db.start_time_us
     }  # fmt: skip
+    for database in session.catalog.databases.values():
+        counters = db.spaces[database.oid].counters
+        yield {
+            "datid": database.oid, "datname": database.name, "numbackends": connected[database.oid],
+            "xact_commit": counters.commits, "xact_rollback": counters.rollbacks, "conflicts": 0,
+            "sessions": counters.sessions, "stats_reset": db.start_time_us,
+        }  # fmt: skip
 
 
 @relation("pg_stat_gssapi", "session")
@@ -144,7 +151,7 @@ def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
     for pid, connection in session.db.sessions.items():
         other = connection.session
         for ahead in other.ahead.builds:
-            row: dict[str, Any] = {"pid": pid, "datid": DATABASE_OID, "datname": other.database}
+            row: dict[str, Any] = {"pid": pid, "datid": other.database_oid, "datname": other.database}
             if session.may_watch(other.session_user):
                 phase, rows, of_rows = ahead.build.progress
                 lockers = session.db.store.blocked_by(pid)
@@ -166,7 +173,7 @@ def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
         copying = other.copying
         if copying is None:
             continue
-        row: dict[str, Any] = {"pid": pid, "datid": DATABASE_OID, "datname": other.database}
+        row: dict[str, Any] = {"pid": pid, "datid": other.database_oid, "datname": other.database}
         if session.may_watch(other.session_user):
             row |= {
                 "relid": copying.table, "command": copying.command, "type": copying.type,
@@ -248,7 +255,7 @@ def holdfast_storage(session: Session) -> Iterator[RowDict]:
 @relation("holdfast_sources", "session")
 def holdfast_sources(session: Session) -> Iterator[RowDict]:
     """Yield holdfast_sources: a row for each partition that a source has got somewhere in, or one without a partition."""
-    for source, status in session.db.sources:
+    for source, status in session.db.sources.within(session.space):
         role = session.catalog.role_by_oid(source.owner)
         owner = str(source.owner) if role is None else role.name
         tables = [r for r in map(session.catalog.relation_by_oid, source.tables) if r is not None]

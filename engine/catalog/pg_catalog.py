@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import (
-    DATABASE_OID,
     PG_AUTHID_OID,
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -25,7 +24,8 @@ from planner.acl import AclItem, default_acl, item_text
 from planner.bind.sequence import relations_of_default
 from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
-from planner.catalog import ColumnDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, DefaultsDef, RelationDef, SchemaDef
+from planner.classify import setting_spelling
 from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
 from planner.rights import is_public, schema_acl
@@ -48,7 +48,7 @@ def own_relations(session: Session) -> Iterable[RelationDef]:
 def _shared(name: str) -> bool:
     return name in (
         "pg_authid", "pg_auth_members", "pg_database", "pg_tablespace", "pg_shdepend", "pg_shdescription",
-        "pg_db_role_setting", "pg_parameter_acl", "pg_replication_origin", "pg_shseclabel", "pg_subscription",
+        "pg_parameter_acl", "pg_replication_origin", "pg_shseclabel", "pg_subscription",
     )  # fmt: skip
 
 
@@ -551,13 +551,35 @@ def pg_range(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_database", "catalog")
 def pg_database(session: Session) -> Iterator[RowDict]:
-    """Yield pg_database: the one database."""
-    yield {
-        "oid": DATABASE_OID, "datname": session.database, "datdba": SUPERUSER_OID,
-        "encoding": UTF8_ENCODING, "datlocprovider": "c", "datallowconn": True, "datconnlimit": -1,
-        "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": "C.UTF-8",
-        "datctype": "C.UTF-8", "datacl": acl_texts(session, session.catalog.acl(PG_DATABASE_OID, DATABASE_OID)),
-    }  # fmt: skip
+    """Yield pg_database."""
+    for database in session.catalog.databases.values():
+        yield {
+            "oid": database.oid, "datname": database.name, "datdba": database.owner,
+            "encoding": UTF8_ENCODING, "datlocprovider": "c", "datistemplate": database.is_template,
+            "datallowconn": database.allow_connections, "datconnlimit": database.connection_limit,
+            "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": "C.UTF-8",
+            "datctype": "C.UTF-8",
+            "datacl": acl_texts(session, session.catalog.acl(PG_DATABASE_OID, database.oid)),
+        }  # fmt: skip
+
+
+@relation("pg_db_role_setting", "catalog")
+def pg_db_role_setting(session: Session) -> Iterator[RowDict]:
+    """Yield pg_db_role_setting: what ALTER DATABASE and ALTER ROLE ... SET have said."""
+    for item in session.catalog.defaults():
+        yield {"setdatabase": item.database, "setrole": item.role, "setconfig": _settings_text(item)}
+
+
+def _settings_text(item: DefaultsDef | None) -> list[str] | None:
+    return (
+        None
+        if item is None
+        else [f"{setting_spelling(name)}={value}" for name, value in item.settings.items()]
+    )
+
+
+def _role_settings(session: Session, role: int) -> list[str] | None:
+    return _settings_text(session.catalog.defaults_of(0, role))
 
 
 @relation("pg_tablespace", "static")
@@ -595,7 +617,7 @@ def pg_auth_members(session: Session) -> Iterator[RowDict]:
 def pg_roles(session: Session) -> Iterator[RowDict]:
     """Yield pg_roles."""
     for row in pg_authid(session):
-        yield {**row, "rolpassword": "********"}
+        yield {**row, "rolpassword": "********", "rolconfig": _role_settings(session, row["oid"])}
 
 
 @relation("pg_shadow", "catalog")
@@ -607,7 +629,7 @@ def pg_shadow(session: Session) -> Iterator[RowDict]:
                 "usename": row["rolname"], "usesysid": row["oid"], "usecreatedb": row["rolcreatedb"],
                 "usesuper": row["rolsuper"], "userepl": row["rolreplication"],
                 "usebypassrls": row["rolbypassrls"], "passwd": row["rolpassword"],
-                "valuntil": row["rolvaliduntil"],
+                "valuntil": row["rolvaliduntil"], "useconfig": _role_settings(session, row["oid"]),
             }  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
     CatalogSnapshot  ──with_changes(puts, deletes)──>  CatalogSnapshot'
 
+Each database has one (``engine.catalog.spaces``): its own objects, and those that all databases share.
+
 A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema) are
 part of every snapshot: their columns come from the catalog facts. Objects are stored as rows of the catalog
 shard (``engine.catalog.store``), so a change is a list of puts and deletes of stored objects.
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from planner.acl import (
+    DATABASE_OWNER,
+    EVERYBODY,
     READ_ALL_DATA,
     READ_SERVER_FILES,
     WRITE_ALL_DATA,
@@ -30,6 +34,8 @@ from planner.catalog import (
     AclDef,
     ColumnDef,
     ConstraintDef,
+    DatabaseDef,
+    DefaultsDef,
     IndexDef,
     RelationDef,
     RoleDef,
@@ -72,7 +78,17 @@ class CommentDef:
     text: str
 
 
-Stored: TypeAlias = AclDef | SchemaDef | RelationDef | RoleDef | CommentDef | TimelineDef | SourceDef
+Stored: TypeAlias = (
+    AclDef
+    | SchemaDef
+    | RelationDef
+    | RoleDef
+    | CommentDef
+    | TimelineDef
+    | SourceDef
+    | DatabaseDef
+    | DefaultsDef
+)
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
 
@@ -90,6 +106,10 @@ def key_of(item: Stored) -> StoredKey:
             return ("timeline", item.oid, 0)
         case SourceDef():
             return ("source", item.oid, 0)
+        case DatabaseDef():
+            return ("database", item.oid, 0)
+        case DefaultsDef():
+            return ("defaults", item.database, item.role)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
         case AclDef():
@@ -236,7 +256,7 @@ def predefined_roles() -> Mapping[str, RoleDef]:
             (3374, "pg_read_all_settings"), (3375, "pg_read_all_stats"), (3377, "pg_stat_scan_tables"),
             (4200, "pg_signal_backend"), (4544, "pg_checkpoint"), (READ_SERVER_FILES, "pg_read_server_files"),
             (WRITE_SERVER_FILES, "pg_write_server_files"), (4571, "pg_execute_server_program"),
-            (6171, "pg_database_owner"), (READ_ALL_DATA, "pg_read_all_data"), (WRITE_ALL_DATA, "pg_write_all_data"),
+            (DATABASE_OWNER, "pg_database_owner"), (READ_ALL_DATA, "pg_read_all_data"), (WRITE_ALL_DATA, "pg_write_all_data"),
         )
     }  # fmt: skip
     watched = tuple(Membership(role=oid, grantor=SUPERUSER_OID) for oid in (3374, 3375, 3377))
@@ -287,14 +307,20 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "derived", "items",
-        "namespace_version", "roles", "sources", "timelines", "version",
+        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "database", "databases",
+        "derived", "items", "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
     def __init__(
-        self, items: Mapping[StoredKey, Stored], version: int = 0, namespace_version: int = 0
+        self,
+        items: Mapping[StoredKey, Stored],
+        version: int = 0,
+        namespace_version: int = 0,
+        *,
+        database: int = DATABASE_OID,
     ) -> None:
-        """Build the indexes over ``items``."""
+        """Build the indexes over ``items``, those of the database ``database`` and the shared ones."""
+        self.database = database
         self.items = items
         self.version = version
         self.namespace_version = namespace_version
@@ -307,6 +333,7 @@ class CatalogSnapshot:
         self.roles: dict[str, RoleDef] = dict(predefined_roles())
         self.timelines: dict[str, TimelineDef] = {}  # without the default one
         self.sources: dict[str, SourceDef] = {}
+        self.databases: dict[str, DatabaseDef] = {}
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -323,7 +350,9 @@ class CatalogSnapshot:
                     self.timelines[item.name] = item
                 case SourceDef():
                     self.sources[item.name] = item
-                case CommentDef() | AclDef():
+                case DatabaseDef():
+                    self.databases[item.name] = item
+                case CommentDef() | AclDef() | DefaultsDef():
                     pass
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
@@ -360,6 +389,15 @@ class CatalogSnapshot:
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
         return self.roles.get(name)
+
+    def database_named(self, name: str) -> DatabaseDef | None:
+        """Return the server's database called ``name``."""
+        return self.databases.get(name)
+
+    def database_by_oid(self, oid: int) -> DatabaseDef | None:
+        """Return the server's database with this oid."""
+        found = self.items.get(("database", oid, 0))
+        return found if isinstance(found, DatabaseDef) else None
 
     # -- the engine's own view ---------------------------------------------------------------------
 
@@ -439,6 +477,24 @@ class CatalogSnapshot:
         found = self.items.get((f"acl/{class_oid}", object_oid, sub_id))
         return found.items if isinstance(found, AclDef) else None
 
+    def defaults(self) -> Iterable[DefaultsDef]:
+        """Yield what settings begin with, for databases and roles."""
+        return (item for item in self.items.values() if isinstance(item, DefaultsDef))
+
+    def defaults_of(self, database: int, role: int) -> DefaultsDef | None:
+        """Return what settings begin with in a database, for a role (0: in all, for all), as far as it was said."""
+        found = self.items.get(("defaults", database, role))
+        return found if isinstance(found, DefaultsDef) else None
+
+    def beginning(self, role: int) -> Mapping[str, str]:
+        """Return what settings begin with for a role in this database: what is more special counts."""
+        found: dict[str, str] = {}
+        for key in ((0, 0), (self.database, 0), (0, role), (self.database, role)):
+            item = self.defaults_of(*key)
+            if item is not None:
+                found |= item.settings
+        return found
+
     def acls(self) -> Iterable[AclDef]:
         """Yield all access control lists."""
         return (item for item in self.items.values() if isinstance(item, AclDef))
@@ -459,7 +515,9 @@ class CatalogSnapshot:
             old = items.get(key_of(item))
             items[key_of(item)] = item
             renamed |= not _same_names(old, item)
-        return CatalogSnapshot(items, version, version if renamed else self.namespace_version)
+        return CatalogSnapshot(
+            items, version, version if renamed else self.namespace_version, database=self.database
+        )
 
     def overlaid(self, changes: Mapping[StoredKey, Stored | None], version: int) -> CatalogSnapshot:
         """Return a new snapshot with ``changes`` on top: objects put, or deleted where there is None."""
@@ -478,9 +536,9 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                     )
-                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef():
+                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef():
                     highest = max(highest, item.oid)
-                case CommentDef() | AclDef():
+                case CommentDef() | AclDef() | DefaultsDef():
                     pass
         return highest
 
@@ -496,15 +554,57 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
             return old.name == new.name
         case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
             return True
-        case (_, TimelineDef() | SourceDef()):
+        case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef()):
             return True
     return False
 
 
-def initial_items() -> dict[StoredKey, Stored]:
-    """Return the objects of a new data directory: schema public and the superuser postgres."""
-    items: list[Stored] = [
-        SchemaDef(oid=PUBLIC_OID, name="public"),
+def new_database_items() -> list[Stored]:
+    """Return what a database has of its own from the start: schema public."""
+    return [
+        SchemaDef(oid=PUBLIC_OID, name="public", owner=DATABASE_OWNER),
+        CommentDef(
+            class_oid=PG_NAMESPACE_OID, object_oid=PUBLIC_OID, sub_id=0, text="standard public schema"
+        ),
+    ]
+
+
+def initial_databases() -> list[Stored]:
+    """Return the databases of a new server, and the comments on them: postgres and the two templates."""
+    template0, template1 = 4, 1
+    texts = {
+        DATABASE_OID: "default administrative connection database",
+        template0: "unmodifiable empty database",
+        template1: "default template for new databases",
+    }
+    return [
+        DatabaseDef(oid=DATABASE_OID, name="postgres", owner=SUPERUSER_OID),
+        DatabaseDef(oid=template1, name="template1", owner=SUPERUSER_OID, is_template=True),
+        DatabaseDef(
+            oid=template0, name="template0", owner=SUPERUSER_OID, is_template=True, allow_connections=False
+        ),
+        *(
+            AclDef(
+                class_oid=PG_DATABASE_OID,
+                object_oid=oid,
+                sub_id=0,
+                items=(
+                    AclItem(grantee=EVERYBODY, grantor=SUPERUSER_OID, letters="c"),
+                    AclItem(grantee=SUPERUSER_OID, grantor=SUPERUSER_OID, letters="CTc"),
+                ),
+            )
+            for oid in (template1, template0)
+        ),
+        *(
+            CommentDef(class_oid=PG_DATABASE_OID, object_oid=oid, sub_id=0, text=text)
+            for oid, text in texts.items()
+        ),
+    ]
+
+
+def initial_roles() -> list[Stored]:
+    """Return the roles of a new server that are not predefined: the superuser postgres."""
+    return [
         RoleDef(
             oid=SUPERUSER_OID,
             name="postgres",
@@ -514,9 +614,5 @@ def initial_items() -> dict[StoredKey, Stored]:
             can_login=True,
             replication=True,
             bypass_rls=True,
-        ),
-        CommentDef(
-            class_oid=PG_NAMESPACE_OID, object_oid=PUBLIC_OID, sub_id=0, text="standard public schema"
-        ),
+        )
     ]
-    return {key_of(item): item for item in items}

@@ -2,6 +2,9 @@
 
     (kind text, oid int8, sub int8, body bytea)   primary key (kind, oid, sub)
 
+``kind`` of what belongs to one database ends with its oid, ``relation@16500``, but for the first one's (oid 5); that of shared
+objects never does.
+
 ``body`` is one format byte and the object in msgpack. Because they are rows, catalog changes commit in the
 same log entry as data and schema registrations (U10), and recover the same way.
 """
@@ -10,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from engine.catalog.state import (
     CATALOG_SHARD,
+    DATABASE_OID,
+    PG_AUTHID_OID,
+    PG_DATABASE_OID,
     CatalogSnapshot,
     CommentDef,
     Stored,
@@ -24,7 +30,17 @@ from engine.catalog.state import (
 )
 from engine.eager import settle
 from pgwire.codecs.registry import CodecSettings, text_input, text_output
-from planner.catalog import AclDef, ColumnDef, RelationDef, RoleDef, SchemaDef, SourceDef, TimelineDef
+from planner.catalog import (
+    AclDef,
+    ColumnDef,
+    DatabaseDef,
+    DefaultsDef,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    SourceDef,
+    TimelineDef,
+)
 from txn.api import Transaction
 from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -47,8 +63,37 @@ SPEC = ShardSpec(
 
 _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
-    "source": SourceDef,
+    "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef,
 }  # fmt: skip
+
+_SHARED: Final = frozenset(
+    (
+        "role", "timeline", "database", "defaults", f"comment/{PG_AUTHID_OID}", f"comment/{PG_DATABASE_OID}",
+        f"acl/{PG_DATABASE_OID}",
+    )
+)  # fmt: skip
+
+
+def is_shared(kind: str) -> bool:
+    """Tell whether objects of a kind are in the catalogs of all databases."""
+    return kind in _SHARED
+
+
+def stored_key(database: int, key: StoredKey) -> StoredKey:
+    """Return the key in the catalog shard of an object that a database's catalog has under ``key``."""
+    kind, oid, sub = key
+    if database == DATABASE_OID or kind in _SHARED:
+        return key
+    return f"{kind}@{database}", oid, sub
+
+
+def split_key(stored: StoredKey) -> tuple[int, StoredKey]:
+    """Return what ``stored_key`` was made of; database 0 for shared objects."""
+    kind, oid, sub = stored
+    if kind in _SHARED:
+        return 0, stored
+    local, at, database = kind.rpartition("@")
+    return (int(database), (local, oid, sub)) if at else (DATABASE_OID, stored)
 
 
 # Missing values are stored in the canonical text form, so that settings never change what they mean.
@@ -80,7 +125,7 @@ def decode(kind: str, body: bytes) -> Stored:
     """Read a body; UnknownFormat for a newer format."""
     if body[0] != FORMAT:
         raise UnknownFormat(f"catalog object of format {body[0]}; this server knows {FORMAT}")
-    target = _TYPES[kind.partition("/")[0]]
+    target = _TYPES[kind.partition("@")[0].partition("/")[0]]
     item: Stored = msgspec.msgpack.decode(body[1:], type=target)
     if isinstance(item, RelationDef):
         item = replace(item, columns=tuple(_restored(c) for c in item.columns))
@@ -110,20 +155,20 @@ def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> N
 async def write_changes(
     txn: Transaction, base: CatalogSnapshot, puts: Iterable[Stored], deletes: Iterable[StoredKey]
 ) -> None:
-    """Stage catalog changes as row changes. ``base`` tells which keys exist."""
+    """Stage changes of a database's catalog as row changes. ``base`` tells which database, and which keys exist."""
     shard = ShardId(CATALOG_SHARD)
     inserts, updates, removed = [], [], []
     for item in puts:
         key = key_of(item)
-        row = (*key, encode(item))
+        row = (*stored_key(base.database, key), encode(item))
         if key in base.items:
-            found = await _lookup(txn, key)
+            found = await _lookup(txn, stored_key(base.database, key))
             updates.append((found, row))
         else:
             inserts.append(row)
     for key in deletes:
         if key in base.items:
-            removed.append(await _lookup(txn, key))
+            removed.append(await _lookup(txn, stored_key(base.database, key)))
     if inserts:
         await settle(txn.insert(shard, inserts))
     if updates:

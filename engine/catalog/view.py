@@ -42,15 +42,17 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_used", "_within", "locks", "own_changes",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_space", "_used", "_within", "locks",
+        "own_changes",
     )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
         """See the latest catalog."""
         self._session = session
         self._db = session.db
+        self._space = session.space
         self._seen = self._base = (
-            session.db.catalog
+            session.space.catalog
         )  # of the running transaction, with and without own changes
         self._lens: CatalogSnapshot | None = None  # seen instead of the latest catalog outside a transaction
         self._within = False  # in one, too
@@ -69,7 +71,7 @@ class CatalogView:
         """The catalog the current transaction sees, or the latest outside one."""
         if self._session.block.txn is not None and not self._within:
             return self._seen
-        return self._db.catalog if self._lens is None else self._lens
+        return self._space.catalog if self._lens is None else self._lens
 
     @property
     def is_private(self) -> bool:
@@ -85,7 +87,7 @@ class CatalogView:
         A running transaction sees its own, unless ``within``: the statement reads elsewhere than the transaction.
         """
         before = self._lens, self._within
-        self._lens, self._within = None if catalog is self._db.catalog else catalog, within
+        self._lens, self._within = None if catalog is self._space.catalog else catalog, within
         try:
             yield
         finally:
@@ -96,7 +98,7 @@ class CatalogView:
     def begin(self, catalog: CatalogSnapshot) -> None:
         """A transaction begins with ``catalog``."""
         self._seen = self._base = catalog
-        self._historic = catalog is not self._db.catalog
+        self._historic = catalog is not self._space.catalog
 
     def end(self) -> None:
         """The transaction is over."""
@@ -128,7 +130,7 @@ class CatalogView:
         Own changes stay on top: they are of objects that the transaction has locked. Raises SchemaChanged when a
         relation that was read before the transaction wrote is no longer as it was.
         """
-        latest = self._db.catalog
+        latest = self._space.catalog
         if self._base is latest:
             return
         for oid, version in self._used.items():
@@ -165,7 +167,7 @@ class CatalogView:
         txn = self._session.block.txn
         if txn is None or not txn.writing:
             return True
-        return self._base is self._db.catalog and all(map(txn.holds_table, plan.tables))
+        return self._base is self._space.catalog and all(map(txn.holds_table, plan.tables))
 
     async def start_read(self, plan: Plan) -> None:
         """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not."""
@@ -242,8 +244,9 @@ class CatalogView:
 
     def _publish(self, ts: Timestamp) -> None:
         """The commit is readable: make its changes part of the current catalog, which others may have changed."""
-        latest = self._db.catalog
+        latest = self._space.catalog
+        own = self.own_changes
         if latest is self._base:
-            self._db.publish(self._seen, ts)
-        elif self.own_changes:
-            self._db.publish(latest.overlaid(self.own_changes, self._db.next_catalog_version()), ts)
+            self._db.publish(self._space, self._seen, own, ts)
+        elif own:
+            self._db.publish(self._space, latest.overlaid(own, self._db.next_catalog_version()), own, ts)

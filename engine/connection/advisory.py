@@ -41,11 +41,14 @@ class SessionAdvisory:
         if self._locks is not None:
             self._locks.unlock_transaction()
 
+    def _number(self, what: tuple[int, int, bool]) -> Advisory:
+        return Advisory(*what, domain=self._session.database_oid)
+
     def lock(
         self, what: tuple[int, int, bool], *, exclusive: bool, transaction: bool
     ) -> Awaitable[None] | None:
         """Lock a number: None when that was done at once, else what to wait for."""
-        number = Advisory(*what)
+        number = self._number(what)
         wait = self._used().lock(
             number,
             exclusive=exclusive,
@@ -75,7 +78,7 @@ class SessionAdvisory:
 
     def try_lock(self, what: tuple[int, int, bool], *, exclusive: bool, transaction: bool) -> bool:
         """Lock a number unless another connection is in the way."""
-        number = Advisory(*what)
+        number = self._number(what)
         if not self._used().try_lock(number, exclusive=exclusive, transaction=transaction):
             return False
         if transaction:
@@ -84,7 +87,7 @@ class SessionAdvisory:
 
     def unlock(self, what: tuple[int, int, bool], *, exclusive: bool) -> bool:
         """Give back a lock of the session; False if there is none."""
-        return self._locks is not None and self._locks.unlock(Advisory(*what), exclusive=exclusive)
+        return self._locks is not None and self._locks.unlock(self._number(what), exclusive=exclusive)
 
     def unlock_all(self) -> None:
         """Give back all locks of the session."""

@@ -33,14 +33,14 @@ Message = tuple[int, str, str]
 
 
 class Channels:
-    """Who listens to what, for the whole server."""
+    """Who listens to what, for the whole server; channels belong to databases."""
 
     def __init__(self) -> None:
         """Nobody listens."""
-        self._listeners: dict[str, dict[SessionChannels, None]] = {}
+        self._listeners: dict[tuple[int, str], dict[SessionChannels, None]] = {}
 
-    def listeners(self, channel: str) -> Iterator[SessionChannels]:
-        """Yield who listens to a channel, in the order in which they began to."""
+    def listeners(self, channel: tuple[int, str]) -> Iterator[SessionChannels]:
+        """Yield who listens to a channel (database, name), in the order in which they began to."""
         return iter(tuple(self._listeners.get(channel, ())))
 
     @property
@@ -49,11 +49,11 @@ class Channels:
         waiting = [one._waiting_bytes for all_ in self._listeners.values() for one in all_]
         return max(waiting, default=0) / QUEUE_BYTES
 
-    def add(self, channel: str, listener: SessionChannels) -> None:
+    def add(self, channel: tuple[int, str], listener: SessionChannels) -> None:
         """A connection listens."""
         self._listeners.setdefault(channel, {})[listener] = None
 
-    def remove(self, channel: str, listener: SessionChannels) -> None:
+    def remove(self, channel: tuple[int, str], listener: SessionChannels) -> None:
         """A connection listens no more."""
         listeners = self._listeners.get(channel)
         if listeners is not None:
@@ -126,7 +126,8 @@ class SessionChannels:
         size = len(payload.encode())
         if size > MAX_PAYLOAD:
             raise SqlError("22023", "payload string too long")
-        for listener in self._session.db.channels.listeners(channel):
+        session = self._session
+        for listener in session.db.channels.listeners((session.database_oid, channel)):
             if listener._waiting_bytes + size > QUEUE_BYTES:
                 raise SqlError(
                     "54000",
@@ -150,20 +151,20 @@ class SessionChannels:
             return
         for channel, on in actions:
             self._apply(channel, on=on)
-        pid = self._session.pid
+        session, pid = self._session, self._session.pid
         for channel, payload in said:
-            for listener in self._session.db.channels.listeners(channel):
+            for listener in session.db.channels.listeners((session.database_oid, channel)):
                 listener.deliver((pid, channel, payload))
 
     def _apply(self, channel: str, *, on: bool) -> None:
         channels = self._session.db.channels
         if on:
             self._listening[channel] = None
-            channels.add(channel, self)
+            channels.add((self._session.database_oid, channel), self)
             return
         for name in [channel] if channel else list(self._listening):
             self._listening.pop(name, None)
-            channels.remove(name, self)
+            channels.remove((self._session.database_oid, name), self)
 
     # -- what comes --------------------------------------------------------------------------------
 

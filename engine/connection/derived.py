@@ -38,8 +38,8 @@ class Derived:
         "verifies",
     )
 
-    def __init__(self, settings: Settings, user: str) -> None:
-        """Read ``settings``; ``user`` is the current role."""
+    def __init__(self, settings: Settings, user: str, database: int) -> None:
+        """Read ``settings``; ``user`` is the current role, ``database`` the oid of the database."""
         get = settings.get
         self.generation = settings.generation
         self.user = user
@@ -53,7 +53,7 @@ class Derived:
             bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
             extra_float_digits=int(get("extra_float_digits")),
         )
-        self.plan_key = (get("search_path"), user, style, order, interval_style, zone)
+        self.plan_key = (get("search_path"), user, style, order, interval_style, zone, database)
         self.executor = get("executor")
         self.consistency = cast(Level, get("consistency"))
         self.max_staleness_ms = settings.integer("max_staleness")

@@ -33,7 +33,7 @@ from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
-from planner.catalog import RoleDef
+from planner.catalog import DatabaseDef, RoleDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Session:
 
     Attributes:
         db: the server this session belongs to.
-        database: the database's name, as current_database() tells it.
+        database: the database's name, as current_database() tells it; ``space``: its catalog.
         out: where notices and changed parameters go.
         cancelled: what long loops poll.
         transaction_time_us, statement_time_us: now() and statement_timestamp().
@@ -66,7 +66,7 @@ class Session:
         *,
         pid: int,
         user: RoleDef,
-        database_name: str,
+        database_def: DatabaseDef,
         settings: Settings,
         out: Responder,
         peer: str = "",
@@ -77,7 +77,9 @@ class Session:
         self.peer = peer
         self.settings = settings
         self.out = out
-        self.database = database_name
+        self.database = database_def.name
+        self.database_oid = database_def.oid
+        self.space = database.spaces[database_def.oid]
         self._session_user = user
         self.block = Block(self)
         self.view = CatalogView(self)
@@ -210,7 +212,7 @@ class Session:
         """What the settings amount to; made anew only when one changed."""
         derived = self._derived
         if derived is None or derived.generation != self.settings.generation:
-            derived = self._derived = Derived(self.settings, self.user)
+            derived = self._derived = Derived(self.settings, self.user, self.database_oid)
             self._codec = None
         return derived
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.advisory import SessionAdvisory
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
+from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
 from txn.types import ShardId
 
@@ -39,36 +40,48 @@ class SystemView:
 
     @property
     def database_oid(self) -> int:
-        """Oid of the one database."""
-        return self._session.db.database_oid
+        """Oid of the session's database."""
+        return self._session.database_oid
 
     @property
     def channels(self) -> SessionChannels:
         """The connection's LISTEN and NOTIFY."""
         return self._session.channels
 
-    def _stats(self, oid: int) -> tuple[int, int]:
+    def _stats(self, relation: RelationDef | None) -> tuple[int, int]:
         """Return (rows, bytes) of a relation, zeros where it stores nothing."""
-        relation = self._session.catalog.relation_by_oid(oid)
         if relation is None or not relation.stored:
             return 0, 0
         try:
-            stats = self._session.block.ensure_txn().stats(ShardId(oid))
+            stats = self._session.block.ensure_txn().stats(ShardId(relation.oid))
         except KeyError:  # dropped meanwhile; the catalog is that of the transaction's start
             return 0, 0
         return stats.rows, stats.bytes
 
     def relation_size(self, oid: int) -> int:
         """Return the bytes a stored table or materialized view takes; 0 for indexes, views and catalog relations."""
-        return self._stats(oid)[1]
+        return self._stats(self._session.catalog.relation_by_oid(oid))[1]
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""
-        return self._stats(oid)[0]
+        return self._stats(self._session.catalog.relation_by_oid(oid))[0]
 
-    def database_size(self) -> int:
-        """Return the bytes of all stored tables."""
-        return sum(self._stats(r.oid)[1] for r in self._session.catalog.user_relations())
+    def database_size(self, database: int) -> int:
+        """Return the bytes of all stored tables of a database; 0: of all."""
+        session = self._session
+        if database == session.database_oid:
+            return sum(self._stats(r)[1] for r in session.catalog.user_relations())
+        return sum(
+            self._stats(r)[1]
+            for space in session.db.spaces
+            if database in (0, space.oid)
+            for r in space.catalog.user_relations()
+        )
+
+    def backend_database(self, pid: int) -> int | None:
+        """Return the oid of the database that a session is in, None if there is no such session."""
+        found = self._session.db.sessions.get(pid)
+        return None if found is None else found.session.database_oid
 
     @property
     def query_text(self) -> str:

@@ -20,6 +20,7 @@ from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl.alter import apply_actions
 from engine.ddl.alter_columns import add_computed_index
+from engine.ddl.databases import rename_database
 from engine.ddl.drop import replace_table, table_of
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
@@ -159,7 +160,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         return Command(f"SELECT {await fill_from(session, relation, query, ctx, running)}")
     past = await read_past(session, plan.as_of, relation.timeline)
     try:
-        source = CompiledQuery(statement.query, session.db.catalog_at(past.read_ts))
+        source = CompiledQuery(statement.query, session.space.at(past.read_ts))
         ctx = replace(ctx, txn=past)
         running = execute(session, source, ctx)
         return Command(f"SELECT {await fill_from(session, relation, source, ctx, running)}")
@@ -375,6 +376,9 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
     new = statement.new
     if statement.what == "schema":
         await _rename_schema(session, statement)
+        return Command(plan.bound.tag)
+    if statement.what == "database":
+        await rename_database(session, statement.old, new)
         return Command(plan.bound.tag)
     if statement.what == "role":
         role = catalog.role(statement.old)

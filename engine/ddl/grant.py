@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import DATABASE_OID, PG_CLASS_OID, SUPERUSER_OID, Stored, predefined_roles
+from engine.catalog.state import PG_CLASS_OID, Stored, predefined_roles
 from engine.connection.portal import Command, Outcome
 from engine.ddl.roles import named_role
 from engine.reads.plans import Plan
@@ -17,7 +17,6 @@ from planner.acl import (
     best_grantor,
     grant,
     held,
-    inherited,
     may_admit,
     memberships,
     ordered,
@@ -25,7 +24,7 @@ from planner.acl import (
 )
 from planner.catalog import AclDef, RoleDef
 from planner.errors import SqlError
-from planner.rights import column_acl, database_acl, relation_acl, schema_acl
+from planner.rights import Rights, column_acl, database_acl, relation_acl, schema_acl
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -56,9 +55,11 @@ class _Object:
             self.owner, self.name, self.what = schema.owner, schema.name, "schema"
             self.whole = self.items = schema_acl(catalog, schema)
         else:
-            assert target.oid == DATABASE_OID
-            self.owner, self.name, self.what = SUPERUSER_OID, session.database, "database"
-            self.whole = self.items = database_acl(catalog)
+            database = catalog.database_by_oid(target.oid)
+            if database is None:
+                raise SqlError("3D000", f"database with oid {target.oid} does not exist")
+            self.owner, self.name, self.what = database.owner, database.name, "database"
+            self.whole = self.items = database_acl(catalog, target.oid)
 
 
 async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: tuple[Any, ...]) -> Outcome:
@@ -103,7 +104,7 @@ def _grantor(
     """Return who grants, and which of the letters asked for may be granted."""
     if me.superuser:
         return found.owner, target.letters
-    roles = inherited(me, session.catalog.role_by_oid)
+    roles = Rights(session.catalog, me).roles
     items = (*found.whole, *found.items)
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
     letters = ordered(set(target.letters) & set(options))

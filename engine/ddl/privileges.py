@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import CatalogSnapshot
+from engine.catalog.state import PG_DATABASE_OID, CatalogSnapshot
 from engine.connection.session import Session
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -261,7 +261,7 @@ class _Check:
             self._own_schema(self.catalog.schema(statement.old))
             if not self.rights.database("C"):
                 raise _denied("database", self.session.database)
-        else:
+        elif statement.what != "database":  # engine.ddl.databases
             relation = self._relation(statement.relation)
             self._own(relation)
             if statement.what == "relation":
@@ -283,6 +283,11 @@ class _Check:
                     break
 
     def _comment(self, statement: st.Comment) -> None:
+        if statement.class_oid == PG_DATABASE_OID:
+            database = self.catalog.database_by_oid(statement.object_oid)
+            if database is not None and not self.rights.owns(database.owner):
+                raise SqlError("42501", f"must be owner of database {database.name}")
+            return
         relation = self.catalog.relation_by_oid(statement.object_oid)
         if relation is not None:
             self._own(relation)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.spaces import objects_in
 from engine.catalog.state import (
     PG_CLASS_OID,
+    PG_DATABASE_OID,
     PG_NAMESPACE_OID,
     SUPERUSER_OID,
     key_of,
@@ -151,11 +154,17 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             if source.owner == role.oid
         ]
         owned += [
+            f"owner of database {quote_identifier(d.name)}"
+            for d in session.catalog.databases.values()
+            if d.owner == role.oid
+        ]
+        owned += [
             f"privileges for {_granted_on(session, acl)}"
             for acl in session.catalog.acls()
             if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
             and not _is_owner(session, acl, role.oid)
         ]
+        owned += _elsewhere(session, role.oid)
         if owned:
             raise SqlError(
                 "2BP01",
@@ -167,13 +176,37 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             for r in session.catalog.roles.values()
             if any(m.role == role.oid for m in r.member_of)
         ]
-        await session.view.change(left, [key_of(role)])
+        gone = [key_of(item) for item in session.catalog.defaults() if item.role == role.oid]
+        await session.view.change(left, [key_of(role), *gone])
+
+
+def _elsewhere(session: Session, role: int) -> Iterator[str]:
+    """Yield a line for each other database in which something depends on a role."""
+    for space in session.db.spaces:
+        if space.oid == session.database_oid:
+            continue
+        catalog = space.catalog
+        own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
+        oids = {item.oid for item in own if item.owner == role}
+        granted = {
+            (acl.class_oid, acl.object_oid, acl.sub_id)
+            for acl in catalog.acls()
+            if acl.class_oid != PG_DATABASE_OID
+            and acl.object_oid not in oids
+            and any(role in (item.grantee, item.grantor) for item in acl.items)
+        }
+        count = len(oids) + len(granted)
+        if count:
+            yield objects_in(session.catalog, space.oid, count)
 
 
 def _is_owner(session: Session, acl: AclDef, role: int) -> bool:
     """Whether a role owns what a list is of: that it does so is said already."""
     relation = session.catalog.relation_by_oid(acl.object_oid)
     schema = session.catalog.schema_by_oid(acl.object_oid)
+    if acl.class_oid == PG_DATABASE_OID:
+        database = session.catalog.database_by_oid(acl.object_oid)
+        return database is not None and database.owner == role
     return (relation is not None and relation.owner == role) or (schema is not None and schema.owner == role)
 
 
@@ -185,7 +218,8 @@ def _granted_on(session: Session, acl: AclDef) -> str:
     schema = session.catalog.schema_by_oid(acl.object_oid)
     if acl.class_oid == PG_NAMESPACE_OID and schema is not None:
         return f"schema {quote_identifier(schema.name)}"
-    return f"database {quote_identifier(session.database)}"
+    database = session.catalog.database_by_oid(acl.object_oid)
+    return f"database {quote_identifier(session.database if database is None else database.name)}"
 
 
 def shown_name(session: Session, relation: RelationDef) -> str:

@@ -132,7 +132,7 @@ class Planning:
         """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
         record = self.db.named.of(self.session, name).record
         whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
-        with self.session.view.looking_at(self.db.catalog_at(Timestamp(record.position)), within=True):
+        with self.session.view.looking_at(self.session.space.at(Timestamp(record.position)), within=True):
             return self._bind(whole, param_oids, variable_params=variable_params)
 
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from engine.catalog.spaces import Space
 from engine.sources.files import FilesReader
 from engine.sources.postgres import PostgresReader
 from engine.sources.rate import RateReader
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def _table(db: Database, oid: int) -> RelationDef:
-    relation = db.catalog.relation_by_oid(oid)
+    space = db.spaces.of_item(("relation", oid, 0))
+    relation = None if space is None else space.catalog.relation_by_oid(oid)
     if relation is None:
         raise missing(oid)
     return relation
@@ -68,7 +70,8 @@ class Sources:
 
     async def _follow(self, again: int | None) -> None:
         async with self._order:
-            wanted = {s.oid: s for s in self._db.catalog.sources.values()}
+            of = {s.oid: space for space in self._db.spaces for s in space.catalog.sources.values()}
+            wanted = {s.oid: s for space in self._db.spaces for s in space.catalog.sources.values()}
             for oid, runner in list(self._runners.items()):
                 source = wanted.get(oid)
                 stopped = self._statuses[oid].state == "stopped"
@@ -83,16 +86,16 @@ class Sources:
                     status.state = "paused"
                 elif oid not in self._runners and self._started:
                     status.state = "starting"
-                    self._runners[oid] = Runner(self._db, source, status, _READERS[source.kind])
+                    self._runners[oid] = Runner(self._db, of[oid], source, status, _READERS[source.kind])
 
     def status(self, source: SourceDef) -> Status:
         """Return what there is to tell of a source."""
         found = self._statuses.get(source.oid)
         return Status(state="paused" if source.paused else "starting") if found is None else found
 
-    def __iter__(self) -> Iterator[tuple[SourceDef, Status]]:
-        """Yield all sources by name, each with its status."""
-        for _name, source in sorted(self._db.catalog.sources.items()):
+    def within(self, space: Space) -> Iterator[tuple[SourceDef, Status]]:
+        """Yield the sources of a database by name, each with its status."""
+        for _name, source in sorted(space.catalog.sources.items()):
             yield source, self.status(source)
 
     async def halt(self, oid: int) -> None:

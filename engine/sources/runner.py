@@ -19,8 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from engine.catalog.spaces import Space
 from engine.catalog.state import CATALOG_SHARD, key_of
 from engine.catalog.store import INDEX as CATALOG_INDEX
+from engine.catalog.store import stored_key
 from engine.eager import settle
 from engine.errors import report_of
 from engine.sources import offsets as stored
@@ -93,12 +95,14 @@ class Runner:
     def __init__(
         self,
         db: Database,
+        space: Space,
         source: SourceDef,
         status: Status,
         make_reader: Callable[[Database, SourceDef], Reader],
     ) -> None:
-        """Start the task."""
+        """Start the task; ``space``: the database of the source."""
         self._db = db
+        self._space = space
         self._store = db.store
         self.source = source
         self._status = status
@@ -151,7 +155,7 @@ class Runner:
     def _note(self, error: Exception) -> bool:
         """Say what went wrong; tell whether to try again."""
         name = self.source.name
-        said = describe(error, self._db)
+        said = describe(error, self._space)
         context, self._context = self._context, ""
         self._status.last_error = (
             f"{said}\nCONTEXT: {context}" if context and "\nCONTEXT: " not in said else said
@@ -162,7 +166,7 @@ class Runner:
             _log.warning("source %s tries again: %s", name, self._status.last_error)
             return True
         self._status.state = "stopped"
-        if report_of(error, self._db.catalog) is None:
+        if report_of(error, self._space.catalog) is None:
             _log.error("source %s stopped", name, exc_info=error)
         else:
             _log.error("source %s stopped: %s", name, self._status.last_error)
@@ -270,8 +274,9 @@ class Runner:
         PAUSE and DROP lock that row X, so they are between two batches.
         """
         key = key_of(self.source)
-        rows = await settle(txn.lookup(ShardId(CATALOG_SHARD), CATALOG_INDEX, [key]))
-        catalog = self._db.catalog
+        row_key = stored_key(self._space.oid, key)
+        rows = await settle(txn.lookup(ShardId(CATALOG_SHARD), CATALOG_INDEX, [row_key]))
+        catalog = self._space.catalog
         if not rows or catalog.items.get(key) != self.source or self.source.paused:
             raise Halted
         found = {oid: catalog.relation_by_oid(oid) for oid in batch.changes}
@@ -293,13 +298,13 @@ class Runner:
             shown.rows += batch.rows.get(partition, 0)
 
 
-def describe(error: Exception, db: Database) -> str:
+def describe(error: Exception, space: Space) -> str:
     """Return an error as holdfast_sources shows it: SQLSTATE, message, then detail, context and hint."""
     if isinstance(error, Temporary):
         return str(error.args[0])
     if isinstance(error, stored.OffsetsMoved):
         return "another server has gone on with this source"
-    report = report_of(error, db.catalog)
+    report = report_of(error, space.catalog)
     if report is None:
         if isinstance(error, OSError):
             return f"58030: {error}"

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from engine.catalog.state import DATABASE_OID
 from engine.connection.rows import RowTuple
 from engine.eager import settle
 from planner import ast
@@ -71,7 +72,7 @@ _log = logging.getLogger(__name__)
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of one. ``owner``: a role's oid. ``snapshot``: what there was at ``position`` is still to be sent.
 
-    ``timeline``: what ``position`` is of.
+    ``timeline``: what ``position`` is of; ``database``: oid of the one in which ``sql`` was written.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     created_us: int
     lost: bool = False
     timeline: str = DEFAULT_TIMELINE
+    database: int = DATABASE_OID
 
 
 def encode(record: Record) -> tuple[str, bytes]:
@@ -150,12 +152,14 @@ class NamedSubscriptions:
         return self._all.get(name)
 
     def of(self, session: Session, name: str) -> Named:
-        """Return one for its owner. SqlError 42704, 42501."""
+        """Return one for its owner. SqlError 42704, 42501, 55000 in another database."""
         named = self._all.get(name)
         if named is None:
             raise SqlError("42704", f'subscription "{name}" does not exist')
         if not session.is_superuser and session.role_oid != named.record.owner:
             raise SqlError("42501", f"must be owner of subscription {name}")
+        if session.database_oid != named.record.database:
+            raise SqlError("55000", f'subscription "{name}" was not created in this database')
         return named
 
     def add(self, record: Record, hold: Hold) -> None:

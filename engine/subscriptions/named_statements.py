@@ -60,7 +60,7 @@ async def create(
     hold = db.store.hold(durable=True, timeline=timeline)
     record = Record(
         name=name, owner=session.role_oid, sql=statement.sql, position=hold.ts, snapshot=statement.snapshot,
-        created_us=session.statement_time_us, timeline=timeline,
+        created_us=session.statement_time_us, timeline=timeline, database=session.database_oid,
     )  # fmt: skip
     try:
         if await locked_row(txn, name) is not None:

@@ -256,7 +256,7 @@ class QuerySource:
 
     async def _ask(self, ts: Timestamp) -> Net:
         session = self._session
-        catalog = session.db.catalog_at(ts)
+        catalog = session.space.at(ts)
         compiled = self._compiled
         if compiled is None or compiled.catalog is not catalog:  # indexes may have come or gone
             compiled = self._compiled = CompiledQuery(self._statement.query, catalog)
@@ -354,7 +354,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     shards = [ShardId(r.oid) for r in relations]
     if not shards:
         return source
-    check_populated(session, CompiledQuery(statement.query, session.db.catalog_at(start)))
+    check_populated(session, CompiledQuery(statement.query, session.space.at(start)))
     if as_of is not None:
         _check_columns(session, relations, start)
 
@@ -407,7 +407,7 @@ async def _as_of(session: Session, expr: Expr | None, env: Env, timeline: str | 
 
 def _check_columns(session: Session, relations: Sequence[RelationRange], ts: Timestamp) -> None:
     """Refuse to read at a timestamp at which a table had not yet the columns that the query was bound to (55000)."""
-    then = session.db.catalog_at(ts)
+    then = session.space.at(ts)
     for item in relations:
         table = then.relation_by_oid(item.oid)
         if table is None:

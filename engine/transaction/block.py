@@ -197,7 +197,7 @@ class Block:
         """
         session, txn = self._session, self.txn
         told = self.selection is not None or self.exported
-        if txn is not None and not told and session.catalog is session.db.catalog:
+        if txn is not None and not told and session.catalog is session.space.catalog:
             txn.renew()
 
     def import_snapshot(self, points: Mapping[str, Timestamp]) -> None:
@@ -261,7 +261,7 @@ class Block:
     ) -> Transaction:
         session = self._session
         db, derived = session.db, session.derived
-        catalog = db.catalog if at is None else db.catalog_at(at)
+        catalog = session.space.catalog if at is None else session.space.at(at)
         txn: Transaction = db.store.begin(
             read_only=read_only,
             session=session.pid,
@@ -446,10 +446,10 @@ class Block:
         if session.ahead.builds:
             session.ahead.close()
         if committed:
-            session.db.counters.commits += 1
+            session.space.counters.commits += 1
             session.settings.commit()
         else:
-            session.db.counters.rollbacks += 1
+            session.space.counters.rollbacks += 1
             session.settings.rollback()
         if self._limit.timeout_ms:
             self._limit.stop()

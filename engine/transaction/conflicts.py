@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.catalog.state import DATABASE_OID
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import index_key_text
@@ -109,7 +108,7 @@ def equalities(relation: RelationDef, index: IndexDef, key: Key) -> str:
 def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> str:
     """Return what a lock is on: ``row (id = 1) of table "t"``."""
     if target.kind == "advisory":
-        return f"advisory lock [{DATABASE_OID},{','.join(map(str, target.key or ()))}]"
+        return f"advisory lock [{','.join(map(str, target.key or ()))}]"
     relation = catalog.relation_by_oid(target.shard)
     table = f'table "{relation.name}"' if relation is not None else f"relation {target.shard}"
     if target.kind == "table":

@@ -32,6 +32,7 @@ class Exported:
     holds: tuple[Hold, ...]
     isolation: str
     read_only: bool
+    database: int
 
 
 class SnapshotRegistry:
@@ -70,7 +71,8 @@ def export(session: Session) -> str:
     name = f"{session.pid:08X}-{txn.id & 0xFFFFFFFF:08X}-{number}"
     settings = session.settings
     session.db.snapshots.add(
-        name, Exported(points, holds, settings.get("transaction_isolation"), txn.read_only)
+        name,
+        Exported(points, holds, settings.get("transaction_isolation"), txn.read_only, session.database_oid),
     )
     session.block.exported.append(name)
     return name
@@ -100,6 +102,8 @@ def import_(session: Session, name: str) -> None:
     found = session.db.snapshots.find(name)
     if found is None:
         raise SqlError("22023", f'invalid snapshot identifier: "{name}"')
+    if found.database != session.database_oid:
+        raise SqlError("0A000", "cannot import a snapshot from a different database")
     if isolation == "serializable":
         if found.isolation != "serializable":
             raise SqlError(

@@ -201,7 +201,7 @@ def since_bounds(session: Session, oids: Iterable[int]) -> tuple[Bound, ...]:
             bounds.append(
                 Bound(store.since_of(ShardId(oid)), f"since of table {name} (history_retention = {kept})")
             )
-    floor = session.db.catalog_history.floor
+    floor = session.space.history.floor
     since = store.since_of(ShardId(CATALOG_SHARD))
     why = f"history_retention = {kept}" if since > floor else "history begins there"
     catalog = Bound(max(since, floor), f"since of the catalog ({why})")
@@ -277,7 +277,7 @@ def catalog_at(session: Session, as_of: AsOfValue) -> Any:
     """
     asked = Request(as_of=as_of.timestamp(session))
     found = choose(asked, readable(session, ()))
-    return session.db.catalog_at(found.ts)
+    return session.space.at(found.ts)
 
 
 async def read_past(session: Session, as_of: AsOfValue, timeline: str) -> Transaction:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.spaces import objects_in
 from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, key_of
 from engine.catalog.store import INDEX
 from engine.connection.portal import Command, Outcome
@@ -150,6 +151,10 @@ async def drop_timeline(conn: Connection, plan: Plan, statement: st.DropTimeline
             for r in session.catalog.user_relations()
             if r.stored and r.timeline == name
         )
+        for space in session.db.spaces:
+            count = sum(r.stored and r.timeline == name for r in space.catalog.user_relations())
+            if count and space.oid != session.database_oid:
+                used.append(objects_in(session.catalog, space.oid, count))
         used += [
             f"subscription {named.record.name} reads timeline {name}"
             for named in session.db.named

@@ -114,6 +114,7 @@ def _binders() -> dict[type, _Binder]:
     from planner.bind import (
         alter,
         copy,
+        database,
         ddl,
         dml,
         grant,
@@ -140,6 +141,10 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateSchema: ddl.bind_create_schema,
             ast.CreateTimeline: ddl.bind_create_timeline,
             ast.DropTimeline: ddl.bind_drop_timeline,
+            ast.CreateDatabase: database.bind_create,
+            ast.AlterDatabase: database.bind_alter,
+            ast.DropDatabase: database.bind_drop,
+            ast.AlterDefaults: database.bind_defaults,
             ast.CreateSource: _without_params(source.bind_create_source),
             ast.AlterSource: source.bind_alter_source,
             ast.DropSource: source.bind_drop_source,

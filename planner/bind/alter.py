@@ -369,6 +369,8 @@ def _add_constraint(
 
 def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.Skip:
     """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
+    if node.what == "database":
+        return st.Rename(what="database", old=node.old, new=node.new)
     if node.what in ("schema", "role"):
         what: Literal["schema", "role"] = "schema" if node.what == "schema" else "role"
         if what == "schema" and context.catalog.schema(node.old) is None:
@@ -425,4 +427,6 @@ def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement
         if context.catalog.schema(name) is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')
         return st.AlterSchemaOwner(schema=name, role=owner_name(node.role))
+    if node.what == "database":
+        return st.AlterDatabase(name=node.name[-1], options={"owner": owner_name(node.role)})
     raise not_supported(f"ALTER {node.what.upper()} ... OWNER TO", span=node.span)

@@ -12,12 +12,12 @@ from planner.bind.utility import owner_name
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 
-PG_CLASS, PG_NAMESPACE, PG_DATABASE, DATABASE = 1259, 2615, 1262, 5
+PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
 _TABLE_KINDS = "rvm"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas and the database.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas and databases.
 
     Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
@@ -59,9 +59,10 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
             yield _on_object("schema", PG_NAMESPACE, schema.oid, node)
     elif node.kind == "database":
         for name in node.names:
-            if name != context.database:
+            database = context.catalog.database_named(name)
+            if database is None:
                 raise SqlError("3D000", f'database "{name}" does not exist')
-            yield _on_object("database", PG_DATABASE, DATABASE, node)
+            yield _on_object("database", PG_DATABASE, database.oid, node)
     else:
         raise not_supported(
             f"{'GRANT' if node.is_grant else 'REVOKE'} ON {node.kind.upper()}", span=node.span

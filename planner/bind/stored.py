@@ -20,7 +20,7 @@ from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_clause
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_boolean, try_coerce
-from planner.catalog import Catalog, ColumnDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import Catalog, ColumnDef, DatabaseDef, RelationDef, RoleDef, SchemaDef
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError
 from planner.parse import parse_expression
@@ -57,6 +57,9 @@ class _NoCatalog:
         return ()
 
     def role(self, name: str) -> RoleDef | None:
+        return None
+
+    def database_named(self, name: str) -> DatabaseDef | None:
         return None
 
 

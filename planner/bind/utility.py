@@ -382,7 +382,7 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
 
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
-_PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID = 1259, 2615, 2606, 1260
+_PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID, _PG_DATABASE = 1259, 2615, 2606, 1260, 1262
 _COMMENT_KINDS = {"table": "r", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
 _ARTICLES = {
     "table": "a table",
@@ -393,8 +393,8 @@ _ARTICLES = {
 }
 
 
-def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
-    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE; others 0A000."""
+def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Skip:
+    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE; others 0A000."""
     if node.what in _COMMENT_KINDS:
         relation = _named_relation(context, node.name, node.span)
         if relation.kind != _COMMENT_KINDS[node.what]:
@@ -428,6 +428,13 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment:
         if role is None:
             raise SqlError("42704", f'role "{node.name[-1]}" does not exist')
         return st.Comment(class_oid=_PG_AUTHID, object_oid=role.oid, sub_id=0, text=node.text)
+    if node.what == "database":
+        database = context.catalog.database_named(node.name[-1])
+        if database is None:  # which may be that of a dump that is read elsewhere
+            return st.Skip(
+                notice=f'database "{node.name[-1]}" does not exist', severity="WARNING", sqlstate="3D000"
+            )
+        return st.Comment(class_oid=_PG_DATABASE, object_oid=database.oid, sub_id=0, text=node.text)
     raise not_supported(f"COMMENT ON {node.what.upper()}", span=node.span)
 
 

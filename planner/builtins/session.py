@@ -76,7 +76,7 @@ class EvalSystem(Protocol):
 
     @property
     def database_oid(self) -> int:
-        """Oid of the one database."""
+        """Oid of the session's database."""
 
     @property
     def advisory(self) -> AdvisorySystem:
@@ -93,8 +93,11 @@ class EvalSystem(Protocol):
     def relation_size(self, oid: int) -> int:
         """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""
 
-    def database_size(self) -> int:
-        """Return the bytes of all stored tables."""
+    def database_size(self, database: int) -> int:
+        """Return the bytes of all stored tables of a database, by oid; 0: of all."""
+
+    def backend_database(self, pid: int) -> int | None:
+        """Return the oid of the database that a session is in, None if there is no such session."""
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""

@@ -226,7 +226,8 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
             return None
         return f"function {quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
     if class_oid == PG_DATABASE:
-        return f"database {session.database}" if oid == session.system.database_oid else None
+        database = session.catalog.database_by_oid(oid)
+        return None if database is None else f"database {database.name}"
     return None
 
 

@@ -42,11 +42,14 @@ def indexes_size(session: EvalSession, oid: int) -> int | None:
 def database_size(session: EvalSession, wanted: Any) -> int | None:
     """SQL's ``pg_database_size``, by name or oid."""
     if isinstance(wanted, str):
-        if wanted != session.database:
+        found = session.catalog.database_named(wanted)
+        if found is None:
             raise SqlError("3D000", f'database "{wanted}" does not exist')
-    elif wanted != session.system.database_oid:
-        return None
-    return session.system.database_size()
+    else:
+        found = session.catalog.database_by_oid(wanted)
+        if found is None:
+            return None
+    return session.system.database_size(found.oid)
 
 
 def tablespace_size(session: EvalSession, wanted: Any) -> int | None:
@@ -57,7 +60,7 @@ def tablespace_size(session: EvalSession, wanted: Any) -> int | None:
         wanted = _TABLESPACES[wanted]
     elif wanted not in _TABLESPACES.values():
         return None
-    return session.system.database_size() if wanted == _TABLESPACES["pg_default"] else 0
+    return session.system.database_size(0) if wanted == _TABLESPACES["pg_default"] else 0
 
 
 # --- sessions and transactions --------------------------------------------------------------------
@@ -269,7 +272,7 @@ def _register_statistics() -> None:
     python("pg_stat_get_backend_userid(int4)", _backend_user_oid, needs_session=True)
     python(
         "pg_stat_get_backend_dbid(int4)",
-        lambda s, n: s.system.database_oid if _nth_backend(s, n) is not None else None,
+        lambda s, n: s.system.backend_database(_nth_backend(s, n) or 0),
         needs_session=True,
     )
     figures = (INT4, INT8, FLOAT8, TIMESTAMPTZ)

@@ -95,11 +95,15 @@ def _schema(session: EvalSession, wanted: Any) -> Asked | None:
 
 def _database(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
-        if wanted != session.system.database_oid:
+        found = session.catalog.database_by_oid(wanted)
+        if found is None:
             return None
-    elif wanted != session.database:
-        raise SqlError("3D000", f'database "{wanted}" does not exist')
-    return lambda rights, letters, option: rights.database(letters, option=option)
+    else:
+        found = session.catalog.database_named(wanted)
+        if found is None:
+            raise SqlError("3D000", f'database "{wanted}" does not exist')
+    oid = found.oid
+    return lambda rights, letters, option: rights.database(letters, option=option, oid=oid)
 
 
 def _function(session: EvalSession, wanted: Any) -> Asked | None:

@@ -141,6 +141,7 @@ class Session:
             Block(),
             "idle in transaction",
         )
+        self.database_oid = 5
 
 
 def test_what_waits_for_one_connection_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) ->
     with (
         tiny_limits(),
         mock.patch("txn.wal.txns._RETRY_S", 0.0001),
-        mock.patch("engine.ddl.alter.BULK_ROWS", bulk_rows),
+        mock.patch("engine.ddl.rewrite.BULK_ROWS", bulk_rows),
     ):
         run(go)
 

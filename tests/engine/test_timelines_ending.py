@@ -233,7 +233,7 @@ async def state(db: Database) -> tuple[list[str | None], list[tuple[str | None, 
     tables = await session.run("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE '%here%'")
     rows = [await session.run(f"TABLE {name}") for (name,) in sorted(tables, key=str)]
     timelines = await session.run("SELECT timeline FROM holdfast_timelines ORDER BY 1")
-    assert {t for (t,) in timelines} == {"epoch_ms", *db.catalog.timelines}
+    assert {t for (t,) in timelines} == {"epoch_ms", *db.spaces.any.catalog.timelines}
     registers = set(await db.store.core.log._consensus.keys("oracle/"))
     assert registers == {f"oracle/{t}" for (t,) in timelines}, "a register for each, and no other"
     return [t for (t,) in sorted(timelines, key=str)], sorted(tables, key=str), list(rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner import ast
-from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import ColumnDef, ConstraintDef, DatabaseDef, IndexDef, RelationDef, RoleDef, SchemaDef
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
 from planner.typenames import resolve_type
@@ -146,3 +146,6 @@ class MemoryCatalog:
 
     def role(self, name: str) -> RoleDef | None:
         return self.roles.get(name)
+
+    def database_named(self, name: str) -> DatabaseDef | None:
+        return None

@@ -29,11 +29,15 @@ RANGE: Final = "range"
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """What is locked: a bigint as its two halves, or (``pair``) two integers. Each half is 0 .. 2**32 - 1."""
+    """What is locked: a bigint as its two halves, or (``pair``) two integers. Each half is 0 .. 2**32 - 1.
+
+    ``domain``: whose numbers they are; those of different domains have nothing to do with each other.
+    """
 
     high: int
     low: int
     pair: bool = False
+    domain: int = 0
 
 
 def key_of(granule: Hashable) -> tuple[tuple[int, int], IndexKey] | None:
@@ -46,7 +50,7 @@ def key_of(granule: Hashable) -> tuple[tuple[int, int], IndexKey] | None:
 def describe(granule: Granule) -> LockTarget:
     """Return what a granule is; keys as they are compared."""
     if isinstance(granule, Advisory):
-        numbers = (granule.high, granule.low, 2 if granule.pair else 1)
+        numbers = (granule.domain, granule.high, granule.low, 2 if granule.pair else 1)
         return LockTarget(kind="advisory", shard=ShardId(0), key=numbers)
     if type(granule) is not tuple:
         return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]

@@ -155,11 +155,11 @@ def test_the_oracle_reads_below_what_it_hands_out_and_that_below_its_bound(pair:
 
 
 def test_the_database_counts_transactions(pair: Pair) -> None:
-    counts = "SELECT xact_commit, xact_rollback, deadlocks, numbackends FROM pg_stat_database"
+    counts = "SELECT xact_commit, xact_rollback, numbackends FROM pg_stat_database WHERE datname = current_database()"
     before = [int(str(n)) for n in pair.one(counts)]
     pair.control.run("BEGIN")
     pair.control.run("ROLLBACK")
     after = [int(str(n)) for n in pair.one(counts)]
     assert after[0] == before[0] + 1  # the first query itself
     assert after[1] == before[1] + 1
-    assert after[3] >= 3
+    assert after[2] >= 3

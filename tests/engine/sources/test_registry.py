@@ -21,7 +21,7 @@ class FakeRunner:
 
     made: ClassVar[list[FakeRunner]] = []
 
-    def __init__(self, db: Any, source: SourceDef, status: Any, make_reader: Any) -> None:
+    def __init__(self, db: Any, space: Any, source: SourceDef, status: Any, make_reader: Any) -> None:
         self.source, self.halted, self.stopped = source, False, False
         FakeRunner.made.append(self)
 
@@ -39,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[FakeRunner]:
 def test_runs_follow_the_catalog(made: list[FakeRunner]) -> None:
     async def script() -> None:
         catalog = SimpleNamespace(sources={"s": SOURCE})
-        sources = Sources(SimpleNamespace(catalog=catalog))  # type: ignore[arg-type]
+        sources = Sources(SimpleNamespace(spaces=[SimpleNamespace(catalog=catalog)]))  # type: ignore[arg-type]
         sources.follow()
         assert made == []  # nothing before the start
         sources.start()
@@ -62,7 +62,9 @@ def test_runs_follow_the_catalog(made: list[FakeRunner]) -> None:
 
 def test_one_that_saw_a_pause_which_is_over_begins_again(made: list[FakeRunner]) -> None:
     async def script() -> None:
-        sources = Sources(SimpleNamespace(catalog=SimpleNamespace(sources={"s": SOURCE})))  # type: ignore[arg-type]
+        sources = Sources(
+            SimpleNamespace(spaces=[SimpleNamespace(catalog=SimpleNamespace(sources={"s": SOURCE}))])
+        )  # type: ignore[arg-type]
         sources.start()
         await sources._follow(None)
         made[0].halted = True  # between PAUSE and RESUME, neither of which this has seen yet

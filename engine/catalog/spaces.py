@@ -1,0 +1,142 @@
+"""The catalogs of a server's databases: each its own objects, all of them the shared ones.
+
+    catalog shard                          spaces
+    ("database", 5)  ("role", 10) ...  ──> in every catalog                        shared
+    ("relation", 16384)                ──> postgres (oid 5)                        its own
+    ("relation@16500", 16501)          ──> the database with oid 16500             its own
+
+There is one store, one log and one oracle; a database is a set of names. So its transactions read and commit as all others
+do, DDL that concerns several databases (DROP ROLE, CREATE DATABASE) is one transaction, and what was read at a
+timestamp is one moment of all of them. Oids are unique across databases, but for built-in ones and schema public.
+
+A change of shared objects is one of every catalog; a catalog that a commit does not touch stays the same object, so
+plans and cached rows of other databases outlive DDL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from engine.catalog.history import CatalogHistory
+from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
+from engine.catalog.store import is_shared, split_key
+from planner.catalog import DatabaseDef
+from planner.deparse_expr import quote_identifier
+from txn.types import Timestamp
+
+_Changes = Mapping[StoredKey, Stored | None]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What pg_stat_database counts of one database since the server started."""
+
+    commits: int = 0
+    rollbacks: int = 0
+    sessions: int = 0
+
+
+class Space:
+    """What one database has for itself: its catalog, what that was, and counters. ``oid``: the database's."""
+
+    __slots__ = ("catalog", "counters", "history", "oid")
+
+    def __init__(self, catalog: CatalogSnapshot, history: CatalogHistory) -> None:
+        """Begin with ``catalog``."""
+        self.oid = catalog.database
+        self.catalog = catalog
+        self.history = history
+        self.counters = Counters()
+
+    def at(self, ts: Timestamp) -> CatalogSnapshot:
+        """Return the catalog as of ``ts``. Raises ReadBelowSince where it is not known any more."""
+        return self.history.at(ts, self.catalog)
+
+
+class Spaces:
+    """All of a server's, by oid."""
+
+    def __init__(self, next_version: Callable[[], int]) -> None:
+        """There are none before ``load``."""
+        self._next_version = next_version
+        self._all: dict[int, Space] = {}
+
+    def load(self, stored: Mapping[StoredKey, Stored], floor: Timestamp) -> None:
+        """Take what the catalog shard holds; ``floor``: earlier catalogs are not known but for ``replay``."""
+        shared: dict[StoredKey, Stored] = {}
+        own: dict[int, dict[StoredKey, Stored]] = {}
+        for key, item in stored.items():
+            database, local = split_key(key)
+            (own.setdefault(database, {}) if database else shared)[local] = item
+        for item in shared.values():
+            if isinstance(item, DatabaseDef):
+                self._open(item.oid, {**shared, **own.get(item.oid, {})}, floor)
+
+    def _open(self, oid: int, items: Mapping[StoredKey, Stored], floor: Timestamp) -> None:
+        catalog = CatalogSnapshot(items, self._next_version(), database=oid)
+        self._all[oid] = Space(catalog, CatalogHistory(floor, self._next_version))
+
+    def replay(self, ts: Timestamp, undo: _Changes) -> None:
+        """Note a commit that was made before this start: what takes it back, by the keys of the catalog shard."""
+        own: dict[int, dict[StoredKey, Stored | None]] = {}
+        for key, item in undo.items():
+            database, local = split_key(key)
+            own.setdefault(database, {})[local] = item
+        shared = own.pop(0, {})
+        for oid, space in self._all.items():
+            changes = {**shared, **own.get(oid, {})}
+            if changes:
+                space.history.replay(ts, changes)
+
+    def __getitem__(self, oid: int) -> Space:
+        """Return one. Raises KeyError."""
+        return self._all[oid]
+
+    def __iter__(self) -> Iterator[Space]:
+        """Yield all, oldest first."""
+        return iter(tuple(self._all.values()))
+
+    @property
+    def any(self) -> Space:
+        """One of them, for what is the same in all."""
+        return next(iter(self._all.values()))
+
+    def of_item(self, key: StoredKey) -> Space | None:
+        """Return the one that an object of one database is in: a relation or a source, by its key."""
+        return next((space for space in self._all.values() if key in space.catalog.items), None)
+
+    def publish(
+        self, space: Space, after: CatalogSnapshot, changes: _Changes, ts: Timestamp, since: Timestamp
+    ) -> None:
+        """``after`` is the catalog of a database from ``ts`` on, ``changes`` what its transaction did.
+
+        Changes of shared objects become part of all catalogs, a database that is gone has none any more.
+        """
+        _publish(space, after, ts, since)
+        shared = {key: item for key, item in changes.items() if is_shared(key[0])}
+        if not shared:
+            return
+        for other in self:
+            if other is not space:
+                _publish(other, other.catalog.overlaid(shared, self._next_version()), ts, since)
+        for key, item in shared.items():
+            if key[0] == "database" and item is None:
+                self._all.pop(key[1], None)
+
+    def adopt(self, oid: int, own: Iterable[tuple[StoredKey, Stored]], ts: Timestamp) -> None:
+        """A database has been created at ``ts`` with ``own`` objects; the shared ones are published already."""
+        shared = {key: item for key, item in self.any.catalog.items.items() if is_shared(key[0])}
+        self._open(oid, {**shared, **dict(own)}, ts)
+
+
+def _publish(space: Space, after: CatalogSnapshot, ts: Timestamp, since: Timestamp) -> None:
+    space.history.record(ts, space.catalog, after, since)
+    space.catalog = after
+
+
+def objects_in(catalog: CatalogSnapshot, database: int, count: int) -> str:
+    """Return how a message calls objects of another database, which it does not name."""
+    found = catalog.database_by_oid(database)
+    name = str(database) if found is None else quote_identifier(found.name)
+    return f"{count} object{'' if count == 1 else 's'} in database {name}"

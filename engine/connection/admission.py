@@ -1,0 +1,203 @@
+"""Who may connect to which database, and with what settings the session begins (manual 21 and 20.1.3).
+
+    start-up packet ──> role, database, CONNECT ──> settings: server < ALTER DATABASE, ALTER ROLE < packet ──> session
+
+CREATE DATABASE and DROP DATABASE need a database to themselves. ``Attendance`` knows who is connected to which, and
+keeps others out while such a statement runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.state import CatalogSnapshot
+from engine.connection.backend import Connection
+from engine.connection.session import Session
+from engine.connection.setting_defs import MAX_BYTES, definitions
+from engine.connection.setting_values import normalise
+from engine.connection.settings import Settings
+from pgwire.backend import Responder
+from pgwire.errors import BackendError, ErrorReport
+from planner.catalog import DatabaseDef, RoleDef
+from planner.errors import SqlError
+from planner.rights import Rights
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+LEAVE_S: Final = (
+    5.0  # how long a database is given to be left by those who are about to close, as in PostgreSQL
+)
+_POLL_S: Final = 0.02
+
+
+class Attendance:
+    """Which sessions are in which database."""
+
+    def __init__(self, db: Database) -> None:
+        """Nobody is."""
+        self._db = db
+        self._leaving: dict[int, int] = {}  # sessions whose temporary tables go: pid and database
+        self._closed: set[int] = set()
+
+    def is_closed(self, database: int) -> bool:
+        """Tell whether a database is about to go."""
+        return database in self._closed
+
+    def others(self, database: int, but: int) -> list[int]:
+        """Return the pids of the sessions in a database, except the one ``but``."""
+        there = [pid for pid, one in self._db.sessions.items() if one.session.database_oid == database]
+        leaving = [pid for pid, left in self._leaving.items() if left == database]
+        return [pid for pid in (*there, *leaving) if pid != but]
+
+    async def leaving(self, session: Session, last: Awaitable[None]) -> None:
+        """A session ends with ``last``, which is work in its database."""
+        self._leaving[session.pid] = session.database_oid
+        try:
+            await last
+        finally:
+            del self._leaving[session.pid]
+
+    async def wait_empty(self, database: int, but: int) -> int:
+        """Wait until nobody but ``but`` is in a database, at most ``LEAVE_S``; return how many still are."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LEAVE_S
+        while (others := self.others(database, but)) and loop.time() < end:
+            await asyncio.sleep(_POLL_S)
+        return len(others)
+
+    @contextmanager
+    def keeping_out(self, database: int) -> Iterator[None]:
+        """Let nobody connect to a database."""
+        self._closed.add(database)
+        try:
+            yield
+        finally:
+            self._closed.discard(database)
+
+
+def fatal(sqlstate: str, message: str, *, hint: str | None = None, detail: str | None = None) -> BackendError:
+    """Return an error that ends the connection."""
+    return BackendError(
+        ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message, hint=hint, detail=detail)
+    )
+
+
+def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out: Responder) -> Connection:
+    """Open a session. FATAL 28000, 3D000, 55000, 53300, 42501, 42704, 22023 as PostgreSQL raises them."""
+    user = parameters.get("user", "")
+    shared = db.spaces.any.catalog
+    role = shared.role(user)
+    if role is None:
+        raise fatal("28000", f'role "{user}" does not exist')
+    if not role.can_login:
+        raise fatal("28000", f'role "{user}" is not permitted to log in')
+    database = _database(db, parameters.get("database") or user, role)
+    settings = _settings(db, db.spaces[database.oid].catalog, role, parameters, out)
+    session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
+    return Connection(db, session)
+
+
+def _database(db: Database, name: str, role: RoleDef) -> DatabaseDef:
+    database = db.spaces.any.catalog.databases.get(name)
+    if database is None:
+        raise fatal("3D000", f'database "{name}" does not exist')
+    if db.attendance.is_closed(database.oid):
+        detail = "It seems to have just been dropped or renamed."
+        raise fatal("3D000", f'database "{name}" does not exist', detail=detail)
+    catalog = db.spaces[database.oid].catalog
+    if not database.allow_connections:
+        raise fatal("55000", f'database "{name}" is not currently accepting connections')
+    if not Rights(catalog, role).database("c"):
+        detail = "User does not have CONNECT privilege."
+        raise fatal("42501", f'permission denied for database "{name}"', detail=detail)
+    limit = database.connection_limit
+    if 0 <= limit <= len(db.attendance.others(database.oid, 0)) and not role.superuser:
+        raise fatal("53300", f'too many connections for database "{name}"')
+    return database
+
+
+def _settings(
+    db: Database, catalog: CatalogSnapshot, role: RoleDef, parameters: Mapping[str, str], out: Responder
+) -> Settings:
+    """Return the settings that a session begins with. FATAL 42704, 22023 and others for those of the packet."""
+    config = db.config
+    overrides = {
+        "is_superuser": "on" if role.superuser else "off",
+        "session_authorization": role.name,
+        "port": str(config.port),
+        "max_connections": str(config.max_connections),
+        "deadlock_policy": config.deadlock_policy,
+        "history_retention": str(config.history_retention),
+        "spark_max_queries": str(config.spark_max_queries),
+        "server_files": config.server_files,
+    }
+    if db.calibration is not None:
+        overrides[MAX_BYTES] = str(db.calibration.local_executor_max_bytes)
+    for key, value in catalog.beginning(role.oid).items():
+        definition = definitions().get(key)  # who said so was allowed to, whoever this is
+        current = Settings(overrides).get(key) if definition is not None else ""
+        overrides[key] = value if definition is None else normalise(definition, value, current)
+    try:
+        for key, value in _startup_settings(parameters):
+            _override(overrides, key, value)
+    except SqlError as error:
+        raise fatal(error.sqlstate, error.message, hint=error.hint) from None
+    return Settings(overrides, changed=out.parameter_status)
+
+
+def _override(overrides: dict[str, str], key: str, value: str) -> None:
+    overrides[key.lower()] = Settings(overrides).check(key, value)
+
+
+def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the settings of a start-up packet: its own parameters, and ``options -c name=value``."""
+    found: list[tuple[str, str]] = []
+    words = _split_options(parameters.get("options", ""))
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if word == "-c" and position + 1 < len(words):
+            position += 1
+            name, equals, value = words[position].partition("=")
+        elif word.startswith(("--", "-c")):
+            name, equals, value = word[2:].partition("=")
+        else:
+            raise SqlError("42601", f"invalid command-line argument for server process: {word}")
+        if not equals:
+            raise SqlError("42601", f"-c {name} requires a value")
+        found.append((name.replace("-", "_"), value))
+        position += 1
+    for key, value in parameters.items():
+        if key not in ("user", "database", "options", "replication") and not key.startswith("_pq_."):
+            if key.lower() not in definitions() and "." not in key:
+                raise SqlError("42704", f'unrecognized configuration parameter "{key}"')
+            found.append((key, value))
+    if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0", ""):
+        raise SqlError("0A000", "replication connections are not supported")
+    return found
+
+
+def _split_options(text: str) -> list[str]:
+    """Split the ``options`` parameter at blanks; a backslash escapes the next character."""
+    words: list[str] = []
+    current: list[str] = []
+    escaped = False
+    for ch in text:
+        if escaped:
+            current.append(ch)
+            escaped = False
+        elif ch == "\\":
+            escaped = True
+        elif ch.isspace():
+            if current:
+                words.append("".join(current))
+                current = []
+        else:
+            current.append(ch)
+    if current:
+        words.append("".join(current))
+    return words

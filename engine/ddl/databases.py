@@ -1,0 +1,334 @@
+"""CREATE, ALTER and DROP DATABASE; what settings begin with (docs/decisions/0010-databases.md).
+
+    create   nobody else in the template ──> its schemas, comments and lists under the new oid; the database itself
+    drop     nobody in it (FORCE: they are ended) ──> its tables' shards, all its objects, the database itself
+
+Both lock the whole catalog and are one transaction of their own, so that they are done or not, also after a crash. While one
+waits for sessions to leave it holds no locks; from then on nobody is let in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.catalog.spaces import Space
+from engine.catalog.state import (
+    PG_DATABASE_OID,
+    CatalogSnapshot,
+    CommentDef,
+    Stored,
+    StoredKey,
+    key_of,
+)
+from engine.catalog.store import is_shared, write_changes
+from engine.connection.portal import Command, Outcome
+from engine.ddl.roles import named_role
+from engine.eager import settle
+from engine.reads.plans import Plan
+from engine.transaction.block_state import BlockState
+from pgwire.backend import Responder
+from planner import statements as st
+from planner.acl import memberships, reowned
+from planner.catalog import AclDef, DatabaseDef, DefaultsDef, RoleDef, SchemaDef
+from planner.errors import SqlError, not_supported
+from txn.types import ShardId, Timestamp
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+Params = tuple[Any, ...]
+
+TEMPLATE: Final = "template1"
+_LONGEST: Final = 63  # bytes of a name
+
+
+def _no_block(session: Session, what: str) -> None:
+    if session.block.state is BlockState.BLOCK or session.block.one_of_several:
+        raise SqlError("25001", f"{what} cannot run inside a transaction block")
+
+
+def _unknown(name: str) -> SqlError:
+    return SqlError("3D000", f'database "{name}" does not exist')
+
+
+def _named(session: Session, name: str) -> DatabaseDef:
+    found = session.catalog.database_named(name)
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
+def _check_owner(session: Session, database: DatabaseDef) -> None:
+    if not session.is_superuser and database.owner not in memberships(
+        session.role, session.catalog.role_by_oid
+    ):
+        raise SqlError("42501", f"must be owner of database {database.name}")
+
+
+def _new_owner(session: Session, name: str) -> RoleDef:
+    """Return who is to own a database. SqlError 42704; 42501 unless the user is a member of it."""
+    role = named_role(session, name)
+    if not session.is_superuser and role.oid not in memberships(session.role, session.catalog.role_by_oid):
+        raise SqlError("42501", f'must be member of role "{role.name}"')
+    return role
+
+
+def _in_use(what: str, name: str, count: int) -> SqlError:
+    verb = "is 1 other session" if count == 1 else f"are {count} other sessions"
+    return SqlError(
+        "55006",
+        f'{what} "{name}" is being accessed by other users',
+        detail=f"There {verb} using the database.",
+    )
+
+
+# --- CREATE -----------------------------------------------------------------------------------------
+
+
+async def create(
+    conn: Connection, plan: Plan, statement: st.CreateDatabase, params: Params, out: Responder
+) -> Outcome:
+    """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006; 0A000 where the template has tables or views."""
+    session = conn.session
+    _no_block(session, "CREATE DATABASE")
+    options = dict(statement.options)
+    template_name = str(options.pop("template", TEMPLATE))
+    template = _may_create(session, statement.name, template_name)
+    others = await session.db.attendance.wait_empty(template.oid, session.pid)
+    if others:
+        raise _in_use("source database", template_name, others)
+    with session.db.attendance.keeping_out(template.oid):
+        await session.view.start_ddl(plan)
+        template = _may_create(session, statement.name, template_name)
+        owner = session.role if "owner" not in options else _new_owner(session, str(options.pop("owner")))
+        database = DatabaseDef(
+            oid=session.db.allocate_oids(1),
+            name=statement.name.encode()[:_LONGEST].decode(errors="ignore"),
+            owner=owner.oid,
+            **options,  # type: ignore[arg-type]
+        )
+        own = _copied(session.db.spaces[template.oid], template)
+        await session.view.change([database])
+        txn = session.block.ensure_txn()
+        await write_changes(txn, CatalogSnapshot({}, database=database.oid), own, [])
+        items = [(key_of(item), item) for item in own]
+
+        def applied(ts: Timestamp) -> None:
+            session.db.spaces.adopt(database.oid, items, ts)
+
+        txn.on_applied(applied)
+        await session.block.commit()
+    return Command(plan.bound.tag)
+
+
+def _may_create(session: Session, name: str, template_name: str) -> DatabaseDef:
+    """Return the template, if the user may make a database of that name of it."""
+    if not session.is_superuser and not session.role.create_db:
+        raise SqlError("42501", "permission denied to create database")
+    template = session.catalog.database_named(template_name)
+    if template is None:
+        raise SqlError("3D000", f'template database "{template_name}" does not exist')
+    if not template.is_template and not session.is_superuser:
+        roles = memberships(session.role, session.catalog.role_by_oid)
+        if template.owner not in roles:
+            raise SqlError("42501", f'permission denied to copy database "{template_name}"')
+    if session.catalog.database_named(name) is not None:
+        raise SqlError("42P04", f'database "{name}" already exists')
+    return template
+
+
+def _copied(space: Space, template: DatabaseDef) -> list[Stored]:
+    """Return what a new database takes from its template. SqlError 0A000 for what cannot be copied yet."""
+    own = [item for key, item in space.catalog.items.items() if not is_shared(key[0])]
+    kept: list[Stored] = [item for item in own if isinstance(item, SchemaDef | CommentDef | AclDef)]
+    if len(kept) < len(own):
+        raise not_supported(
+            f'CREATE DATABASE from a template with tables or other objects ("{template.name}")'
+        )
+    return kept
+
+
+# --- ALTER ------------------------------------------------------------------------------------------
+
+
+async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, params: Params) -> Outcome:
+    """ALTER DATABASE ... WITH, OWNER TO. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
+    session = conn.session
+    database = _named(session, statement.name)
+    _check_owner(session, database)
+    options = dict(statement.options)
+    changed: list[Stored] = []
+    if "owner" in options:
+        owner = _new_owner(session, str(options.pop("owner")))
+        if not session.is_superuser and not session.role.create_db:
+            raise SqlError("42501", "permission denied to change owner of database")
+        items = session.catalog.acl(PG_DATABASE_OID, database.oid)
+        if items is not None:
+            acl = reowned(items, database.owner, owner.oid)
+            changed.append(AclDef(class_oid=PG_DATABASE_OID, object_oid=database.oid, sub_id=0, items=acl))
+        database = replace(database, owner=owner.oid)
+    if options.get("allow_connections") is False and database.oid == session.database_oid:
+        raise SqlError("22023", "cannot disallow connections for current database")
+    await session.view.change([replace(database, **options), *changed])  # type: ignore[arg-type]
+    return Command(plan.bound.tag)
+
+
+async def rename_database(session: Session, old: str, new: str) -> None:
+    """ALTER DATABASE ... RENAME TO. Raises SqlError 3D000, 42501, 42P04, 0A000 for the current one, 55006."""
+    database = _named(session, old)
+    _check_owner(session, database)
+    if not session.is_superuser and not session.role.create_db:
+        raise SqlError("42501", "permission denied to rename database")
+    if session.catalog.database_named(new) is not None:
+        raise SqlError("42P04", f'database "{new}" already exists')
+    if database.oid == session.database_oid:
+        raise SqlError("0A000", "current database cannot be renamed")
+    others = session.db.attendance.others(database.oid, session.pid)
+    if others:
+        raise _in_use("database", old, len(others))
+    await session.view.change([replace(database, name=new)])
+
+
+async def alter_defaults(
+    conn: Connection, plan: Plan, statement: st.AlterDefaults, params: Params
+) -> Outcome:
+    """ALTER DATABASE, ALTER ROLE ... SET | RESET. Raises SqlError 3D000, 42704, 42501, and those of SET."""
+    session = conn.session
+    database = _named(session, statement.database) if statement.database else None
+    role = None if statement.role is None else named_role(session, statement.role)
+    if statement.of_role:
+        _check_role(session, role)
+        if database is not None and role is None:
+            _check_owner(session, database)
+    elif database is not None:
+        _check_owner(session, database)
+    key = (database.oid if database is not None else 0, role.oid if role is not None else 0)
+    old = session.catalog.defaults_of(*key)
+    settings = dict(old.settings) if old is not None else {}
+    name, value = statement.change.name, statement.change.value
+    if name == "all" and value is None:
+        settings.clear()
+    elif value is None:
+        session.settings.get(name)  # 42704
+        settings.pop(name.lower(), None)
+    else:
+        session.settings.check(name, value)
+        settings.pop(name.lower(), None)
+        settings[name.lower()] = value
+    item = DefaultsDef(database=key[0], role=key[1], settings=settings)
+    if settings:
+        await session.view.change([item])
+    elif old is not None:
+        await session.view.change([], [key_of(item)])
+    return Command(plan.bound.tag)
+
+
+def _check_role(session: Session, role: RoleDef | None) -> None:
+    """Raise SqlError 42501 unless the user may say what settings begin with for a role (None: for all)."""
+    mine = session.role
+    if mine.superuser or (role is not None and role.oid == mine.oid):
+        return
+    if role is None:
+        raise SqlError("42501", "must be superuser to alter settings globally")
+    if role.superuser:
+        raise SqlError("42501", "must be superuser to alter superusers")
+    if not mine.create_role:
+        raise SqlError("42501", "permission denied")
+
+
+# --- DROP -------------------------------------------------------------------------------------------
+
+
+async def drop(
+    conn: Connection, plan: Plan, statement: st.DropDatabase, params: Params, out: Responder
+) -> Outcome:
+    """DROP DATABASE. Raises SqlError 25001, 3D000, 42501, 42809 (a template), 55006."""
+    session = conn.session
+    _no_block(session, "DROP DATABASE")
+    database = _may_drop(session, statement)
+    if database is None:
+        return Command(plan.bound.tag)
+    attendance = session.db.attendance
+    if statement.force:
+        _end_others(session, database)
+    others = await attendance.wait_empty(database.oid, session.pid)
+    if others:
+        raise _in_use("database", statement.name, others)
+    with attendance.keeping_out(database.oid):
+        await session.view.start_ddl(plan)
+        again = _may_drop(session, statement)
+        if again is None or again.oid != database.oid:
+            raise _unknown(statement.name)
+        await _drop(session, database)
+        await session.block.commit()
+    return Command(plan.bound.tag)
+
+
+def _may_drop(session: Session, statement: st.DropDatabase) -> DatabaseDef | None:
+    database = session.catalog.database_named(statement.name)
+    if database is None:
+        if not statement.if_exists:
+            raise _unknown(statement.name)
+        session.notice(f'database "{statement.name}" does not exist, skipping')
+        return None
+    _check_owner(session, database)
+    if database.is_template:
+        raise SqlError("42809", "cannot drop a template database")
+    if database.oid == session.database_oid:
+        raise SqlError("55006", "cannot drop the currently open database")
+    space = session.db.spaces[database.oid]
+    users = [f"source {name}" for name in space.catalog.sources]
+    users += [f"subscription {n.record.name}" for n in session.db.named if n.record.database == database.oid]
+    if users:
+        raise SqlError(
+            "55006",
+            f'database "{database.name}" is used by {users[0]}',
+            hint="Connect to it and drop its sources and subscriptions first.",
+        )
+    return database
+
+
+def _end_others(session: Session, database: DatabaseDef) -> None:
+    """Ask the sessions in a database to end. SqlError 42501 where one is somebody else's who is more."""
+    others = session.db.attendance.others(database.oid, session.pid)
+    for pid in others:
+        connection = session.db.sessions.get(pid)
+        if connection is None:
+            continue
+        theirs = session.catalog.role(connection.session.session_user)
+        if not session.is_superuser and theirs is not None:
+            if theirs.superuser:
+                raise SqlError("42501", "must be a superuser to terminate superuser process")
+            if theirs.oid not in memberships(session.role, session.catalog.role_by_oid):
+                raise SqlError(
+                    "42501",
+                    "must be a member of the role whose process is being terminated or member of pg_signal_backend",
+                )
+    for pid in others:
+        session.db.terminate(pid)
+
+
+async def _drop(session: Session, database: DatabaseDef) -> None:
+    """Stage the end of a database and of all that is in it."""
+    txn = session.block.ensure_txn()
+    catalog = session.db.spaces[database.oid].catalog
+    for relation in catalog.user_relations():
+        if relation.stored:
+            await settle(txn.drop_shard(ShardId(relation.oid)))
+    own = [key for key in catalog.items if not is_shared(key[0])]
+    await write_changes(txn, catalog, [], own)
+    await session.view.change([], [key_of(database), *_about(session.catalog, database)])
+
+
+def _about(catalog: CatalogSnapshot, database: DatabaseDef) -> Iterable[StoredKey]:
+    """Yield the keys of the shared objects that say something of a database."""
+    told: list[CommentDef | AclDef] = [*catalog.comments(), *catalog.acls()]
+    for item in told:
+        if item.class_oid == PG_DATABASE_OID and item.object_oid == database.oid:
+            yield key_of(item)
+    for defaults in catalog.defaults():
+        if defaults.database == database.oid:
+            yield key_of(defaults)

@@ -1,0 +1,48 @@
+"""AST of statements about what all databases of the server share: databases, and what settings begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.ast_ddl import Role
+from planner.ast_option import Option
+from planner.ast_query import Node
+from planner.ast_statement import SetVariable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase(Node):
+    """CREATE DATABASE."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDatabase(Node):
+    """ALTER DATABASE ... [WITH] options."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase(Node):
+    """DROP DATABASE."""
+
+    name: str
+    if_exists: bool = False
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDefaults(Node):
+    """ALTER DATABASE ... SET | RESET, ALTER ROLE {role | ALL} [IN DATABASE] SET | RESET.
+
+    ``database`` "": in all; ``role`` None: for all.
+    """
+
+    database: str
+    role: Role | None
+    setting: SetVariable
+    of_role: bool

@@ -1,0 +1,60 @@
+"""Raw parse tree -> AST: databases, and what settings begin with."""
+
+from __future__ import annotations
+
+from planner import ast
+from planner.raw_ddl import DdlReader
+from planner.raw_query import Raw
+
+
+class ServerReader(DdlReader):
+    """Reads statements about what all databases share."""
+
+    def _create_database(self, body: Raw) -> ast.Node:
+        return ast.CreateDatabase(name=body["dbname"], options=self.options(body.get("options")))
+
+    def _alter_database(self, body: Raw) -> ast.Node:
+        return ast.AlterDatabase(name=body["dbname"], options=self.options(body.get("options")))
+
+    def _drop_database(self, body: Raw) -> ast.Node:
+        return ast.DropDatabase(
+            name=body["dbname"],
+            if_exists=body.get("missing_ok", False),
+            options=self.options(body.get("options")),
+        )
+
+    def _alter_database_set(self, body: Raw) -> ast.Node:
+        return ast.AlterDefaults(
+            database=body["dbname"], role=None, setting=self._set(body["setstmt"]), of_role=False
+        )
+
+    def _alter_role_set(self, body: Raw) -> ast.Node:
+        role = body.get("role")
+        return ast.AlterDefaults(
+            database=body.get("database", ""),
+            role=None if role is None else self._role(role),
+            setting=self._set(body["setstmt"]),
+            of_role=True,
+        )
+
+    def _set(self, body: Raw) -> ast.SetVariable:
+        kind = {
+            "VAR_SET_VALUE": "value",
+            "VAR_SET_DEFAULT": "default",
+            "VAR_SET_CURRENT": "current",
+            "VAR_SET_MULTI": "multi",
+            "VAR_RESET": "reset",
+            "VAR_RESET_ALL": "reset all",
+        }[body["kind"]]
+        raw = body.get("args", [])
+        modes = bool(raw) and "DefElem" in raw[0]
+        args = () if modes else self.exprs(raw)
+        options = self.options(raw) if modes else ()
+        return ast.SetVariable(
+            kind=kind,  # type: ignore[arg-type]
+            name=body.get("name", ""),
+            args=args,
+            options=options,
+            local=body.get("is_local", False),
+            span=args[0].span if args else None,
+        )
