@@ -12,7 +12,7 @@ JVM is killed while it reads one (or, where none came for a while, between two).
     transactions of several tables are whole: the books balance
     no row is twice: not in a table without a key, not from a file, no number of RATE is missing
     a large file is whole, or not there
-    property 1: what the slot has been advanced past is here when one looks after that
+    property 1: what the slot has been advanced past, and files that were put away, are here when one looks after that
     what upstream has been told is here after every restart, and nothing that was here is gone
 
 At the end everything is compared with upstream and the files, row by row.
@@ -47,7 +47,7 @@ BACKLOG = 40  # files that wait
 LARGE_LINES = 6000
 LARGE_BYTES = 50_000  # a file of so many lines is larger
 LARGE_BACKLOG = 2
-LOADING_S = 60.0  # how long a kill of the JVM waits for a load
+LOADING_S = 120.0  # how long a kill of the JVM waits for a load
 CATCH_UP_S = 900.0  # a JVM that starts beside other work may take minutes
 KINDS = {
     "server": 5, "jvm": 4, "upstream": 4, "server and upstream": 2, "jvm and upstream": 1, "connections": 2, "pause": 2,
@@ -200,6 +200,7 @@ class Proof:
                 ):
                     while not self.stop.is_set():
                         self._watch_once(up, here)
+                        self._watch_files(here)
                         time.sleep(0.05)
             except psycopg.Error:
                 time.sleep(0.1)
@@ -218,6 +219,25 @@ class Proof:
                 f"property 1: {sorted(set(latest) - found)} of the ledger were acknowledged, not visible"
             )
         self.checks["property 1"] += len(latest)
+
+    def _watch_files(self, here: psycopg.Connection[Any]) -> None:
+        """Property 1 of files: what has been moved or deleted is here."""
+        large = self.large - 1
+        waits = {path.name.lstrip(".") for path in (self.folder / "large").iterdir()}
+        gone = [n for n in range(max(large - 5, 0), large) if f"f{n:06}" not in waits and str(n) not in waits]
+        moved = sorted(int(path.name[1:7]) for path in (self.folder / "done").iterdir())[-20:]
+        for table, numbers, lines in (("large", gone, LARGE_LINES), ("moved", moved, LINES)):
+            found = dict(
+                here.execute(
+                    f"SELECT n, count(*) FROM {table} WHERE n = ANY (%s) GROUP BY n",  # type: ignore[arg-type]
+                    (numbers,),
+                )
+            )
+            if found != dict.fromkeys(numbers, lines):
+                self.problems.append(
+                    f"property 1: of files {numbers} that were put away, {table} has {found}"
+                )
+            self.checks["property 1 of files"] += len(numbers)
 
     # -- what must hold ----------------------------------------------------------------------------
 

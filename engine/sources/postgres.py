@@ -39,10 +39,33 @@ IDLE_BYTES: Final = (
 )  # of upstream's log without a change for us, after which the slot is advanced all the same
 
 _PEEK: Final = "SELECT data FROM pg_logical_slot_peek_binary_changes($1, NULL, $2, 'proto_version', '1', 'publication_names', $3)"
+_PUBLISHED: Final = (
+    "SELECT 1 FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname "
+    "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename WHERE p.pubname = $1 AND c.oid = $2::int8::oid"
+)
 _ADVANCE: Final = (
     "SELECT pg_replication_slot_advance(slot_name, $2::text::pg_lsn) FROM pg_replication_slots "
     "WHERE slot_name = $1 AND confirmed_flush_lsn < $2::text::pg_lsn"
 )
+
+
+class _Unknown(Exception):
+    """A change of a table that the source does not have."""
+
+    def __init__(self, oid: int, shown: str) -> None:
+        """``oid`` upstream, and its name."""
+        super().__init__(shown)
+        self.oid = oid
+        self.shown = shown
+
+    def error(self) -> SqlError:
+        """Return what stops the source."""
+        return SqlError(
+            "42P01",
+            f"table {self.shown} is in the publication, and not in the source",
+            detail="It was created, or added to the publication, after the source.",
+            hint="Drop the source and create it again, or take the table out of the publication and resume the source.",
+        )
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -65,6 +88,7 @@ class PostgresReader:
         self._most = options.int("max_batch_rows")
         tables = [FollowedTable(decoded(t), r) for t, r in zip(source.tables_from, relations, strict=True)]
         self._tables = {table.upstream.oid: table for table in tables}
+        self._left: set[int] = set()  # tables that joined the publication, and have left it again
         self._offset: Offset | None = None
         self._upstream: Upstream | None = None
         self._snapshot: Upstream | None = None
@@ -108,12 +132,12 @@ class PostgresReader:
         try:
             messages = await upstream.rows(_PEEK, self._slot, self._most, self._publication)
         except SqlError as error:
-            if error.sqlstate == "42704" and self._slot in error.message:
-                raise self._vanished() from None
+            if error.sqlstate == "42704":
+                raise await self._missing() from None
             raise
         if messages:
             self.progress.lag.amount = behind
-            return await self._transactions([message[0] for message in messages])
+            return await self._known([message[0] for message in messages])
         self.progress.lag.amount = 0
         if behind < IDLE_BYTES:
             return None
@@ -142,6 +166,17 @@ class PostgresReader:
         advanced = await self._connected.rows(_ADVANCE, self._slot, lsn_text(lsn))
         if not advanced and not await self._connected.rows(SLOT, self._slot):
             raise self._vanished()
+
+    async def _missing(self) -> SqlError:
+        """Return the error for what the slot could not be read without."""
+        if not await self._connected.rows(SLOT, self._slot):
+            return self._vanished()
+        return SqlError(
+            "42704",
+            f'publication "{self._publication}" did not exist upstream when changes were made that are to be read next',
+            detail="A slot reads changes with the publications of their time; one that was created again does not help.",
+            hint="Drop the source and create it again.",
+        )
 
     def _vanished(self) -> SqlError:
         return SqlError(
@@ -194,6 +229,17 @@ class PostgresReader:
 
     # -- what changes ------------------------------------------------------------------------------
 
+    async def _known(self, messages: Sequence[bytes]) -> Batch | None:
+        """As ``_transactions``; a table that has joined the publication and left it again is passed over."""
+        while True:
+            try:
+                return await self._transactions(messages)
+            except _Unknown as unknown:
+                published = await self._connected.rows(_PUBLISHED, self._publication, unknown.oid)
+                if published:
+                    raise unknown.error() from None
+                self._left.add(unknown.oid)
+
     async def _transactions(self, messages: Sequence[bytes]) -> Batch | None:
         """Return the net effect of whole transactions, None if all of them are here already."""
         assert self._offset is not None
@@ -211,15 +257,18 @@ class PostgresReader:
                 case pgoutput.Commit():
                     ended = True
                     lsn = max(lsn, message.end_lsn)
-                case pgoutput.Relation():
+                case pgoutput.Relation() if message.oid not in self._left:
                     self._table(message.oid, message).listen(message)
                 case pgoutput.Other():
                     pass
                 case pgoutput.Truncate() if not skip:
                     for oid in message.relations:
-                        self._changes(changes, self._table(oid)).truncate()
-                        count += 1
-                case pgoutput.Insert() | pgoutput.Update() | pgoutput.Delete() if not skip:
+                        if oid not in self._left:
+                            self._changes(changes, self._table(oid)).truncate()
+                            count += 1
+                case pgoutput.Insert() | pgoutput.Update() | pgoutput.Delete() if (
+                    not skip and message.relation not in self._left
+                ):
                     table = self._table(message.relation)
                     table.change(self._changes(changes, table), message, commit_lsn)
                     count += 1
@@ -230,13 +279,7 @@ class PostgresReader:
     def _table(self, oid: int, said: pgoutput.Relation | None = None) -> FollowedTable:
         table = self._tables.get(oid)
         if table is None:
-            what = f"{said.schema}.{said.name}" if said is not None else f"with oid {oid}"
-            raise SqlError(
-                "42P01",
-                f"table {what} is in the publication, and not in the source",
-                detail="It was created, or added to the publication, after the source.",
-                hint="Drop the source and create it again, or take the table out of the publication.",
-            )
+            raise _Unknown(oid, f"with oid {oid}" if said is None else f"{said.schema}.{said.name}")
         return table
 
     @staticmethod

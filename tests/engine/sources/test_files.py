@@ -129,6 +129,12 @@ def test_parquet_columns_by_name(here: Connection, folder: Path) -> None:
 
 
 MALFORMED = [
+    (
+        "csv",
+        "1,1\n\x1f\x8b\x08,2\n".encode("latin-1"),
+        '22021: invalid byte sequence for encoding "UTF8": 0x8b',
+        "line 2",
+    ),
     ("csv", "1,1\n2,x\n", '22P02: invalid input syntax for type integer: "x"', 'line 2, column n: "x"'),
     ("csv", "1,1\n2\n", '22P04: missing data for column "n"', "line 2"),
     (
@@ -275,6 +281,26 @@ def wait_for_empty(folder: Path) -> None:
         time.sleep(0.02)
 
 
+def test_a_directory_that_goes_stops_the_source_until_it_is_back(here: Connection, folder: Path) -> None:
+    inbox = folder / "in"
+    inbox.mkdir()
+    here.execute(
+        f"CREATE SOURCE back (id int, v text) FROM FILES (path = '{inbox}', format = csv, header, {FAST})"
+    )
+    inbox.rename(folder / "away")
+    assert error_of(here, "back") == f'58P01: directory "{inbox}" does not exist'
+    (folder / "away").rename(inbox)
+    put(inbox, "a.csv", "v,id\none,1\n")
+    here.execute("ALTER SOURCE back RESUME")
+    error = "SELECT last_error FROM holdfast_sources WHERE name = 'back'"
+    wait_for(here, error, '22P04: column name mismatch in header line field 1: got "v", expected "id"\n'
+             f'CONTEXT: file "{inbox}/a.csv", line 1: "v,id"')  # fmt: skip
+    assert error_of(here, "back")
+    put(inbox, "a.csv", "id,v\n1,one\n")
+    here.execute("ALTER SOURCE back RESUME")
+    wait_for(here, "SELECT string_agg(id || v, ',') FROM back", "1one")
+
+
 def test_directories_outside_of_server_files(here: Connection, folder: Path) -> None:
     sql = "CREATE SOURCE out (a int) FROM FILES (path = '{}', format = csv)"
     diag = refused(here, sql.format("/etc"), "42501")
@@ -283,6 +309,7 @@ def test_directories_outside_of_server_files(here: Connection, folder: Path) -> 
     refused(here, sql.format(f"{folder}/../../.."), "42501")
     refused(here, sql.format(f"{folder}/none"), "58P01")
     refused(here, sql.format("relative"), "42602")
+    assert "s3://b/in" in str(refused(here, sql.format("s3://b/in"), "0A000").message_primary)
     put(folder, "plain", "")
     refused(here, sql.format(folder / "plain"), "42809")
     refused(here, f"CREATE SOURCE out FROM FILES (path = '{folder}', format = csv)", "42601")

@@ -168,8 +168,24 @@ def _lsn(text: str) -> int:
     return int(high, 16) << 32 | int(low, 16)
 
 
+def error_of(c: Connection, name: str) -> str:
+    wait_for(c, f"SELECT state FROM holdfast_sources WHERE name = '{name}'", "stopped")
+    return str(value(c, f"SELECT last_error FROM holdfast_sources WHERE name = '{name}'"))
+
+
+SCHEMA_CHANGES = [
+    ("ADD COLUMN more int", 'Column "more" was added.'),
+    ("DROP COLUMN v", 'Column "v" was removed or renamed.'),
+    ("RENAME COLUMN v TO w", 'Column "w" was added; column "v" was removed or renamed.'),
+    ("ALTER COLUMN v TYPE varchar(9)", 'The type of column "v" was changed from text.'),
+    ("DROP CONSTRAINT shape_pkey", "Its primary key was changed."),
+    ("RENAME TO figure", "It was renamed to {}.figure."),
+]
+
+
+@pytest.mark.parametrize(("change", "detail"), SCHEMA_CHANGES)
 def test_a_schema_change_upstream_stops_the_source_and_nothing_else(
-    upstream: Upstream, here: Connection
+    upstream: Upstream, here: Connection, change: str, detail: str
 ) -> None:
     up = upstream.c
     up.execute("CREATE TABLE shape (id int PRIMARY KEY, v text)")
@@ -179,16 +195,50 @@ def test_a_schema_change_upstream_stops_the_source_and_nothing_else(
     wait_for(here, "SELECT count(*) FROM shape", 1)
     with up.transaction():
         up.execute("INSERT INTO shape VALUES (2, 'b')")
-        up.execute("ALTER TABLE shape ADD COLUMN more int")
-        up.execute("INSERT INTO shape VALUES (3, 'c', 1)")
-    wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'shapes'", "stopped")
-    error = value(here, "SELECT last_error FROM holdfast_sources WHERE name = 'shapes'")
-    assert error == (
-        f'55000: table {upstream.schema}.shape has changed upstream\nDETAIL: Column "more" was added.\n'
+        up.execute(f"ALTER TABLE shape {change}")
+        up.execute(f"INSERT INTO {'figure' if 'figure' in change else 'shape'} (id) VALUES (3)")
+    assert error_of(here, "shapes") == (
+        f"55000: table {upstream.schema}.shape has changed upstream\nDETAIL: {detail.format(upstream.schema)}\n"
         "HINT: Drop the source and create it again."
     )
     assert rows(here, "SELECT * FROM shape") == [(1, "a")]  # nothing half-applied
-    up.execute("ALTER TABLE shape DROP COLUMN more")
+
+
+def test_a_table_that_joins_later_stops_the_source_until_it_leaves(
+    upstream: Upstream, here: Connection
+) -> None:
+    up = upstream.c
+    up.execute("CREATE TABLE member (id int PRIMARY KEY)")
+    up.execute(f"CREATE PUBLICATION {upstream.schema} FOR TABLE member")
+    here.execute(f"CREATE SOURCE club FROM POSTGRES {upstream.options}")
+    wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'club'", "running")
+    up.execute("CREATE TABLE guest (id int PRIMARY KEY)")
+    up.execute(f"ALTER PUBLICATION {upstream.schema} ADD TABLE guest")
+    with up.transaction():
+        up.execute("INSERT INTO guest VALUES (1)")
+        up.execute("INSERT INTO member VALUES (1)")
+    assert error_of(here, "club").startswith(
+        f"42P01: table {upstream.schema}.guest is in the publication, and not in the source"
+    )
+    assert value(here, "SELECT count(*) FROM member") == 0
+    up.execute("TRUNCATE guest, member")
+    up.execute("INSERT INTO member VALUES (2)")
+    up.execute(f"ALTER PUBLICATION {upstream.schema} DROP TABLE guest")
+    here.execute("ALTER SOURCE club RESUME")
+    wait_for(here, "SELECT string_agg(id::text, ',') FROM member", "2")
+
+
+def test_a_publication_that_is_gone_is_not_taken_for_the_slot(upstream: Upstream, here: Connection) -> None:
+    up = upstream.c
+    up.execute("CREATE TABLE paper (id int PRIMARY KEY)")
+    up.execute(f"CREATE PUBLICATION {upstream.schema} FOR TABLE paper")
+    here.execute(f"CREATE SOURCE papers FROM POSTGRES {upstream.options}")
+    wait_for(here, "SELECT state FROM holdfast_sources WHERE name = 'papers'", "running")
+    up.execute(f"DROP PUBLICATION {upstream.schema}")
+    up.execute("INSERT INTO paper VALUES (1)")
+    assert error_of(here, "papers").startswith(
+        f'42704: publication "{upstream.schema}" did not exist upstream when changes were made'
+    )
 
 
 def test_a_slot_that_vanished_is_an_error_and_one_that_was_moved_too(
