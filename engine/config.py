@@ -80,8 +80,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("shutdown_timeout_s", "int", 10, "seconds that SIGTERM lets running statements finish", 0, 86_400),
     Option("authentication_timeout_s", "int", 60, "seconds a client has to authenticate", 1, 3600),
     Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
-    Option("server_files", "str", "", "directories, separated by commas, below which COPY may read and write files of the "
-           "server; none = nowhere"),
+    Option("server_files", "str", "", "directories and s3:// or gs:// URLs, separated by commas, below which COPY may read and write "
+           "files of the server and objects; none = nowhere"),
     Option("log_level", "choice", "info", "what is logged to standard error",
            choices=("debug", "info", "warning", "error")),
     Option("loop_stall_ms", "int", 0, "log event loop stalls longer than this many milliseconds; 0 = off", 0, 60_000),

@@ -12,17 +12,23 @@ of its transaction: all rows or none, at its timestamp.
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from engine.bulk.load_task import MOST_KEPT, Failure, LoadTask, Sum
 from engine.bulk.look import Look, RowGroups, look, looks_at, splits_of
+from engine.bulk.objects import StoredObject, beside, fetch
 from engine.bulk.portable import obstacle
 from engine.bulk.read_split import Reading, read_split
 from engine.bulk.rejected import tell_rejects
-from engine.bulk.server_files import ServerFile
+from engine.bulk.server_files import ServerFile, file_error
 from engine.bulk.splits import CHUNK_BYTES, Split, Survey, numbered
 from engine.catalog.physical import shard_spec
 from engine.constraints import effects
@@ -75,7 +81,7 @@ async def load_here(
     Raises DataError and SqlError as ``read_split``, and what constraints raise.
     """
     looks = looks_at(files, spec.options, 1 << 62)
-    found = [await asyncio.to_thread(look, spec.options, item) for item in looks]
+    found = [await beside(not isinstance(item.path, str), look, spec.options, item) for item in looks]
     splits = splits_of(files, spec.options, looks, found)
     relation = spec.relation
     load = _Here(spec, ctx, progress, splits)
@@ -125,17 +131,21 @@ class _Here:
         self._progress = progress
         self._splits = splits
         self._gentle = obstacle(spec) is not None
+        self._fetched: dict[StoredObject, str] = {}
+        self._folder = ""
         self.rejects = Rejects(MOST_KEPT)
 
     async def batches(self) -> AsyncIterator[Any]:
         progress, rejects = self._progress, self.rejects
         progress.bytes_total = sum(split.size for split in self._splits)
         before = 0
-        for split in self._splits:
+        for place in self._splits:
+            split = await self._near(place)
             reading = Reading()
             keep = MOST_KEPT - len(rejects.first)
             batches = read_split(self._spec, self._env, split, reading, keep=keep, gentle=self._gentle)
-            while (batch := await self._next(batches)) is not None:
+            far = not isinstance(split.path, str)
+            while (batch := await self._next(batches, far)) is not None:
                 progress.bytes = before + reading.read
                 progress.tuples += batch.num_rows
                 yield batch
@@ -149,9 +159,25 @@ class _Here:
                 over = rejects.first[limit] if limit < len(rejects.first) else None
                 raise too_many(limit, None if over is None else over.where(self._spec.relation.name))
 
-    async def _next(self, batches: Iterator[Any]) -> Any:
+    async def _near(self, split: Split) -> Split:
+        """Have the file at hand where it is read on the loop: an object is fetched before, once."""
+        if not self._gentle or isinstance(split.path, str):
+            return split
+        if split.path not in self._fetched:
+            if not self._folder:
+                self._folder = tempfile.mkdtemp(prefix="holdfast-copy-")
+                weakref.finalize(self, shutil.rmtree, self._folder, True)
+            path = os.path.join(self._folder, str(len(self._fetched)))
+            try:
+                await beside(True, fetch, split.path, path)
+            except OSError as error:
+                raise file_error(error, split.name, "reading") from None
+            self._fetched[split.path] = path
+        return replace(split, path=self._fetched[split.path])
+
+    async def _next(self, batches: Iterator[Any], far: bool) -> Any:
         if not self._gentle:
-            return await asyncio.to_thread(next, batches, None)
+            return await beside(far, next, batches, None)
         await asyncio.sleep(0)
         return next(batches, None)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.bulk.objects import FilePath, open_bytes, open_parquet, says_store
 from engine.bulk.server_files import ServerFile, file_error
 from engine.bulk.splits import Split, Survey, chunks, cut, survey, whole
 from pgwire.codecs.copy import CopyOptions
@@ -26,7 +27,7 @@ class Look:
 
     file: int
     name: str
-    path: str
+    path: FilePath
     start: int
     end: int
     parquet: bool
@@ -51,9 +52,8 @@ def look(options: CopyOptions, item: Look) -> Survey | RowGroups:
     if item.parquet:
         return _row_groups(item)
     try:
-        with open(item.path, "rb") as file:
-            begin = max(item.start - 2, 0)
-            file.seek(begin)
+        begin = max(item.start - 2, 0)
+        with open_bytes(item.path, begin, item.end) as file:
             before = file.read(item.start - begin)
             return survey(before, file.read(item.end - item.start), options)
     except OSError as error:
@@ -65,9 +65,9 @@ def _row_groups(item: Look) -> RowGroups:
     import pyarrow.parquet as pq
 
     try:
-        metadata: Any = pq.read_metadata(item.path)
+        metadata: Any = pq.read_metadata(open_parquet(item.path))
     except OSError as error:
-        if type(error) is OSError and error.errno is None:
+        if type(error) is OSError and error.errno is None and not says_store(item.path, error):
             raise _not_parquet(item.name, error) from None
         raise file_error(error, item.name, "reading") from None
     except pa.ArrowException as error:

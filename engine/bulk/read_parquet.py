@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.bulk.objects import open_parquet, says_store
 from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
 from engine.catalog.physical import shard_column
@@ -64,7 +65,7 @@ class ParquetRows:
         """
         split = self._split
         try:
-            with pq.ParquetFile(split.path) as file:
+            with pq.ParquetFile(open_parquet(split.path), pre_buffer=not isinstance(split.path, str)) as file:
                 names = self._checked(file.schema_arrow)
                 line = split.line
                 for batch in file.iter_batches(
@@ -80,7 +81,7 @@ class ParquetRows:
                 "22P04", f'file "{split.name}" is damaged', detail=str(error).strip().splitlines()[0]
             ) from None
         except OSError as error:
-            if error.errno is None:
+            if error.errno is None and not says_store(split.path, error):
                 raise SqlError(
                     "22P04", f'file "{split.name}" is damaged', detail=str(error).strip()
                 ) from None

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
+from engine.bulk.objects import open_bytes
 from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
@@ -85,8 +86,7 @@ def read_split(
         reading.read = split.size
         return
     try:
-        with open(split.path, "rb") as file:
-            file.seek(split.start)
+        with open_bytes(split.path, split.start, split.end) as file:
             for batch in _Lines(loader, split, reading, gentle).batches(file):
                 reading.rows += batch.num_rows
                 yield batch

@@ -1,12 +1,14 @@
-"""Which files on the server a COPY may touch, and what a path names.
+"""Which files a COPY may touch, and what a path names.
 
     '/in/a.csv'                a file
     'file:///in/a.csv'         the same
     '/in/day=*/part-?.csv'     all that match, in order of their names
     '/in'                      all files of the directory but hidden ones (.x) and markers (_SUCCESS)
+    's3://bucket/in/a.csv'     an object, or several (``engine.bulk.objects``)
 
 A path is touched only below a directory of the setting ``server_files``: symbolic links and ``..`` are resolved first, and
-what was resolved is what is opened. Everything here blocks: call it in a thread.
+what was resolved is what is opened. An object is
+touched only below a bucket or prefix that the setting lists. Everything here blocks: call it in a thread.
 """
 
 from __future__ import annotations
@@ -18,10 +20,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from engine.bulk.objects import (
+    PATTERN,
+    FilePath,
+    StoredObject,
+    all_below,
+    found_objects,
+    split_name,
+    words_of,
+)
 from planner.errors import SqlError
+from txn.persist.object_url import ObjectUrl, is_object_url, parse_object_url
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_PATTERN = re.compile(r"[*?\[]")
 _CODES = {"FileNotFoundError": "58P01", "NotADirectoryError": "58P01", "PermissionError": "42501",
           "FileExistsError": "58P02", "IsADirectoryError": "42809"}  # fmt: skip
 
@@ -31,25 +42,41 @@ class ServerFile:
     """A file to read: ``name`` as errors tell it, ``path`` resolved, ``size`` in bytes."""
 
     name: str
-    path: str
+    path: FilePath
     size: int
 
 
-def roots_of(setting: str) -> tuple[str, ...]:
-    """Return the directories that a ``server_files`` setting lists, resolved. ValueError names one that is not absolute."""
-    roots = []
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """What ``server_files`` lists: directories, resolved, and object stores."""
+
+    directories: tuple[str, ...] = ()
+    stores: tuple[ObjectUrl, ...] = ()
+
+
+def roots_of(setting: str) -> Roots:
+    """Return what a ``server_files`` setting lists. ValueError names a path that is not absolute, or says what a URL lacks."""
+    directories: list[str] = []
+    stores: list[ObjectUrl] = []
     for entry in setting.split(","):
         path = entry.strip()
-        if not path:
-            continue
-        if not os.path.isabs(path):
-            raise ValueError(f"{path!r} is not an absolute path")
-        roots.append(os.path.realpath(path))
-    return tuple(roots)
+        if is_object_url(path):
+            stores.append(parse_object_url(path))
+        elif path:
+            if not os.path.isabs(path):
+                raise ValueError(f"{path!r} is not an absolute path")
+            directories.append(os.path.realpath(path))
+    return Roots(tuple(directories), tuple(stores))
 
 
 def file_error(error: OSError, name: str, what: str) -> SqlError:
-    """Return PostgreSQL's error for a file that could not be opened; ``what``: reading or writing."""
+    """Return PostgreSQL's error for a file that could not be opened; ``what``: reading or writing.
+
+    Where a store of objects says why, its words take the place of the system's.
+    """
+    if error.errno is None:
+        state, words = words_of(error)
+        return SqlError(state, f'could not open file "{name}" for {what}: {words}')
     known = type(error).__name__
     side = ("FROM", "read") if what == "reading" else ("TO", "write")
     return SqlError(
@@ -81,43 +108,58 @@ def local_path(name: str, direction: str) -> str:
 
 
 def permitted(path: str, roots: Sequence[str], direction: str) -> str:
-    """Return ``path`` without links and ``..``. Raises SqlError 42501 unless it lies below one of ``roots``."""
+    """Return what a path resolves to. Raises SqlError 42501 if that is not below one of ``roots``."""
     resolved = os.path.realpath(path)
     for root in roots:
         if resolved == root or resolved.startswith(root.rstrip("/") + "/"):
             return resolved
-    raise SqlError(
+    raise _refusal(path, direction, bool(roots))
+
+
+def _refusal(name: str, direction: str, any_roots: bool, what: str = "directory") -> SqlError:
+    return SqlError(
         "42501",
-        f'permission denied to COPY {direction} file "{path}"',
-        detail="It is not below any directory of the server_files setting."
-        if roots
-        else "The server_files setting lists no directory.",
-        hint="The setting server_files of the server lists the directories that COPY may read and write.",
+        f'permission denied to COPY {direction} {"file" if what == "directory" else "object"} "{name}"',
+        detail=f"It is not below any {what} of the server_files setting."
+        if any_roots
+        else f"The server_files setting lists no {what}.",
+        hint="The setting server_files of the server lists the directories and buckets that COPY may read and write.",
     )
 
 
-def found(name: str, roots: Sequence[str]) -> list[ServerFile]:
+def stored(name: str, roots: Roots, direction: str) -> StoredObject:
+    """Return what the URL of an object names. Raises SqlError 22023, 42501."""
+    at = split_name(name, roots.stores)
+    if at is None:
+        raise _refusal(name, direction, bool(roots.stores), "bucket")
+    return at
+
+
+def found(name: str, roots: Roots) -> list[ServerFile]:
     """Return the files that COPY FROM ``name`` reads, in the order of their names.
 
     Raises:
         SqlError: 42602, 0A000, 22023 (see ``local_path``), 42501, 58P01 (no such file, or no match), 42809 (no regular file),
             58030.
     """
+    if is_object_url(name):
+        return _found_objects(name, roots)
+    directories = roots.directories
     path = local_path(name, "from")
-    resolved = permitted(_fixed(path), roots, "from")
-    if _PATTERN.search(path) and not os.path.lexists(path):
+    resolved = permitted(_fixed(path), directories, "from")
+    if PATTERN.search(path) and not os.path.lexists(path):
         names = sorted(glob.glob(path))
     else:
-        resolved = permitted(path, roots, "from")
+        resolved = permitted(path, directories, "from")
         names = [path]
         if os.path.isdir(resolved):
             names = [os.path.join(path, entry) for entry in sorted(_listed(resolved, name))]
             names = [entry for entry in names if not os.path.isdir(entry)]
     if not names:
-        raise SqlError("58P01", f'no file matches "{name}"')
+        raise _no_match(name)
     files = []
     for entry in names:
-        resolved = permitted(entry, roots, "from")
+        resolved = permitted(entry, directories, "from")
         try:
             status = os.stat(resolved)
         except OSError as error:
@@ -129,9 +171,24 @@ def found(name: str, roots: Sequence[str]) -> list[ServerFile]:
     return files
 
 
+def _found_objects(name: str, roots: Roots) -> list[ServerFile]:
+    at = stored(name, roots, "from")
+    try:
+        files = [ServerFile(one.name, one, size) for one, size in found_objects(at)]
+    except OSError as error:
+        raise file_error(error, name, "reading") from None
+    if not files:
+        raise _no_match(name)
+    return files
+
+
+def _no_match(name: str) -> SqlError:
+    return SqlError("58P01", f'no file matches "{name}"')
+
+
 def _fixed(path: str) -> str:
     """Return the part of a path before its first pattern, up to a directory."""
-    match = _PATTERN.search(path)
+    match = PATTERN.search(path)
     return path if match is None else path[: path.rindex("/", 0, match.start()) + 1]
 
 
@@ -142,7 +199,33 @@ def _listed(directory: str, name: str) -> list[str]:
         raise file_error(error, name, "reading") from None
 
 
-def target(name: str, roots: Sequence[str]) -> str:
+def target(name: str, roots: Roots) -> str:
     """Return the resolved path that COPY TO ``name`` writes. Raises SqlError 42602, 0A000, 22023, 42501."""
     path = local_path(name, "to")
-    return permitted(path, roots, "to")
+    return permitted(path, roots.directories, "to")
+
+
+def target_object(name: str, roots: Roots) -> StoredObject:
+    """Return the object, or (``name`` ends in /) the folder that COPY TO writes.
+
+    Raises SqlError 22023, 42501, 42809 (a folder, or only a bucket, where an object is named), 58P02 (a folder in which there are
+    objects), and others of ``file_error``.
+    """
+    at = stored(name, roots, "to")
+    if "/" not in at.key:
+        raise SqlError("42809", f'"{name}" is a bucket')
+    if PATTERN.search(at.key):
+        raise SqlError("22023", f'COPY TO "{name}": an object is written under a name without *, ? and [')
+    try:
+        if name.endswith("/") and next(all_below(at), None) is not None:
+            raise exists_error(name)
+    except OSError as error:
+        raise file_error(error, name, "writing") from None
+    return at
+
+
+def exists_error(name: str) -> SqlError:
+    """Return 58P02 for a directory that is to be new."""
+    return SqlError(
+        "58P02", f'"{name}" already exists', hint="COPY TO a directory writes a new one; it replaces nothing."
+    )

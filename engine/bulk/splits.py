@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from engine.bulk.objects import FilePath
 from pgwire.codecs.copy import CopyOptions
 
 CHUNK_BYTES: Final = 32 << 20
@@ -62,7 +63,7 @@ class Split:
     number: int
     file: int
     name: str
-    path: str
+    path: FilePath
     start: int
     end: int
     first: bool
@@ -142,7 +143,7 @@ def chunks(size: int, chunk_bytes: int = CHUNK_BYTES) -> list[tuple[int, int]]:
     return [(at, min(at + chunk_bytes, size)) for at in range(0, size, chunk_bytes)]
 
 
-def whole(file: int, name: str, path: str, size: int) -> Split:
+def whole(file: int, name: str, path: FilePath, size: int) -> Split:
     """Return a file as one split. Its rows are not more than its bytes."""
     return Split(0, file, name, path, 0, size, True, "", 0, size + 1, size)
 

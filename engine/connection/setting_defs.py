@@ -250,7 +250,7 @@ OURS = (
     ),
     SettingDef(
         name="server_files", kind="string", default="", context="postmaster", category="Holdfast",
-        description="Directories below which COPY may read and write files of the server.",
+        description="Directories and buckets below which COPY may read and write files and objects.",
     ),
     SettingDef(
         name="transaction_timeout", kind="integer", unit="ms", default="0", minimum="0",

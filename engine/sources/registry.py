@@ -35,7 +35,7 @@ def _postgres(db: Database, source: SourceDef) -> Reader:
 
 
 def _files(db: Database, source: SourceDef) -> Reader:
-    return FilesReader(source, _table(db, source.tables[0]), db.server_files, db.spark)
+    return FilesReader(source, _table(db, source.tables[0]), db.server_files.directories, db.spark)
 
 
 _READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {

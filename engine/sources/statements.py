@@ -148,7 +148,7 @@ def _check_files(session: Session, statement: st.CreateSource, given: dict[str, 
         raise SqlError("22023", 'the option "move_to" goes with after = move')
     for name in ("path", "move_to"):
         if name in given:
-            directory(given[name], session.db.server_files)
+            directory(given[name], session.db.server_files.directories)
 
 
 def _no_kafka(conf: Mapping[str, str]) -> SqlError:

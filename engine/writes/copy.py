@@ -11,15 +11,18 @@ gathered and all that follows is read by column and written as parts by referenc
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from engine.bulk import copy_files
-from engine.bulk.copy_out_files import ExportTask, adopt, new_directory, write_here
+from engine.bulk.copy_out_files import LocalFolder, new_directory, write_here
+from engine.bulk.copy_out_objects import new_folder, write_object
+from engine.bulk.export_task import ExportTask, Folder, adopt
+from engine.bulk.objects import beside, open_bytes
 from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
-from engine.bulk.server_files import ServerFile, file_error, found
+from engine.bulk.server_files import Roots, ServerFile, file_error, found
 from engine.bulk.write_rows import Sheet, encoders, header_of
 from engine.connection.output import encoded
 from engine.connection.portal import Command, Outcome, RowReader
@@ -44,6 +47,7 @@ from planner.errors import SqlError
 from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.rights import Rights
 from planner.statements import Copy
+from txn.persist.object_url import is_object_url
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -131,14 +135,14 @@ async def _chunks(
             yield chunk
         return
     try:
-        handle = await asyncio.to_thread(open, file.path, "rb")
+        far = not isinstance(file.path, str)
+        with await beside(far, open_bytes, file.path) as handle:
+            progress.bytes_total = file.size
+            while chunk := await beside(far, handle.read, FILE_CHUNK_BYTES):
+                progress.bytes += len(chunk)
+                yield chunk
     except OSError as error:
         raise file_error(error, file.name, "reading") from None
-    with handle:
-        progress.bytes_total = os.fstat(handle.fileno()).st_size
-        while chunk := await asyncio.to_thread(handle.read, FILE_CHUNK_BYTES):
-            progress.bytes += len(chunk)
-            yield chunk
 
 
 async def _copy_from(
@@ -158,7 +162,9 @@ async def _copy_from(
     spec = LoadSpec.of(session, statement, relation)
     file = None
     if statement.filename is not None:
-        files = await asyncio.to_thread(found, statement.filename, session.db.server_files)
+        files = await beside(
+            is_object_url(statement.filename), found, statement.filename, session.db.server_files
+        )
         if copy_files.on_spark(session, spec, files):
             return Command(f"COPY {await copy_files.load_on_spark(session, spec, ctx, progress, files)}")
         if len(files) > 1 or spec.options.format == "parquet":
@@ -247,13 +253,24 @@ async def _by_executors(
         return None
     progress = session.copying
     assert progress is not None
-    async with new_directory(statement.filename, session.db.server_files) as folder:
+    async with _folder_of_executors(statement.filename, session.db.server_files) as folder:
         answers = await spark.export(
             executable, ctx, lambda schema, wanted: ExportTask(folder, sheet, schema, wanted)
         )
-        progress.tuples, progress.bytes = await asyncio.to_thread(adopt, folder, sheet, answers)
+        far = is_object_url(statement.filename)
+        progress.tuples, progress.bytes = await beside(far, adopt, folder, sheet, answers)
     session.view.use(plan)
     return progress.tuples
+
+
+@asynccontextmanager
+async def _folder_of_executors(name: str, roots: Roots) -> AsyncIterator[Folder]:
+    if is_object_url(name):
+        async with new_folder(name, roots) as folder:
+            yield folder
+    else:
+        async with new_directory(name, roots) as path:
+            yield LocalFolder(path)
 
 
 async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream, out: Responder) -> Outcome:
@@ -268,7 +285,8 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
     if statement.filename is not None:
         try:
             roots = session.db.server_files
-            count = await write_here(statement.filename, roots, sheet, reader, progress, session)
+            write = write_object if is_object_url(statement.filename) else write_here
+            count = await write(statement.filename, roots, sheet, reader, progress, session)
         finally:
             reader.close()
         return Command(f"COPY {count}")

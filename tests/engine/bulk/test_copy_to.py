@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.bulk.copy_out_files import ExportTask, adopt
+from engine.bulk.copy_out_files import LocalFolder
+from engine.bulk.export_task import ExportTask, adopt
 from engine.bulk.write_rows import Sheet, Sink
 from pgwire.codecs import domain as d
 from pgwire.codecs.copy import CopyOptions
@@ -138,13 +139,13 @@ def payload(batch: Any) -> bytes:
 def test_files_of_executors_are_numbered_in_order_and_leftovers_go(tmp_path: Path) -> None:
     sheet = Sheet(("a",), (d.INT4,), (-1,), CopyOptions(format="csv", header=True), DEFAULT)
     schema = pa.schema([pa.field("a", pa.int32())])
-    task = ExportTask(str(tmp_path), sheet, schema, [None])
+    task = ExportTask(LocalFolder(str(tmp_path)), sheet, schema, [None])
     answers: list[Any] = []
     for index, numbers in enumerate([[1, 2], [], [3]]):
         batches = [payload(pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32())], schema=schema))]
         answers += list(task(index, batches))
     (tmp_path / "part-00001-99.csv").write_text("of an attempt that did not count")
-    rows, _size = adopt(str(tmp_path), sheet, answers)
+    rows, _size = adopt(LocalFolder(str(tmp_path)), sheet, answers)
     assert rows == 3
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "part-00000.csv": "a\n1\n2\n", "part-00001.csv": "a\n3\n",
@@ -153,11 +154,13 @@ def test_files_of_executors_are_numbered_in_order_and_leftovers_go(tmp_path: Pat
 
 def test_an_executor_s_failure_is_the_client_s(tmp_path: Path) -> None:
     sheet = Sheet(("a",), (d.INT4,), (-1,), CopyOptions(format="csv"), DEFAULT)
-    task = ExportTask(str(tmp_path / "gone"), sheet, pa.schema([pa.field("a", pa.int32())]), [None])
+    task = ExportTask(
+        LocalFolder(str(tmp_path / "gone")), sheet, pa.schema([pa.field("a", pa.int32())]), [None]
+    )
     answers = list(task(0, []))
     tmp_path.joinpath("gone").mkdir()
     with pytest.raises(SqlError, match="could not write to COPY file: No such file or directory"):
-        adopt(str(tmp_path / "gone"), sheet, answers)
+        adopt(LocalFolder(str(tmp_path / "gone")), sheet, answers)
 
 
 def test_rows_and_batches_make_the_same_parquet_file(tmp_path: Path) -> None:

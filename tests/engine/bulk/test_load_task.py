@@ -2,90 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import pickle
-import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from engine.bulk import copy_files
-from engine.config import load
-from engine.database import Database
-from planner.errors import SqlError
-from tests.support.engine import Failed, Session
-
-
-class Tasks:
-    """Stands in for ``engine.spark.tasks.SparkTasks``."""
-
-    parallelism, wave = 2, 5
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.fail_at: int | None = None
-
-    async def map(
-        self,
-        function: Callable[[Any, str], Any],
-        items: Sequence[Any],
-        done: Callable[[int], None] | None = None,
-    ) -> list[Any]:
-        order = list(range(len(items)))
-        random.Random(len(items)).shuffle(order)
-        sent = pickle.dumps(function)
-        answers: dict[int, Any] = {}
-        for at in order:
-            self.calls += 1
-            if self.calls == self.fail_at:
-                raise SqlError("58000", "a worker is gone")
-            call = pickle.loads(sent)
-            item = pickle.loads(pickle.dumps(items[at]))
-            answer = await asyncio.to_thread(call, item, str(self.calls))
-            answers[at] = pickle.loads(pickle.dumps(answer))
-            if done is not None:
-                done(len(answers))
-        return [answers[at] for at in range(len(items))]
-
-
-class Spark:
-    """Stands in for ``SparkExecutor``, as far as loads ask it."""
-
-    ready = True
-
-    def __init__(self) -> None:
-        self.running = Tasks()
-
-    async def tasks(self, ctx: Any) -> Tasks:
-        return self.running
-
-
-@asynccontextmanager
-async def opened(tmp_path: Path) -> AsyncIterator[tuple[Database, Session, Tasks]]:
-    data = tmp_path / "data"
-    config = load(
-        argparse.Namespace(
-            config=None, spark_start="off", memory=1 << 28, data_dir=str(data), server_files=str(tmp_path)
-        ),
-        {},
-    )
-    database = await Database.open(config)
-    real = database.spark
-    try:
-        spark = Spark()
-        database.spark = spark  # type: ignore[assignment]
-        session = Session(database, 1)
-        await session.run("SET copy_spark_min_bytes = 0")
-        yield database, session, spark.running
-    finally:
-        database.spark = real
-        await database.close()
+from tests.engine.bulk.elsewhere import opened, refused
+from tests.support.engine import Session
 
 
 @pytest.fixture(autouse=True)
@@ -95,12 +21,6 @@ def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parts(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "data").rglob("*.parquet"))
-
-
-async def refused(session: Session, sql: str) -> Failed:
-    with pytest.raises(Failed) as caught:
-        await session.run(sql)
-    return caught.value
 
 
 def test_files_become_one_table(tmp_path: Path) -> None:
