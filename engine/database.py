@@ -32,7 +32,7 @@ from engine.catalog.state import (
     key_of,
     new_database_items,
 )
-from engine.catalog.store import SPEC, encode, read_items, read_undo, stored_key, write_changes
+from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key, write_changes
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.connection import admission
@@ -236,9 +236,10 @@ class Database:
         undos: dict[Timestamp, dict[StoredKey, Stored | None]] = {}
         if floor < now:
             changes = self.store.subscribe([SPEC.shard], floor, Timestamp(now + 1), snapshot=False)
-            async for event in changes:
-                if isinstance(event, Changes):
-                    read_undo(event.rows, undos.setdefault(event.ts, {}))
+            events = [event async for event in changes if isinstance(event, Changes)]
+            know_types(change.row for event in events for change in event.rows)
+            for event in events:
+                read_undo(event.rows, undos.setdefault(event.ts, {}))
         for ts, undo in undos.items():
             self.spaces.replay(ts, undo)
 
@@ -246,13 +247,15 @@ class Database:
         """Temporary tables end with their session; those of a crashed server end at its restart."""
         left = [r for r in space.catalog.user_relations() if r.persistence == "t"]
         schemas = [s for s in space.catalog.schemas() if s.name.startswith("pg_temp_")]
+        types = [t for t in space.catalog.user_types() if t.schema.startswith("pg_temp_")]
         if not left and not schemas:
             return
         txn = self.store.begin()
         for relation in left:
             if relation.kind == "r":
                 await settle(txn.drop_shard(ShardId(relation.oid)))
-        deletes = [*(key_of(relation) for relation in left), *(key_of(schema) for schema in schemas)]
+        items: list[Stored] = [*left, *types, *schemas]
+        deletes = [key_of(item) for item in items]
         await settle(txn.begin_write([SPEC.shard]))
         await write_changes(txn, space.catalog, [], deletes)
         ts = await settle(txn.commit())

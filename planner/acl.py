@@ -26,7 +26,7 @@ WORDS: Mapping[str, str] = {
     "ALTER SYSTEM": "A",
 }  # fmt: skip
 ALL: Mapping[str, str] = {
-    "relation": "arwdDxt", "column": "arwx", "sequence": "rwU", "schema": "UC", "database": "CTc",
+    "relation": "arwdDxt", "column": "arwx", "sequence": "rwU", "schema": "UC", "database": "CTc", "type": "U",
 }  # fmt: skip
 EVERYBODY = 0
 READ_ALL_DATA, WRITE_ALL_DATA = 6181, 6182  # pg_read_all_data, pg_write_all_data
@@ -67,6 +67,8 @@ def default_acl(kind: str, owner: int, *, public: bool = False) -> tuple[AclItem
     if kind == "column":
         return ()
     own = AclItem(grantee=owner, grantor=owner, letters=ordered(ALL[kind]))
+    if kind == "type":
+        return AclItem(grantee=EVERYBODY, grantor=owner, letters="U"), own
     if kind == "database":
         return AclItem(grantee=EVERYBODY, grantor=owner, letters="Tc"), own
     if public:

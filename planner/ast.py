@@ -4,7 +4,8 @@
 
 ``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written: no
 name is looked up, no type known. ``planner.ast_query`` has expressions and queries,
-``planner.ast_dml`` what modifies data, ``planner.ast_ddl`` definitions, ``planner.ast_server`` databases, ``planner.ast_statement`` the rest.
+``planner.ast_dml`` what modifies data, ``planner.ast_ddl`` definitions, ``planner.ast_type`` those of types,
+``planner.ast_server`` databases, ``planner.ast_statement`` the rest.
 """
 
 from __future__ import annotations
@@ -15,3 +16,4 @@ from planner.ast_option import *  # noqa: F403
 from planner.ast_query import *  # noqa: F403
 from planner.ast_server import *  # noqa: F403
 from planner.ast_statement import *  # noqa: F403
+from planner.ast_type import *  # noqa: F403

@@ -259,6 +259,7 @@ class Rename(Node):
     new: str
     relation_what: str = ""
     if_exists: bool = False
+    name: Name = ()  # of a type or domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +270,7 @@ class SetSchema(Node):
     relation: TableRef | None
     new: str
     if_exists: bool = False
+    name: Name = ()  # of a type or domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,7 +334,7 @@ class Privilege(Node):
 class Grant(Node):
     """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
 
-    ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    ``qualified``: names of types. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
     """
 
     is_grant: bool
@@ -342,6 +344,7 @@ class Grant(Node):
     names: tuple[str, ...]
     privileges: tuple[Privilege, ...]
     grantees: tuple[Role, ...]
+    qualified: tuple[Name, ...] = ()
     option: bool = False
     grantor: Role | None = None
     cascade: bool = False

@@ -33,6 +33,7 @@ from planner.facts import (
     ANYCOMPATIBLE,
     ANYCOMPATIBLENONARRAY,
     ANYELEMENT,
+    ANYENUM,
     ANYNONARRAY,
     BOOL,
     DATE,
@@ -79,7 +80,7 @@ from planner.query import (
     Subscript,
     Var,
 )
-from planner.typefacts import STRING, category, element_of, format_type, is_preferred
+from planner.typefacts import STRING, category, element_of, format_type, is_preferred, type_kind
 from planner.types import SqlType
 
 RECORD_ARRAY = 2287
@@ -208,6 +209,8 @@ def is_binary_coercible(source: int, target: int) -> bool:
         return element_of(source) != 0
     if target in (ANYNONARRAY, ANYCOMPATIBLENONARRAY):
         return element_of(source) == 0
+    if target == ANYENUM:
+        return type_kind(source) == "e"
     cast = facts().casts.get((source, target))
     return cast is not None and cast.method == "b" and cast.context == "i"
 

@@ -221,6 +221,34 @@ class RelationDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnumLabel:
+    """A label of an enum. Values are its ``rank``, which is its own for ever; labels are ordered by rank."""
+
+    oid: int
+    rank: int
+    label: str
+
+
+FIRST_RANK = 1 << 40
+"""The rank of an enum's first label, and the distance to the next: halved for each label put in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeDef:
+    """A type made by CREATE TYPE: kind e(num), with its ``labels`` in order; ``array_oid`` is the array type over it."""
+
+    oid: int
+    array_oid: int
+    array_name: str
+    schema_oid: int
+    schema: str
+    name: str
+    kind: Literal["e"]
+    owner: int = 10
+    labels: tuple[EnumLabel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineDef:
     """A timeline beside the default one (CREATE TIMELINE)."""
 
@@ -330,6 +358,12 @@ class Catalog(Protocol):
 
     def database_named(self, name: str) -> DatabaseDef | None:
         """Return the server's database called ``name``."""
+
+    def type_oid(self, schema: str, name: str) -> int | None:
+        """Return the oid of the user's type, or array type, called ``schema.name``."""
+
+    def type_by_oid(self, oid: int) -> TypeDef | None:
+        """Return the user's type that has this oid, or whose array type has."""
 
 
 class SystemCatalog(Catalog, Protocol):

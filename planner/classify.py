@@ -70,7 +70,8 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
-            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole()
+            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum()
+            | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -150,6 +151,7 @@ _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
+    ast.CreateEnum: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",

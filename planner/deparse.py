@@ -16,11 +16,20 @@ to an inner range of the same name. A merged column of JOIN ... USING prints as 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
-from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
+from planner.deparse_expr import (
+    INDENT_COLUMN,
+    INDENT_JOIN,
+    INDENT_STEP,
+    Level,
+    Printer,
+    TypeName,
+    quote_identifier,
+)
 from planner.facts import RECORD, facts
 from planner.query import (
     CoalesceExpr,
@@ -48,10 +57,20 @@ from planner.query import (
     Values,
     Var,
 )
-from planner.typefacts import format_type
-from planner.types import SqlType
+from planner.typefacts import stored_type
 
 Qualify = Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads a definition: what users' types, and their values, are called."""
+
+    settings: CodecSettings = STORED_TEXT
+    type_name: TypeName = stored_type
+
+
+STORED_READER = Reader()
 
 
 def always(schema: str, name: str) -> bool:
@@ -64,8 +83,9 @@ def deparse_expr(
     relation: RelationDef | None = None,
     *,
     pretty: bool = False,
-    settings: CodecSettings = DEFAULT,
+    settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
+    type_name: TypeName = stored_type,
     indented: bool = True,
 ) -> str:
     """Return a default's or check's text. Vars (range 0, level 0) are columns of ``relation``.
@@ -84,6 +104,7 @@ def deparse_expr(
         pretty=pretty,
         settings=settings,
         qualify=qualify,
+        type_name=type_name,
         indented=indented,
     )
 
@@ -94,8 +115,9 @@ def deparse_over_columns(
     *,
     name: str = "",
     pretty: bool = False,
-    settings: CodecSettings = DEFAULT,
+    settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
+    type_name: TypeName = stored_type,
     indented: bool = True,
 ) -> str:
     """As ``deparse_expr`` for a table that is only being defined."""
@@ -104,6 +126,7 @@ def deparse_over_columns(
         pretty=pretty,
         settings=settings,
         qualify=qualify,
+        type_name=type_name,
         indented=indented,
         levels=[level],
         query=print_query,
@@ -116,8 +139,9 @@ def deparse_query(
     query: QueryExpr,
     *,
     pretty: bool = False,
-    settings: CodecSettings = DEFAULT,
+    settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
+    type_name: TypeName = stored_type,
     names: Sequence[str] = (),
     indented: bool = True,
 ) -> str:
@@ -125,7 +149,14 @@ def deparse_query(
 
     ``names`` override the output column names (those a view was given).
     """
-    printer = Printer(pretty=pretty, settings=settings, qualify=qualify, indented=indented, query=print_query)
+    printer = Printer(
+        pretty=pretty,
+        settings=settings,
+        qualify=qualify,
+        type_name=type_name,
+        indented=indented,
+        query=print_query,
+    )
     print_query(printer, query, True, names or [column.name for column in query.columns])
     return printer.out
 
@@ -183,13 +214,18 @@ def timing_words(constraint: ConstraintDef) -> str:
 
 
 def index_definition(
-    index: IndexDef, table: RelationDef, *, pretty: bool = False, qualify: Qualify = always
+    index: IndexDef,
+    table: RelationDef,
+    *,
+    pretty: bool = False,
+    qualify: Qualify = always,
+    reader: Reader = STORED_READER,
 ) -> str:
     """Return pg_get_indexdef's text; the table is qualified, in pretty form only where ``qualify`` says so."""
     columns = {c.attnum: c.name for c in table.columns}
     items: list[str] = []
     for position in range(len(index.attnums)):
-        item = index_key_text(index, table, position, pretty=pretty, part=False)
+        item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
         if index.method == "btree":
             descending = position < len(index.descending) and index.descending[position]
             first = index.nulls_first[position] if position < len(index.nulls_first) else descending
@@ -210,12 +246,18 @@ def index_definition(
     if index.nulls_not_distinct:
         text += " NULLS NOT DISTINCT"
     if index.where_sql:
-        text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty)[0]}"
+        text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
 
 
 def index_key_text(
-    index: IndexDef, table: RelationDef, position: int, *, pretty: bool, part: bool = True
+    index: IndexDef,
+    table: RelationDef,
+    position: int,
+    *,
+    pretty: bool,
+    part: bool = True,
+    reader: Reader = STORED_READER,
 ) -> str:
     """Return a key column of an index: a name, or an expression, in parentheses unless it looks like a call.
 
@@ -224,23 +266,25 @@ def index_key_text(
     attnum = index.key_columns[position]
     if attnum:
         return quote_identifier(table.column(attnum).name)
-    text, expr = _over_table(index.expressions[position], table, pretty=pretty)
+    text, expr = _over_table(index.expressions[position], table, pretty=pretty, reader=reader)
     called = isinstance(expr, FuncExpr) and expr.cast == "call"
     if called or isinstance(expr, CoalesceExpr | MinMaxExpr | NullIf | CurrentSetting):
         return text
     return f"({text})"
 
 
-def _over_table(sql: str, table: RelationDef, *, pretty: bool) -> tuple[str, Expr]:
+def _over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) -> tuple[str, Expr]:
     """Return a stored expression over a table's columns as text, and bound."""
-    from planner.bind.context import make_context
     from planner.bind.expr import bind_clause
-    from planner.bind.stored import EMPTY_CATALOG, table_scope
+    from planner.bind.stored import EMPTY_CATALOG, stored_context, table_scope
     from planner.parse import parse_expression
 
-    context = make_context(EMPTY_CATALOG, ("pg_catalog",), text=sql, variable_params=False)
+    context = stored_context(EMPTY_CATALOG, sql)
     expr = bind_clause(table_scope(context, table), parse_expression(sql), "INDEX")
-    return (deparse_expr(expr, table, pretty=True) if pretty else sql), expr
+    if pretty or '"#' in sql:
+        shown = deparse_expr(expr, table, pretty=pretty, settings=reader.settings, type_name=reader.type_name)
+        return shown, expr
+    return sql, expr
 
 
 # --- queries ----------------------------------------------------------------------------------------
@@ -531,7 +575,7 @@ def _range(p: Printer, item: Range, name: str) -> None:
         p.out += " WITH ORDINALITY" if item.ordinality else ""
         alias, columns = True, listed
         if _needs_definition(item):
-            columns = ", ".join(f"{quote_identifier(c.name)} {_type(c.type)}" for c in item.columns)
+            columns = ", ".join(f"{quote_identifier(c.name)} {p.type_name(*c.type)}" for c in item.columns)
             shown = f"AS {shown}" if name else "AS "
     else:
         raise TypeError(f"cannot print range {type(item).__name__}")
@@ -539,10 +583,6 @@ def _range(p: Printer, item: Range, name: str) -> None:
         p.out += f" {shown}"
     if columns:
         p.out += f"({columns})"
-
-
-def _type(type_: SqlType) -> str:
-    return format_type(type_.oid, type_.typmod)
 
 
 def _needs_definition(item: FunctionRange) -> bool:
@@ -560,7 +600,7 @@ def _function(p: Printer, expr: Expr) -> None:
     if isinstance(expr, FuncExpr) and expr.cast in ("implicit", "explicit"):
         p.out += "CAST("
         p.expr(expr.args[0], False)
-        p.out += f" AS {_type(expr.type)})"
+        p.out += f" AS {p.type_name(*expr.type)})"
         return
     p.expr(expr)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pgwire.codecs.registry import text_output
-from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner.errors import SqlError
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
 from planner.query import (
@@ -56,7 +56,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import find_less
-from planner.typefacts import format_type
+from planner.typefacts import stored_type
 
 if TYPE_CHECKING:
     from planner.query import Select
@@ -88,6 +88,9 @@ def quote_literal(text: str) -> str:
 NODES: dict[type[Expr], Callable[[Printer, Any, bool], None]] = {}
 
 
+TypeName = Callable[[int, int | None], str]
+
+
 @dataclass(slots=True)
 class Level:
     """One query around the expression: its ranges with the names they print under."""
@@ -102,15 +105,17 @@ class Level:
 class Printer:
     """Text under construction.
 
-    ``qualify``: told (schema, name), says whether a relation needs its schema written. ``prefix``: Vars of
+    ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
+    its typmod (None: not given), is called. ``prefix``: Vars of
     the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
     """
 
     pretty: bool = False
     indented: bool = True
     prefix: bool = False
-    settings: CodecSettings = DEFAULT
+    settings: CodecSettings = STORED_TEXT
     qualify: Callable[[str, str], bool] = field(default=lambda schema, name: True)
+    type_name: TypeName = stored_type
     levels: list[Level] = field(default_factory=list)
     out: str = ""
     indent: int = 0
@@ -186,7 +191,7 @@ class Printer:
     def const(self, const: Const, show_type: int = 0) -> None:
         """Append a constant: ``show_type`` -1 never labels it, 0 when its look would mislead, 1 always."""
         oid = const.type.oid
-        label = format_type(oid, const.type.typmod)
+        label = self.type_name(oid, const.type.typmod)
         if const.value is None:
             self.out += "NULL" + (f"::{label}" if show_type >= 0 else "")
             return
@@ -214,7 +219,7 @@ class Printer:
             self.open()
             self.paren(arg, False, parent)
             self.close()
-        self.out += f"::{format_type(oid, typmod)}"
+        self.out += f"::{self.type_name(oid, typmod)}"
 
     def sort_item(self, expr: Expr) -> None:
         """Append an expression of ORDER BY, GROUP BY ...: constants labelled, calls in parentheses."""

@@ -57,7 +57,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import default_arguments
-from planner.typefacts import element_of, format_type
+from planner.typefacts import element_of
 
 
 def _operator_name(op: int) -> str:
@@ -101,7 +101,7 @@ def _is_catalog_name(e: Expr, arg: Expr) -> bool:
 def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
     if e.cast == "implicit" and _is_catalog_name(e, e.args[0]):
         p.const(e.args[0], -1)  # type: ignore[arg-type]
-        p.out += f"::{format_type(e.type.oid)}"
+        p.out += f"::{p.type_name(e.type.oid, None)}"
         return
     if e.cast == "implicit" and not implicit:
         p.paren(e.args[0], False, e)
@@ -208,7 +208,7 @@ def _infix(p: Printer, name: str, args: Sequence[Expr], words: Sequence[str]) ->
 def _cast_node(p: Printer, e: RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce, implicit: bool) -> None:
     if isinstance(e, CoerceViaIO) and not e.explicit and _is_catalog_name(e, e.arg):
         p.const(e.arg, -1)  # type: ignore[arg-type]
-        p.out += f"::{format_type(e.type.oid)}"
+        p.out += f"::{p.type_name(e.type.oid, None)}"
     elif not e.explicit and not implicit:
         p.paren(e.arg, False, e)
     else:
@@ -266,7 +266,7 @@ def _scalar_array(p: Printer, e: ScalarArrayOp, implicit: bool) -> None:
     p.out += f" {_operator_name(e.op)} {'ANY' if e.use_any else 'ALL'} ("
     p.paren(e.array, True, e)
     if isinstance(e.array, SubLink) and e.array.kind == SubLinkKind.SCALAR:
-        p.out += f"::{format_type(e.array.type.oid, e.array.type.typmod)}"
+        p.out += f"::{p.type_name(e.array.type.oid, e.array.type.typmod)}"
     p.out += ")"
     p.close()
 
@@ -329,7 +329,7 @@ def _min_max(p: Printer, e: MinMaxExpr, implicit: bool) -> None:
 def _array(p: Printer, e: ArrayExpr, implicit: bool) -> None:
     p.out += "ARRAY["
     p.list(e.elements)
-    p.out += "]" if e.elements else f"]::{format_type(e.type.oid, -1)}"
+    p.out += "]" if e.elements else f"]::{p.type_name(e.type.oid, -1)}"
 
 
 def _row(p: Printer, e: RowExpr, implicit: bool) -> None:

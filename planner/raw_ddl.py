@@ -247,6 +247,7 @@ class DdlReader(DmlReader):
             old=old,
             new=body["newname"],
             relation_what=object_word(body.get("relationType", "OBJECT_TABLE")),
+            name=self._name(body["object"]) if "object" in body else (),
             if_exists=body.get("missing_ok", False),
         )
 
@@ -256,6 +257,7 @@ class DdlReader(DmlReader):
             what=object_word(body["objectType"]),
             relation=None if relation is None else self.table(relation),
             new=body["newschema"],
+            name=self._name(body["object"]) if "object" in body else (),
             if_exists=body.get("missing_ok", False),
         )
 
@@ -300,6 +302,7 @@ class DdlReader(DmlReader):
             every=body.get("targtype") == "ACL_TARGET_ALL_IN_SCHEMA",
             relations=tuple([self.table(node["RangeVar"]) for node in objects if "RangeVar" in node]),
             names=strings([node for node in objects if "String" in node]),
+            qualified=tuple([self._name(node) for node in objects if "List" in node]),
             privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
             grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
             option=body.get("grant_option", False),

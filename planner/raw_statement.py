@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast
+from planner import ast, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -218,6 +218,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "ListenStmt": StatementReader._listen,
     "UnlistenStmt": StatementReader._unlisten,
     "NotifyStmt": StatementReader._notify,
+    "CreateEnumStmt": raw_type.create_enum,
+    "AlterEnumStmt": raw_type.alter_enum,
     "LockStmt": StatementReader._lock,
     "ConstraintsSetStmt": StatementReader._set_constraints,
 }

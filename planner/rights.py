@@ -19,10 +19,10 @@ from planner.acl import (
     held,
     inherited,
 )
-from planner.catalog import RelationDef, RoleDef, SchemaDef, SystemCatalog
+from planner.catalog import RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
 
-PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
+PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE = 1259, 2615, 1262, 1247
 SUPERUSER = 10
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
@@ -68,6 +68,12 @@ def schema_acl(catalog: SystemCatalog, schema: SchemaDef) -> tuple[AclItem, ...]
 def is_public(schema: SchemaDef) -> bool:
     """Whether everybody may use a schema from the start: the catalogs, and the ``public`` that is there then."""
     return schema.oid in (PUBLIC_OID, PG_CATALOG_OID, INFORMATION_SCHEMA_OID)
+
+
+def type_acl(catalog: SystemCatalog, type_: TypeDef) -> tuple[AclItem, ...]:
+    """Return the list of a user's type."""
+    found = catalog.acl(PG_TYPE, type_.oid)
+    return default_acl("type", type_.owner) if found is None else found
 
 
 def database_acl(catalog: SystemCatalog, database: int) -> tuple[AclItem, ...]:
@@ -134,6 +140,10 @@ class Rights:
         if "U" in letters and not option and {READ_ALL_DATA, WRITE_ALL_DATA} & self.roles:
             return True
         return self._any(schema_acl(self._catalog, schema), schema.owner, "schema", letters, option)
+
+    def type(self, type_: TypeDef, *, option: bool = False) -> bool:
+        """Whether it may use a user's type in definitions."""
+        return self.superuser or self._any(type_acl(self._catalog, type_), type_.owner, "type", "U", option)
 
     def database(self, letters: str, *, option: bool = False, oid: int = 0) -> bool:
         """Whether it has any of some privileges on a database; 0: on the one whose catalog this is."""

@@ -1,6 +1,6 @@
 """Bound statements that are not queries, and the envelope every bound statement comes in.
 
-Definitions are in ``planner.statements_ddl``, and of this name space.
+Definitions are in ``planner.statements_ddl``, those of types in ``planner.statements_type``, and of this name space.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from planner import query
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
+from planner.statements_type import *  # noqa: F403
+from planner.statements_type import TypeStatement
 
 
 class StatementClass(enum.Enum):
@@ -401,6 +403,7 @@ Statement: TypeAlias = (
     | Discard
     | Comment
     | Definition
+    | TypeStatement
 )
 
 

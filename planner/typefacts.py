@@ -1,7 +1,7 @@
 """Small questions about built-in types: category, arrays and elements, and how a type prints.
 
-Everything here is a pure lookup in ``planner.facts``; oids that are not there answer as an opaque
-user-defined type would (category U, no array, prints as ``???``).
+Everything here is a pure lookup in ``planner.facts``, where users' types are, too, once a catalog has them
+(``register_type``); oids that are not there answer as an opaque type would (category U, no array, prints as ``???``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import functools
 
 from planner.facts import BPCHAR, INTERVAL, facts, rows
+
+FIRST_USER_OID = 16384
+"""Oids of what users make begin here."""
 
 # typcategory codes of pg_type
 STRING, NUMERIC_CATEGORY, BOOLEAN, DATETIME, TIMESPAN = "S", "N", "B", "D", "T"
@@ -35,6 +38,12 @@ def is_preferred(oid: int) -> bool:
     """Tell whether the type is preferred within its category."""
     fact = facts().types.get(oid)
     return fact.preferred if fact else False
+
+
+def type_kind(oid: int) -> str:
+    """Return the typtype letter; "" for an oid that is not known."""
+    fact = facts().types.get(oid)
+    return fact.kind if fact else ""
 
 
 # record[] is an array among the pseudo-types
@@ -66,18 +75,31 @@ def range_subtype(oid: int) -> int:
     return next((int(r["rngsubtype"]) for r in rows("range") if int(r["rngtypid"]) == oid), 0)
 
 
-@functools.cache
 def format_type(oid: int, typmod: int | None = None) -> str:
     """Return a type's name as PostgreSQL's ``format_type`` prints it.
 
     ``typmod`` None means "not given": the plain SQL name. -1 means "given, and none": then ``character``
     and ``bit`` print as ``bpchar`` and ``"bit"``, whose bare spelling would mean length 1.
     """
+    if oid >= FIRST_USER_OID:
+        return _user_type(oid)
+    return _builtin_type(oid, typmod)
+
+
+def _user_type(oid: int) -> str:
+    """Return what messages call a user's type: its bare name, which may change."""
+    element = element_of(oid)
+    fact = facts().types.get(element or oid)
+    return "???" if fact is None else fact.name + ("[]" if element else "")
+
+
+@functools.cache
+def _builtin_type(oid: int, typmod: int | None) -> str:
     if oid == 0:
         return "-"
     element = element_of(oid)
     if element and array_of(element) == oid:
-        return format_type(element, typmod) + "[]"
+        return _builtin_type(element, typmod) + "[]"
     if typmod is not None:
         if typmod >= 0:
             shown = _with_typmod(oid, typmod)
@@ -139,3 +161,14 @@ def interval_fields(typmod: int) -> str:
     mask, precision = (typmod >> 16) & 0x7FFF, typmod & 0xFFFF
     fields = "" if mask == INTERVAL_FULL_RANGE else " " + _FIELD_NAMES.get(mask, "")
     return fields.rstrip() + (f"({precision})" if precision != INTERVAL_FULL_PRECISION else "")
+
+
+def stored_type(oid: int, typmod: int | None = None) -> str:
+    """Return how a stored text names a type, so that it means the same when the type is renamed.
+
+    integer[]  ->  integer[]        a user's type with oid 16400  ->  pg_catalog."#16400"
+    """
+    if oid < FIRST_USER_OID:
+        return format_type(oid, typmod)
+    element = element_of(oid)
+    return f'pg_catalog."#{element or oid}"' + ("[]" if element else "")

@@ -4,10 +4,13 @@
     varchar(20)[]   pg_catalog.varchar, typmod 20, dims ->  SqlType(1015, 24)
     interval day to second(3)   typmods mask, 3         ->  SqlType(1186, mask << 16 | 3)
 
-Types live in ``pg_catalog`` alone; ``format_type`` (``planner.typefacts``) is the way back.
+Built-in types live in ``pg_catalog``; where users' types are is the catalog's business (``BindContext.find_type``).
+``format_type`` (``planner.typefacts``) is the way back.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
@@ -25,6 +28,7 @@ from planner.facts import (
     facts,
 )
 from planner.typefacts import (
+    FIRST_USER_OID,
     INTERVAL_FIELDS,
     INTERVAL_FULL_PRECISION,
     INTERVAL_FULL_RANGE,
@@ -53,8 +57,27 @@ def type_name_text(name: ast.TypeName) -> str:
     return ".".join(name.names) + ("[]" if name.dims else "")
 
 
-def resolve_type(name: ast.TypeName) -> SqlType:
-    """Return the type that ``name`` means.
+FindType = Callable[[str, str], int | None]
+"""From schema ("": along the search path) and name to the oid of a type, None where there is none."""
+
+
+def names_by_oid(names: Sequence[str]) -> bool:
+    """Tell whether a type's name is the one that stored texts give it (``planner.typefacts.stored_type``)."""
+    return names[-1].startswith("#") and names[-1][1:].isdigit() and names[0] == "pg_catalog"
+
+
+def find_builtin(schema: str, name: str) -> int | None:
+    """Return the oid of a built-in type. ``"#16400"`` is how stored texts name users' types."""
+    if schema not in ("", "pg_catalog"):
+        return None
+    if names_by_oid((schema, name)) and int(name[1:]) in facts().types:
+        return int(name[1:])
+    fact = facts().types_by_name.get(name)
+    return None if fact is None else fact.oid
+
+
+def resolve_type(name: ast.TypeName, find: FindType = find_builtin) -> SqlType:
+    """Return the type that ``name`` means; ``find`` knows the types there are.
 
     Raises SqlError 42704 (unknown type), 42601 and 22023 (bad modifiers), 0A000 (``%TYPE``, SETOF), each at
     the name's span.
@@ -64,16 +87,20 @@ def resolve_type(name: ast.TypeName) -> SqlType:
     if name.setof:
         raise not_supported("SETOF", span=name.span)
     *schema, last = name.names
-    fact = facts().types_by_name.get(last)
-    if fact is None or schema not in ([], ["pg_catalog"]):
+    try:
+        found = find(schema[-1] if schema else "", last) if len(schema) < 2 else None
+    except SqlError as error:
+        error.span = error.span or name.span
+        raise
+    if found is None:
         raise SqlError("42704", f'type "{type_name_text(name)}" does not exist', span=name.span)
-    typmod = _typmod(fact.oid, name) if name.typmods else -1
-    oid = fact.oid
+    oid = found
+    typmod = _typmod(oid, name) if name.typmods else -1
     if name.dims:
         oid = oid if element_of(oid) else array_of(oid)
         if not oid:
             raise SqlError(
-                "42704", f"could not find array type for data type {format_type(fact.oid)}", span=name.span
+                "42704", f"could not find array type for data type {format_type(found)}", span=name.span
             )
     return SqlType(oid, typmod)
 
@@ -83,7 +110,8 @@ def check_column_type(column: str, type_: SqlType, span: Span | None = None) -> 
     fact = facts().types.get(type_.oid)
     if fact is not None and fact.kind == "p":
         raise SqlError("42P16", f'column "{column}" has pseudo-type {format_type(type_.oid)}')
-    if (element_of(type_.oid) or type_.oid) not in _STORABLE:
+    base = element_of(type_.oid) or type_.oid
+    if base < FIRST_USER_OID and base not in _STORABLE:
         raise not_supported(f"column type {format_type(type_.oid)}", span=span)
 
 

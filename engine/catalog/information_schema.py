@@ -10,10 +10,10 @@ from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.bind.sequence import drawn_from
-from planner.builtins.system_definitions import view_text, with_names
+from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.rights import column_acl, relation_acl
-from planner.typenames import format_type
+from planner.typefacts import FIRST_USER_OID, format_type
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -61,15 +61,19 @@ def tables(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _type_columns(column: ColumnDef) -> RowDict:
+def _type_columns(session: Session, column: ColumnDef) -> RowDict:
     """Return the columns that describe a type, as the standard splits them."""
     oid, typmod = column.type
     fact = f.facts().types.get(oid)
     array = fact is not None and fact.category == "A" and fact.length == -1
     values: dict[str, object] = {
-        "data_type": "ARRAY" if array else format_type(oid, -1),
+        "data_type": "ARRAY" if array else "USER-DEFINED" if oid >= FIRST_USER_OID else format_type(oid, -1),
         "udt_name": fact.name if fact is not None else None, "udt_schema": "pg_catalog",
     }  # fmt: skip
+    made = session.catalog.type_by_oid(oid)
+    if made is not None:
+        values["udt_name"] = made.name if oid == made.oid else made.array_name
+        values["udt_schema"] = made.schema
     if oid in (f.VARCHAR, f.BPCHAR, f.BIT, f.VARBIT) and typmod > 0:
         values["character_maximum_length"] = typmod - (4 if oid in (f.VARCHAR, f.BPCHAR) else 0)
     if oid in (f.TEXT, f.VARCHAR, f.BPCHAR):
@@ -100,19 +104,20 @@ def columns(session: Session) -> Iterator[RowDict]:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
                 "column_name": column.name, "ordinal_position": column.attnum,
-                "column_default": None if column.generated else _default(session, column), "is_nullable": _yes(not column.not_null),
+                "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not column.not_null),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
-                "generation_expression": _default(session, column) if column.generated else None, "is_updatable": _yes(item.kind == "r"),
-                **_identity(session, column), **_type_columns(column),
+                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r"),
+                **_identity(session, column), **_type_columns(session, column),
             }  # fmt: skip
 
 
-def _default(session: Session, column: ColumnDef) -> str | None:
+def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str | None:
     """Return a default as text; relations outside of public are named with their schema, whoever asks."""
     if column.default_sql is None or column.identity:
         return None
-    return with_names(column.default_sql, session.catalog, lambda found: found.schema == "public")
+    text = shown_expression(session, column.default_sql, relation)
+    return with_names(text, session.catalog, lambda found: found.schema == "public")
 
 
 def _identity(session: Session, column: ColumnDef) -> RowDict:
@@ -384,7 +389,7 @@ def domains(session: Session) -> Iterator[RowDict]:
         yield {
             "domain_catalog": session.database, "domain_schema": "information_schema",
             "domain_name": row["typname"], "udt_catalog": session.database, "dtd_identifier": "1",
-            **_type_columns(base),
+            **_type_columns(session, base),
         }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.catalog import RelationDef
 from planner.errors import SqlError
+from planner.typefacts import FIRST_USER_OID
 from txn.errors import SchemaChanged
 from txn.types import ShardId
 
@@ -156,9 +157,11 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             timeline = catalog.timelines.get((statement.options or {}).get(TIMELINE, ""))
             if timeline is not None:
                 wanted[key_of(timeline)] = False
-            for column in statement.columns:  # sequences that defaults draw from stay
-                if column.default_sql is not None and "::regclass" in column.default_sql:
+            for column in statement.columns:  # sequences that defaults draw from, and types, stay
+                if _relies_on_others(column.type.oid, column.default_sql):
                     return None
+            if any(_relies_on_others(0, check.sql) for check in statement.checks):
+                return None
             return wanted
         case st.CreateMaterializedView():
             schema = catalog.schema(statement.schema)
@@ -171,6 +174,8 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             return {("relation", statement.table, 0): True}
         case st.CreateIndex():
             table = catalog.relation_by_oid(statement.table)
+            if any(_relies_on_others(c.type.oid, c.default_sql) for c in statement.hidden):
+                return None
             wanted = {("relation", statement.table, 0): True}
             if table is not None and statement.name is not None:
                 wanted[name_key(table.schema, statement.name)] = True
@@ -179,6 +184,7 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             apart = not any(isinstance(a, st.AddForeignKey | st.SetSchema) for a in statement.actions)
             apart &= not any(isinstance(a, st.AddColumn) and a.foreign_keys for a in statement.actions)
             apart &= not any(isinstance(a, st.SetDefault) and a.default_sql for a in statement.actions)
+            apart &= not any(_names_type(a) for a in statement.actions)
             return _tables(catalog, [statement.table], exclusive=True) if apart else None
         case st.Rename():
             return _renamed(catalog, statement)
@@ -190,6 +196,22 @@ def wanted_by(session: Session, plan: Plan) -> Wanted | None:
             source = catalog.sources.get(statement.name)
             return {} if source is None else {key_of(source): True}
     return None
+
+
+def _relies_on_others(type_oid: int, sql: str | None) -> bool:
+    """Tell whether a column or a stored text names a sequence or a user's type."""
+    return type_oid >= FIRST_USER_OID or (sql is not None and ("::regclass" in sql or '"#' in sql))
+
+
+def _names_type(action: st.AlterAction) -> bool:
+    match action:
+        case st.AddColumn():
+            return _relies_on_others(action.column.type.oid, action.column.default_sql)
+        case st.AlterColumnType():
+            return _relies_on_others(action.type.oid, None)
+        case st.AddCheck():
+            return _relies_on_others(0, action.check.sql)
+    return False
 
 
 def _tables(catalog: CatalogSnapshot, oids: Iterable[int], *, exclusive: bool) -> Wanted | None:

@@ -106,6 +106,8 @@ def _storage_of(type_oid: int) -> tuple[int, bool, str, str]:
     fact = f.facts().types.get(type_oid)
     if fact is None:
         return -1, False, "d", "x"
+    if type_oid not in _ALIGN:
+        return fact.length, fact.by_value, "i", "x" if fact.length < 0 else "p"
     align, storage = _ALIGN[type_oid]
     return fact.length, fact.by_value, align, storage
 
@@ -284,6 +286,8 @@ def operator_class(type_oid: int, method: str) -> int:
         type_oid = f.TEXT
     elif fact is not None and fact.category == "A":
         type_oid = f.ANYARRAY
+    elif fact is not None and fact.kind == "e":
+        type_oid = f.ANYENUM
     return _OPCLASS.get((am, type_oid), 0)
 
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from engine.catalog.virtual import RowDict, relation
 from engine.connection.setting_defs import HARMLESS, HONOURED, OURS
-from planner.builtins.system_definitions import view_text
+from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def pg_indexes(session: Session) -> Iterator[RowDict]:
         for index in item.indexes:
             yield {
                 "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
-                "indexdef": index_definition(index, item),
+                "indexdef": index_definition(index, item, reader=reader_of(session)),
             }  # fmt: skip
 
 

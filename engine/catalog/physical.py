@@ -95,6 +95,8 @@ def physical_type(type_: SqlType) -> PhysicalType:
     if kind is not None:
         return PhysicalType(kind=kind)
     fact = facts().types.get(type_.oid)
+    if fact is not None and fact.kind == "e":
+        return PhysicalType(kind="int64")
     if fact is not None and fact.category == "A" and fact.element and fact.length == -1:
         return PhysicalType(kind="list", element=physical_type(SqlType(fact.element, type_.typmod)))
     name = fact.name if fact is not None else str(type_.oid)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
 from engine.catalog.store import is_shared, split_key
+from pgwire.codecs.user_types import set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse_expr import quote_identifier
 from txn.types import Timestamp
@@ -75,6 +76,7 @@ class Spaces:
 
     def _open(self, oid: int, items: Mapping[StoredKey, Stored], floor: Timestamp) -> None:
         catalog = CatalogSnapshot(items, self._next_version(), database=oid)
+        set_latest(catalog.codec_types)
         self._all[oid] = Space(catalog, CatalogHistory(floor, self._next_version))
 
     def replay(self, ts: Timestamp, undo: _Changes) -> None:
@@ -133,6 +135,7 @@ class Spaces:
 def _publish(space: Space, after: CatalogSnapshot, ts: Timestamp, since: Timestamp) -> None:
     space.history.record(ts, space.catalog, after, since)
     space.catalog = after
+    set_latest(after.codec_types)
 
 
 def objects_in(catalog: CatalogSnapshot, database: int, count: int) -> str:

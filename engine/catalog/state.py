@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from engine.catalog.user_types import codec_types, register
 from planner.acl import (
     DATABASE_OWNER,
     EVERYBODY,
@@ -42,6 +43,7 @@ from planner.catalog import (
     SchemaDef,
     SourceDef,
     TimelineDef,
+    TypeDef,
 )
 from planner.facts import (
     BOOL,
@@ -57,9 +59,9 @@ from planner.facts import (
     TIMESTAMPTZ,
     rows,
 )
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
-FIRST_USER_OID = 16384
 SUPERUSER_OID = 10
 DATABASE_OID = 5
 CATALOG_SHARD = 1  # the shard that stores the catalog itself
@@ -88,6 +90,7 @@ Stored: TypeAlias = (
     | SourceDef
     | DatabaseDef
     | DefaultsDef
+    | TypeDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -110,6 +113,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("database", item.oid, 0)
         case DefaultsDef():
             return ("defaults", item.database, item.role)
+        case TypeDef():
+            return ("type", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
         case AclDef():
@@ -307,7 +312,7 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "database", "databases",
+        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "codec_types", "database", "databases",
         "derived", "items", "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
@@ -334,6 +339,8 @@ class CatalogSnapshot:
         self.timelines: dict[str, TimelineDef] = {}  # without the default one
         self.sources: dict[str, SourceDef] = {}
         self.databases: dict[str, DatabaseDef] = {}
+        self._types: dict[int, TypeDef] = {}  # by oid, and by oid of the array type
+        self._types_by_name: dict[tuple[str, str], int] = {}
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -352,8 +359,12 @@ class CatalogSnapshot:
                     self.sources[item.name] = item
                 case DatabaseDef():
                     self.databases[item.name] = item
+                case TypeDef():
+                    self._add_type(item)
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
+        # what their values are called: the same object as long as no type changes
+        self.codec_types = codec_types(tuple(self.user_types()))
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
         self._references: dict[int, list[tuple[RelationDef, ConstraintDef]]] | None = None
@@ -363,6 +374,12 @@ class CatalogSnapshot:
     def _add(self, relation: RelationDef) -> None:
         self._by_name[relation.schema, relation.name] = relation
         self._by_oid[relation.oid] = relation
+
+    def _add_type(self, type_: TypeDef) -> None:
+        register(type_)
+        self._types[type_.oid] = self._types[type_.array_oid] = type_
+        self._types_by_name[type_.schema, type_.name] = type_.oid
+        self._types_by_name[type_.schema, type_.array_name] = type_.array_oid
 
     # -- planner.catalog.Catalog -------------------------------------------------------------------
 
@@ -399,6 +416,14 @@ class CatalogSnapshot:
         found = self.items.get(("database", oid, 0))
         return found if isinstance(found, DatabaseDef) else None
 
+    def type_oid(self, schema: str, name: str) -> int | None:
+        """Return the oid of the user's type, or array type, called ``schema.name``."""
+        return self._types_by_name.get((schema, name))
+
+    def type_by_oid(self, oid: int) -> TypeDef | None:
+        """Return the user's type that has this oid, or whose array type has."""
+        return self._types.get(oid)
+
     # -- the engine's own view ---------------------------------------------------------------------
 
     def schemas(self) -> Iterable[SchemaDef]:
@@ -412,6 +437,10 @@ class CatalogSnapshot:
     def user_relations(self) -> Iterable[RelationDef]:
         """Yield stored tables, views and sequences (not indexes)."""
         return (item for item in self.items.values() if isinstance(item, RelationDef))
+
+    def user_types(self) -> Iterable[TypeDef]:
+        """Yield users' types."""
+        return (item for item in self.items.values() if isinstance(item, TypeDef))
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""
@@ -538,6 +567,8 @@ class CatalogSnapshot:
                     )
                 case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef():
                     highest = max(highest, item.oid)
+                case TypeDef():
+                    highest = max(highest, item.oid, item.array_oid, *(label.oid for label in item.labels))
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         return highest

@@ -11,7 +11,7 @@ same log entry as data and schema registrations (U10), and recover the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,8 +28,10 @@ from engine.catalog.state import (
     StoredKey,
     key_of,
 )
+from engine.catalog.user_types import register
 from engine.eager import settle
-from pgwire.codecs.registry import CodecSettings, text_input, text_output
+from pgwire.codecs.registry import text_input, text_output
+from pgwire.codecs.settings import STORED_TEXT
 from planner.catalog import (
     AclDef,
     ColumnDef,
@@ -40,6 +42,7 @@ from planner.catalog import (
     SchemaDef,
     SourceDef,
     TimelineDef,
+    TypeDef,
 )
 from txn.api import Transaction
 from txn.errors import UnknownFormat
@@ -63,7 +66,7 @@ SPEC = ShardSpec(
 
 _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
-    "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef,
+    "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(
@@ -97,7 +100,7 @@ def split_key(stored: StoredKey) -> tuple[int, StoredKey]:
 
 
 # Missing values are stored in the canonical text form, so that settings never change what they mean.
-_CANONICAL = CodecSettings()
+_CANONICAL = STORED_TEXT
 
 
 def _portable(column: ColumnDef) -> ColumnDef:
@@ -134,16 +137,25 @@ def decode(kind: str, body: bytes) -> Stored:
 
 async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
     """Read the whole catalog as of the transaction."""
-    items: dict[StoredKey, Stored] = {}
-    async for chunk in txn.scan(ShardId(CATALOG_SHARD)):
-        for row in chunk:
-            kind, oid, sub, body = row.values
-            items[kind, oid, sub] = decode(kind, body)
-    return items
+    rows = [row.values async for chunk in txn.scan(ShardId(CATALOG_SHARD)) for row in chunk]
+    know_types(rows)
+    return {(kind, oid, sub): decode(kind, body) for kind, oid, sub, body in rows}
+
+
+def know_types(rows: Iterable[Sequence[Any]]) -> None:
+    """Make the types among catalog rows known: missing values of columns are of them."""
+    for kind, _, _, body in rows:
+        if kind.partition("@")[0] == "type":
+            type_ = decode(kind, body)
+            assert isinstance(type_, TypeDef)
+            register(type_)
 
 
 def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> None:
-    """Add to ``undo`` what takes back changes of the catalog shard: the object before, None if there was none."""
+    """Add to ``undo`` what takes back changes of the catalog shard: the object before, None if there was none.
+
+    The types of all that is read have to be known (``know_types``).
+    """
     for change in rows:
         kind, oid, sub, body = change.row
         if change.diff < 0:

@@ -219,14 +219,17 @@ class Session:
     @property
     def output_settings(self) -> CodecSettings:
         """Settings that decide how values print (they know no current time)."""
-        return self.derived.codec
+        derived, types = self.derived, self.catalog.codec_types
+        if derived.codec.types is not types:
+            derived.codec = replace(derived.codec, types=types)
+        return derived.codec
 
     @property
     def codec_settings(self) -> CodecSettings:
         """Settings that decide how values read and print; ``now_us`` is the transaction's time."""
-        base = self.derived.codec
+        base = self.output_settings
         codec = self._codec
-        if codec is None or codec.now_us != self.transaction_time_us:
+        if codec is None or codec.now_us != self.transaction_time_us or codec.types is not base.types:
             codec = self._codec = replace(base, now_us=self.transaction_time_us)
         return codec
 

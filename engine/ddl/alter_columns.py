@@ -6,7 +6,7 @@ the rows are rewritten. DROP COLUMN leaves the slot in old rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +131,13 @@ def _has_nulls(relation: RelationDef, column: ColumnDef) -> SqlError:
     )
 
 
-async def drop_column(session: Session, relation: RelationDef, action: st.DropColumn) -> None:
-    """DROP COLUMN, with what stands on it alone. Raises SqlError 42703; 2BP01 for what needs CASCADE."""
+async def drop_column(
+    session: Session, relation: RelationDef, action: st.DropColumn, *, quiet: bool = False
+) -> None:
+    """DROP COLUMN, with what stands on it alone. Raises SqlError 42703; 2BP01 for what needs CASCADE.
+
+    ``quiet``: what CASCADE drops has been told.
+    """
     column = next((c for c in relation.live if c.name == action.name), None)
     if column is None:
         message = f'column "{action.name}" of relation "{relation.name}" does not exist'
@@ -165,9 +170,9 @@ async def drop_column(session: Session, relation: RelationDef, action: st.DropCo
         if c.foreign is not None and not gone_too.isdisjoint(c.foreign.attnums)
         if child.oid != relation.oid or c in constraints
     ]
-    columns = tuple(dropped_column(c) if c.attnum in gone_too else c for c in remaining.columns)
-    changed = replace(relation, columns=columns, indexes=indexes, constraints=constraints)
-    broken = _views_that_break(session, relation, changed)
+    changed = without_columns(replace(relation, columns=remaining.columns), gone_too)
+    changed = replace(changed, indexes=indexes, constraints=constraints)
+    broken = views_that_break(session, relation, changed)
     others = [f"column {c.name} of table {relation.name}" for c in generated]
     others += [described(session, v) for v in broken] + [define.depends_text(session, key) for key in keys]
     sequences = owned_by(session, relation.oid, column.attnum)
@@ -188,7 +193,8 @@ async def drop_column(session: Session, relation: RelationDef, action: st.DropCo
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     if others or drawn:
-        notice_cascade(session, others + drawn)
+        if not quiet:
+            notice_cascade(session, others + drawn)
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
         dropped = {c.oid for _child, c in keys}
@@ -223,6 +229,12 @@ async def add_computed_index(
     await store_definition(session, changed)
 
 
+def without_columns(relation: RelationDef, attnums: Collection[int]) -> RelationDef:
+    """Return a table as it is when columns of it are dropped, the constraints and indexes left as they are."""
+    columns = tuple(dropped_column(c) if c.attnum in attnums else c for c in relation.columns)
+    return replace(relation, columns=columns)
+
+
 async def drop_expression(session: Session, relation: RelationDef, action: st.DropExpression) -> None:
     """ALTER COLUMN DROP EXPRESSION: rows keep what was computed."""
     if action.notice:
@@ -236,7 +248,7 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
     return {node.attnum for node in walk(expr) if isinstance(node, Var)}
 
 
-def _views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
+def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
     """Return the views that can no longer be bound once ``after`` replaces ``before``."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
@@ -317,7 +329,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
 def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:
     """Raise 0A000 if a view reads the column: it cannot be bound without it."""
     without = tuple(replace(c, dropped=True) if c.attnum == column.attnum else c for c in relation.columns)
-    broken = _views_that_break(session, relation, replace(relation, columns=without))
+    broken = views_that_break(session, relation, replace(relation, columns=without))
     if broken:
         raise SqlError(
             "0A000",

@@ -78,9 +78,21 @@ async def target_schema(session: Session, name: str, persistence: str) -> tuple[
     return name, schema.oid
 
 
+def refuse_type_name(session: Session, schema: str, name: str) -> None:
+    """Raise SqlError 42710 for a relation that would be called as a type is: it has a row type of its own name."""
+    if session.catalog.type_oid(schema, name) is not None:
+        raise SqlError(
+            "42710",
+            f'type "{name}" already exists',
+            hint="A relation has an associated type of the same name, so you must use a name that doesn't conflict "
+            "with any existing type.",
+        )
+
+
 def exists_already(session: Session, schema: str, name: str, if_not_exists: bool) -> bool:
     """Tell whether to skip a CREATE; 42P07 when the name is taken and nothing was said."""
     if session.catalog.relation(schema, name) is None:
+        refuse_type_name(session, schema, name)
         return False
     if not if_not_exists:
         raise SqlError("42P07", f'relation "{name}" already exists')
@@ -494,6 +506,7 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
         for r in catalog.user_relations()
         if r.schema == statement.old
     ]
+    moved += [replace(t, schema=statement.new) for t in catalog.user_types() if t.schema == statement.old]
     await session.view.change(moved)
 
 

@@ -142,7 +142,7 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
         )
 
 
-def _dependents(session: Session, oids: set[int]) -> list[RelationDef]:
+def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
     """Return views, materialized ones too, that read any of ``oids``, directly or through other views, in creation order."""
     found: dict[int, RelationDef] = {}
     grew = True
@@ -243,7 +243,7 @@ async def drop_relations(
         session.timing.refuse_change(target, "DROP TABLE")
         if target.source_oid != of_source:
             guard.refuse_drop(session.catalog, target)
-    dependents = _dependents(session, oids)
+    dependents = view_dependents(session, oids)
     keys = define.dependents(session, oids)
     for target in targets:
         if target.sequence is not None and target.sequence.owner_table not in oids:
@@ -295,6 +295,8 @@ async def drop_relations(
 
 
 async def _drop_schemas(session: Session, statement: st.Drop) -> None:
+    from engine.ddl.types import drop_types, type_dependencies, type_words  # they drop columns and views
+
     for _, name in statement.names:
         schema = session.catalog.schema(name)
         if schema is None:
@@ -307,6 +309,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
                 "2BP01",
                 f"cannot drop schema {name} because it is required by the database system",
             )
+        types = sorted((t for t in session.catalog.user_types() if t.schema == name), key=lambda t: t.oid)
         inside = sorted(
             (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
         )
@@ -314,27 +317,39 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         own = [r for r in inside if r.sequence is None or not r.sequence.owner_table]
         found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
         views = [r for r in inside if r.kind in "vm"]
-        found += _view_dependencies(session, [*views, *_dependents(session, oids)])
+        found += _view_dependencies(session, [*views, *view_dependents(session, oids)])
         found += _key_dependencies(session, define.dependents(session, oids))
-        told = in_report_order([schema.oid], found)
+        uses, words = type_dependencies(session, types)
+        found += [one for one in uses if one.oid not in oids]
+        found += [Dependency(("type", t.oid), t.oid, type_words(session, t), schema.oid) for t in types]
+        told = [one for one in in_report_order([schema.oid], found) if one.what]
         if told and not statement.cascade:
             lines = [
-                f"{one.what} depends on schema {name}" if one.on == schema.oid else _line(session, one)
+                f"{one.what} depends on schema {name}"
+                if one.on == schema.oid
+                else f"{one.what} depends on {words[one.on]}"
+                if one.on in words
+                else _line(session, one)
                 for one in told
             ]
             raise _depended_on(f"schema {name}", lines)
-        if inside:
+        if told:
             notice_cascade(session, [one.what for one in told])
             await drop_relations(session, inside, cascade=True, quiet=True)
+            await drop_types(session, types, cascade=True, quiet=True)
         acls = [key_of(acl) for acl in session.catalog.acls() if acl.object_oid == schema.oid]
         await session.view.change([], [key_of(schema), *acls])
 
 
 async def drop_temporary(session: Session) -> None:
     """Drop the session's temporary relations (DISCARD TEMP, end of session)."""
+    from engine.ddl.types import drop_types
+
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
     if mine:
         await drop_relations(session, mine, cascade=True, quiet=True)
+    types = [t for t in session.catalog.user_types() if t.schema == session.temp_schema]
+    await drop_types(session, types, cascade=True, quiet=True)
 
 
 async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params: Params) -> Outcome:

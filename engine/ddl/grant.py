@@ -24,7 +24,7 @@ from planner.acl import (
 )
 from planner.catalog import AclDef, RoleDef
 from planner.errors import SqlError
-from planner.rights import Rights, column_acl, database_acl, relation_acl, schema_acl
+from planner.rights import Rights, column_acl, database_acl, relation_acl, schema_acl, type_acl
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -54,6 +54,12 @@ class _Object:
                 raise SqlError("3F000", f"schema with oid {target.oid} does not exist")
             self.owner, self.name, self.what = schema.owner, schema.name, "schema"
             self.whole = self.items = schema_acl(catalog, schema)
+        elif target.kind == "type":
+            made = catalog.type_by_oid(target.oid)
+            if made is None:
+                raise SqlError("42704", f"type with OID {target.oid} does not exist")
+            self.owner, self.name, self.what = made.owner, made.name, "type"
+            self.whole = self.items = type_acl(catalog, made)
         else:
             database = catalog.database_by_oid(target.oid)
             if database is None:

@@ -23,7 +23,7 @@ from engine.transaction.time_travel import catalog_at
 from planner import query as q
 from planner import statements as st
 from planner.acl import memberships
-from planner.catalog import RelationDef, RoleDef, SchemaDef
+from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
 from planner.rights import Rights
 from planner.walk import children
@@ -95,6 +95,7 @@ class _Check:
                 self._own(self._relation(statement.sequence))
             case st.CreateTable():
                 self._create_in(statement.schema)
+                self._use_types(statement.columns)
                 self._refer(statement.foreign_keys)
                 if statement.query is not None:
                     self.query(statement.query, self.role)
@@ -121,6 +122,15 @@ class _Check:
                 self._rename(statement)
             case st.Drop():
                 self._drop(statement)
+            case st.CreateEnum():
+                self._create_in(statement.schema)
+            case st.AddEnumValue() | st.RenameEnumValue():
+                self._own_type(self.catalog.type_by_oid(statement.type))
+            case st.AlterType():
+                self._alter_type(statement)
+            case st.DropType():
+                for schema, name in statement.names:
+                    self._drop_type(schema, name)
             case st.Truncate():
                 for oid in statement.tables:
                     self._have(self._used(oid), "D")
@@ -247,6 +257,9 @@ class _Check:
                 self._refer([action.key])
             elif isinstance(action, st.AddColumn):
                 self._refer(action.foreign_keys)
+                self._use_types([action.column])
+            elif isinstance(action, st.AlterColumnType):
+                self._use_type(action.type.oid)
 
     def _member(self, name: str) -> None:
         other = self.catalog.role(name)
@@ -282,11 +295,54 @@ class _Check:
                         self._own(relation)
                     break
 
+    # -- types -------------------------------------------------------------------------------------
+
+    def _use_types(self, columns: Iterable[st.ColumnSpec]) -> None:
+        for column in columns:
+            self._use_type(column.type.oid)
+
+    def _use_type(self, oid: int) -> None:
+        made = self.catalog.type_by_oid(oid)
+        if made is not None and not self.rights.type(made):
+            raise _denied("type", made.name)
+
+    def _own_type(self, made: TypeDef | None) -> None:
+        if made is None:
+            raise Replan  # dropped since the plan was made
+        if not self.rights.owns(made.owner):
+            raise SqlError("42501", f"must be owner of type {made.name}")
+
+    def _alter_type(self, statement: st.AlterType) -> None:
+        made = self.catalog.type_by_oid(statement.type)
+        self._own_type(made)
+        assert made is not None
+        if statement.owner is not None:
+            self._member(statement.owner)
+            self._create_in(made.schema)
+        elif statement.schema is not None:
+            self._create_in(statement.schema)
+
+    def _drop_type(self, schema: str, name: str) -> None:
+        if schema == "pg_temp":
+            schema = self.session.temp_schema
+        for entry in [schema] if schema else self.session.search_path:
+            oid = self.catalog.type_oid(entry, name)
+            made = None if oid is None else self.catalog.type_by_oid(oid)
+            if made is not None:
+                holder = self.catalog.schema(made.schema)
+                if holder is None or not self.rights.owns(holder.owner):
+                    self._own_type(made)
+                return
+
     def _comment(self, statement: st.Comment) -> None:
         if statement.class_oid == PG_DATABASE_OID:
             database = self.catalog.database_by_oid(statement.object_oid)
             if database is not None and not self.rights.owns(database.owner):
                 raise SqlError("42501", f"must be owner of database {database.name}")
+            return
+        made = self.catalog.type_by_oid(statement.object_oid)
+        if made is not None:
+            self._own_type(made)
             return
         relation = self.catalog.relation_by_oid(statement.object_oid)
         if relation is not None:

@@ -33,6 +33,7 @@ from planner import facts as f
 from planner.catalog import Catalog
 from planner.evaluate import RowFunction
 from planner.lower.common import Column, LoweredQuery, lower_query
+from planner.lower.dialect import Labels, labels_of
 from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
 from planner.lower.value import Fixed, kind_of
 from planner.query import Param, QueryExpr
@@ -67,6 +68,7 @@ class LocalPlan:
     query: QueryExpr
     numerics: tuple[int, ...]
     filters: TableFilters
+    labels: Labels
     texts: dict[tuple[Fixed | None, ...], LocalText] = field(default_factory=dict)
 
     def text(self, params: tuple[Any, ...]) -> LocalText:
@@ -75,20 +77,21 @@ class LocalPlan:
         found = self.texts.get(shapes)
         if found is None:
             known = {n: s for n, s in zip(self.numerics, shapes, strict=True) if s is not None}
-            found = compile_text(self.query, known)
+            found = compile_text(self.query, known, self.labels)
             if len(self.texts) >= MAX_TEXTS:
                 self.texts.clear()
             self.texts[shapes] = found
         return found
 
 
-def compile_text(query: QueryExpr, shapes: Mapping[int, Fixed]) -> LocalText:
+def compile_text(query: QueryExpr, shapes: Mapping[int, Fixed], labels: Labels) -> LocalText:
     """Lower a query and split its text at the placeholder tables.
 
     Raises:
         SqlError: 0A000.
     """
     dialect = DuckDialect(shapes)
+    dialect.labels = labels
     lowered = lower_query(query, dialect)
     pieces, names, start = [], [], 0
     for match in _TOKENS.finditer(lowered.text):
@@ -160,8 +163,8 @@ class LocalExecutor:
             SqlError: 0A000 naming what DuckDB cannot run.
         """
         numerics = {n.number for n in walk(query) if isinstance(n, Param) and n.type.oid == f.NUMERIC}
-        plan = LocalPlan(query, tuple(sorted(numerics)), TableFilters(query, catalog))
-        plan.texts[(None,) * len(numerics)] = compile_text(query, {})
+        plan = LocalPlan(query, tuple(sorted(numerics)), TableFilters(query, catalog), labels_of(catalog))
+        plan.texts[(None,) * len(numerics)] = compile_text(query, {}, plan.labels)
         return plan
 
     def explain(self, plan: LocalPlan) -> list[str]:

@@ -38,6 +38,7 @@ from planner.catalog import Catalog
 from planner.errors import SqlError
 from planner.evaluate import RowFunction
 from planner.lower.common import Column, LoweredQuery, lower_query
+from planner.lower.dialect import Labels, labels_of
 from planner.lower.spark import SparkDialect
 from planner.lower.value import element_of, kind_of
 from planner.query import Cte, FunctionRange, Param, QueryExpr
@@ -72,6 +73,7 @@ class SparkPlan:
     open: bool
     filters: TableFilters
     conditions: Mapping[int, Conditions]
+    labels: Labels
     texts: dict[tuple[Any, ...], SparkText] = field(default_factory=dict)
 
     def text(self, params: tuple[Any, ...]) -> SparkText:
@@ -79,20 +81,23 @@ class SparkPlan:
         key = tuple((type(p), p) for p in params) if self.open else ()
         found = self.texts.get(key)
         if found is None:
-            found = compile_text(self.query, params)
+            found = compile_text(self.query, params, self.labels)
             if len(self.texts) >= MAX_TEXTS:
                 self.texts.clear()
             self.texts[key] = found
         return found
 
 
-def compile_text(query: QueryExpr, params: tuple[Any, ...] | None) -> SparkText:
+def compile_text(query: QueryExpr, params: tuple[Any, ...] | None, labels: Labels | None = None) -> SparkText:
     """Lower a query for parameter values (None: any).
 
     Raises:
         SqlError: 0A000.
     """
-    lowered = lower_query(query, SparkDialect(), params)
+    dialect = SparkDialect()
+    if labels is not None:
+        dialect.labels = labels
+    lowered = lower_query(query, dialect, params)
     makes_rows = any(
         isinstance(node, FunctionRange) or (isinstance(node, Cte) and node.recursive) for node in walk(query)
     )
@@ -166,15 +171,17 @@ class SparkExecutor:
         if self.runtime.refused is not None:
             raise SqlError("0A000", self.runtime.refused.message, hint=self.runtime.refused.hint)
         parametric = any(isinstance(node, Param) for node in walk(query))
-        plan = SparkPlan(query, parametric, TableFilters(query, catalog), conditions_of(query))
-        text = compile_text(query, None)
+        plan = SparkPlan(
+            query, parametric, TableFilters(query, catalog), conditions_of(query), labels_of(catalog)
+        )
+        text = compile_text(query, None, plan.labels)
         if not plan.open:
             plan.texts[()] = text
         return plan
 
     def explain(self, plan: SparkPlan) -> list[str]:
         """Return the SQL sent to Spark, with placeholder tables."""
-        text = next(iter(plan.texts.values()), None) or compile_text(plan.query, None)
+        text = next(iter(plan.texts.values()), None) or compile_text(plan.query, None, plan.labels)
         return [text.lowered.text]
 
     async def run(self, plan: SparkPlan, ctx: ExecContext) -> RowStream:

@@ -36,10 +36,11 @@ from pgwire.codecs import int as int_
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
+from pgwire.codecs.user_types import enum_parser, enum_printer
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
-    "codec", "has_codec", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
+    "codec", "has_codec", "register_enum", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
     "type_size",
 ]  # fmt: skip
 
@@ -287,6 +288,27 @@ def _fill() -> None:
 
 
 _fill()
+
+
+# -- users' types --------------------------------------------------------------------------------------------
+
+
+def register_enum(oid: int, array_oid: int) -> None:
+    """Give an enum and the array type over it their codecs (the same again where they have them)."""
+
+    def recv(settings: CodecSettings) -> Recv:
+        parse = enum_parser(oid, settings)
+        return lambda data: parse(text.decode(data))
+
+    def send(settings: CodecSettings) -> Send:
+        show = enum_printer(oid, settings)
+        return lambda value: text.send_text(show(value))
+
+    _CODECS[oid] = Codec(
+        oid=oid, name="enum", size=4, parse=functools.partial(enum_parser, oid),
+        show=functools.partial(enum_printer, oid), recv=recv, send=send, ascii=False,
+    )  # fmt: skip
+    _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
 
 
 def has_codec(type_oid: int) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from pgwire.codecs.user_types import STORED, UserTypes
+
 DateStyle: TypeAlias = Literal["ISO", "SQL", "Postgres", "German"]
 DateOrder: TypeAlias = Literal["MDY", "DMY", "YMD"]
 IntervalStyle: TypeAlias = Literal["postgres", "postgres_verbose", "sql_standard", "iso_8601"]
@@ -20,6 +22,8 @@ class CodecSettings:
     ``time_zone`` is the TimeZone setting's text. ``now_us`` is the transaction's time (microseconds since
     1970, UTC), used only by input of 'now', 'today', 'tomorrow' and 'yesterday' and by zone abbreviations in
     times without a date; it takes no part in equality, since no output depends on it.
+
+    ``types``: what values of users' types are called, as one state of the catalog has it; None: the latest.
     """
 
     date_style: DateStyle = "ISO"
@@ -28,10 +32,13 @@ class CodecSettings:
     time_zone: str = "UTC"
     bytea_output: Literal["hex", "escape"] = "hex"
     extra_float_digits: int = 1
+    types: UserTypes | None = None
     now_us: int = field(default=0, compare=False)
 
 
 DEFAULT = CodecSettings()
+STORED_TEXT = CodecSettings(types=STORED)
+"""Under which texts are kept that mean the same for ever: whatever the session's settings, and what is renamed."""
 
 _STYLES: dict[str, DateStyle] = {"iso": "ISO", "sql": "SQL", "german": "German"}
 _ORDERS: dict[str, DateOrder] = {

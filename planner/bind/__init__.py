@@ -125,6 +125,7 @@ def _binders() -> dict[type, _Binder]:
         source,
         subscribe,
         table,
+        types,
         utility,
     )
 
@@ -153,6 +154,9 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateView: _without_params(ddl.bind_create_view),
             ast.CreateIndex: _without_params(index.bind_create_index),
             ast.AlterTable: _without_params(alter.bind_alter_table),
+            ast.CreateEnum: types.bind_create_enum,
+            ast.AddEnumValue: types.bind_add_enum_value,
+            ast.RenameEnumValue: types.bind_rename_enum_value,
             ast.Rename: alter.bind_rename,
             ast.SetSchema: alter.bind_set_schema,
             ast.AlterOwner: alter.bind_alter_owner,

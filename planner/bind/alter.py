@@ -27,6 +27,7 @@ from planner.bind.table_parts import (
     check_key_columns,
     check_tablespace,
 )
+from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
@@ -367,10 +368,12 @@ def _add_constraint(
 # --- RENAME, SET SCHEMA, OWNER ------------------------------------------------------------------------
 
 
-def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.Skip:
+def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.AlterType | st.Skip:
     """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
     if node.what == "database":
         return st.Rename(what="database", old=node.old, new=node.new)
+    if node.what == "type" and node.relation is None:
+        return bind_rename_type(context, node)
     if node.what in ("schema", "role"):
         what: Literal["schema", "role"] = "schema" if node.what == "schema" else "role"
         if what == "schema" and context.catalog.schema(node.old) is None:
@@ -406,6 +409,8 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
     """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
+    if node.what == "type":
+        return bind_set_type_schema(context, node)
     if node.what not in ("table", "view", "materialized view", "sequence") or node.relation is None:
         raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
@@ -421,7 +426,9 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
 
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
-    """ALTER SCHEMA ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    """ALTER SCHEMA, TYPE ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    if node.what == "type":
+        return bind_type_owner(context, node)
     if node.what == "schema":
         name = node.name[-1]
         if context.catalog.schema(name) is None:

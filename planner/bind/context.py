@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
+from planner import ast
 from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, RelationDef
 from planner.errors import Span, SqlError
 from planner.query import OutputColumn
+from planner.typenames import find_builtin, resolve_type
+from planner.types import SqlType
 
 # A view may be defined over views this deep; more is taken for a loop.
 MAX_VIEW_DEPTH = 64
@@ -71,8 +74,8 @@ class BindContext:
             self,
             search_path=relation.view_path or self.search_path,
             env=CoerceEnv(
-                # stored texts were printed under the default settings and mean the same under any
-                settings=DEFAULT,
+                # under which stored texts were printed: they mean the same under any
+                settings=STORED_TEXT,
                 params=ParamTypes((), variable=False),
             ),
             text=relation.view_sql,
@@ -98,6 +101,26 @@ class BindContext:
         if found is not None:
             self.versions[found.oid] = found.version
         return found
+
+    def find_type(self, schema: str, name: str) -> int | None:
+        """Return the oid of the type a name means (``schema`` "" searches the path). Raises SqlError 3F000."""
+        if schema == "pg_temp":
+            schema = next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
+        if schema and schema != "pg_catalog" and self.catalog.schema(schema) is None:
+            raise SqlError("3F000", f'schema "{schema}" does not exist')
+        for entry in (schema,) if schema else self.search_path:
+            found = (
+                find_builtin("pg_catalog", name)
+                if entry == "pg_catalog"
+                else self.catalog.type_oid(entry, name)
+            )
+            if found is not None:
+                return found
+        return None
+
+    def type_of(self, name: ast.TypeName) -> SqlType:
+        """Return the type a written name means. Raises as ``planner.typenames.resolve_type``."""
+        return resolve_type(name, self.find_type)
 
     def relation(self, schema: str, name: str, span: Span | None = None, *, catalog: str = "") -> RelationDef:
         """Return the relation a name means. Raises 42P01, 0A000 for another database's."""

@@ -17,6 +17,7 @@ from planner.bind.table_parts import (
     creation_schema,
     persistence_of,
 )
+from planner.bind.types import bind_drop_type
 from planner.bind.utility import owner_name
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
@@ -147,7 +148,7 @@ def relations_named(query: QueryExpr) -> frozenset[int]:
 # --- DROP, TRUNCATE -----------------------------------------------------------------------------------
 
 
-def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
+def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
     """DROP TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA: names are resolved when it runs, one by one."""
     words: dict[str, Literal["table", "view", "materialized view", "index", "sequence", "schema"]] = {
         "table": "table",
@@ -157,6 +158,8 @@ def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop:
         "sequence": "sequence",
         "schema": "schema",
     }
+    if node.what == "type":
+        return bind_drop_type(context, node)
     what = words.get(node.what)
     if what is None:
         raise not_supported(f"DROP {node.what.upper()}", span=node.span)

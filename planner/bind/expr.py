@@ -12,9 +12,11 @@ PostgreSQL's order, since the order decides which ``$n`` takes which type.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.casts import (
     CastContext,
@@ -59,7 +61,7 @@ from planner.query import (
 from planner.resolve import default_less, make_operator, make_scalar_array_op
 from planner.scope import Scope
 from planner.typefacts import array_of, element_of, format_type
-from planner.typenames import resolve_type
+from planner.typenames import names_by_oid
 from planner.types import SqlType
 
 Binder = Callable[[Scope, Any], Expr]
@@ -344,10 +346,8 @@ def _array(scope: Scope, node: ast.ArrayLiteral) -> Expr:
 
 def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
     names = node.type.names
-    if len(names) > 1 and names[0] != "pg_catalog" and scope.context.catalog.schema(names[0]) is None:
-        raise SqlError("3F000", f'schema "{names[0]}" does not exist', span=node.type.span)
     try:
-        target = resolve_type(node.type)
+        target = scope.context.type_of(node.type)
     except SqlError as error:
         schema = names[-2] if len(names) > 1 else ""
         if error.sqlstate == "42704" and scope.context.find_relation(schema, names[-1]) is not None:
@@ -358,7 +358,10 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
         arg = bind_array(scope, arg_node, target)
     else:
         arg = bind_expr(scope, arg_node)
-    return coerce(arg, target, CastContext.EXPLICIT, scope.context.env, span=node.span)
+    env = scope.context.env
+    if names_by_oid(names):
+        env = replace(env, settings=STORED_TEXT)  # such a name stands in stored texts alone
+    return coerce(arg, target, CastContext.EXPLICIT, env, span=node.span)
 
 
 def check_collation(name: ast.Name, span: Span | None) -> None:

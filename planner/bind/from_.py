@@ -45,7 +45,6 @@ from planner.query import (
 )
 from planner.resolve import make_operator
 from planner.scope import Item, Origin, Scope, check_names, index_names
-from planner.typenames import resolve_type
 from planner.types import SqlType
 
 _JOIN_KINDS = {
@@ -321,7 +320,7 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     for expr, name, definitions in calls:
         listed = definitions or (node.definitions if single else ())
         scalar_name = alias_name if single and node.alias is not None else name
-        found = _function_output(expr, scalar_name, listed, node.span)
+        found = _function_output(scope, expr, scalar_name, listed, node.span)
         widths.append(len(found))
         for column, type_ in found:
             columns.append(RangeColumn(name=column, type=type_, attnum=len(columns) + 1))
@@ -386,7 +385,7 @@ def _calls(scope: Scope, node: ast.FunctionRef) -> list[_Call]:
 
 
 def _function_output(
-    expr: Expr, name: str, definitions: Sequence[ast.ColumnDefinition], span: Span | None
+    scope: Scope, expr: Expr, name: str, definitions: Sequence[ast.ColumnDefinition], span: Span | None
 ) -> list[tuple[str, SqlType]]:
     """Return (name, type) of the columns a function contributes."""
     if isinstance(expr, FuncExpr):
@@ -406,7 +405,7 @@ def _function_output(
                 'a column definition list is required for functions returning "record"',
                 span=expr.span or span,
             )
-        return [(item.name, resolve_type(item.type)) for item in definitions]
+        return [(item.name, scope.context.type_of(item.type)) for item in definitions]
     if definitions:
         raise SqlError(
             "42601",

@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from planner import ast
-from planner.bind.context import BindContext, make_context
+from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
-from planner.bind.stored import coerce_default, table_scope, without_spans
+from planner.bind.stored import coerce_default, stored_context, table_scope, without_spans
 from planner.catalog import Catalog, RelationDef
 from planner.errors import SqlError
 from planner.parse import parse_expression
@@ -80,7 +80,7 @@ def stored_generation(
     """
     column = relation.column(attnum)
     assert column.default_sql is not None
-    context = make_context(catalog, ("pg_catalog",), text=column.default_sql, variable_params=False)
+    context = stored_context(catalog, column.default_sql)
     expr = bind_clause(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
     found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.type, context.env))
     return found

@@ -8,6 +8,7 @@ from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
 from planner.bind.context import BindContext
+from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
@@ -17,7 +18,7 @@ _TABLE_KINDS = "rvm"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas and databases.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types and databases.
 
     Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
@@ -57,6 +58,9 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
             if schema is None:
                 raise SqlError("3F000", f'schema "{name}" does not exist')
             yield _on_object("schema", PG_NAMESPACE, schema.oid, node)
+    elif node.kind == "type":
+        for qualified in node.qualified:
+            yield _on_object("type", PG_TYPE, _grantable_type(context, qualified), node)
     elif node.kind == "database":
         for name in node.names:
             database = context.catalog.database_named(name)
@@ -67,6 +71,17 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
         raise not_supported(
             f"{'GRANT' if node.is_grant else 'REVOKE'} ON {node.kind.upper()}", span=node.span
         )
+
+
+def _grantable_type(context: BindContext, name: ast.Name) -> int:
+    found = users_type(context, name, change=False)
+    if found.array_oid == context.find_type(name[-2] if len(name) > 1 else "", name[-1]):
+        raise SqlError(
+            "0LP01",
+            "cannot set privileges of array types",
+            hint="Set the privileges of the element type instead.",
+        )
+    return found.oid
 
 
 def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:

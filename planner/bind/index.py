@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 from planner import ast
 from planner import statements as st
-from planner.bind.context import BindContext, make_context
+from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, check_collation
 from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
 from planner.bind.output_names import UNNAMED, column_name
-from planner.bind.stored import table_scope, without_spans
+from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.bind.table_parts import (
     PLURALS,
     check_indexable,
@@ -181,7 +181,7 @@ def index_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> tuple[l
 
 
 def _stored(sql: str, clause: str, table: RelationDef, catalog: Catalog) -> Expr:
-    context = make_context(catalog, ("pg_catalog",), text=sql, variable_params=False)
+    context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_clause(table_scope(context, table), parse_expression(sql), clause))
     return resolve_unknown(expr, context.env)
 

@@ -40,7 +40,7 @@ def alter_type(
             raise SqlError("0A000", f'cannot alter system column "{name}"')
         raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
     assert node.type is not None
-    type_ = column_type(replace(node, name=name))
+    type_ = column_type(context, replace(node, name=name))
     _check_generated(context, relation, column, node)
     if column.generated:
         _using(context, relation, column, type_, None)

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_clause
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_boolean, try_coerce
-from planner.catalog import Catalog, ColumnDef, DatabaseDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import Catalog, ColumnDef, DatabaseDef, RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError
 from planner.parse import parse_expression
@@ -61,6 +61,17 @@ class _NoCatalog:
 
     def database_named(self, name: str) -> DatabaseDef | None:
         return None
+
+    def type_oid(self, schema: str, name: str) -> int | None:
+        return None
+
+    def type_by_oid(self, oid: int) -> TypeDef | None:
+        return None
+
+
+def stored_context(catalog: Catalog, sql: str, path: Sequence[str] = ("pg_catalog",)) -> BindContext:
+    """Return the context in which a stored text is bound."""
+    return make_context(catalog, path, text=sql, settings=STORED_TEXT, variable_params=False)
 
 
 EMPTY_CATALOG = _NoCatalog()
@@ -114,7 +125,7 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
 @functools.lru_cache(maxsize=4096)
 def stored_default(sql: str, type_: SqlType) -> Expr:
     """Return the expression of a stored default, of its column's type (a pure function of the text)."""
-    context = make_context(EMPTY_CATALOG, ("pg_catalog",), text=sql, variable_params=False)
+    context = stored_context(EMPTY_CATALOG, sql)
     expr: Expr = fold(without_spans(bind_default(context, parse_expression(sql), "", type_)))
     return expr
 
@@ -153,7 +164,7 @@ def bind_check(
     sql: str, relation: RelationDef, catalog: Catalog, *, settings: CodecSettings = DEFAULT
 ) -> Expr:
     """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it."""
-    context = make_context(catalog, ("pg_catalog",), text=sql, variable_params=False)
+    context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_check_expr(context, parse_expression(sql), relation))
     return expr
 
@@ -175,7 +186,7 @@ def rebase_view(
     """
     from planner.bind.query import bind_view
 
-    context = make_context(before, view.view_path, text=view.view_sql, variable_params=False)
+    context = stored_context(before, view.view_sql, view.view_path)
     renamed = _renamed(bind_view(context, view), after)
     return deparse_query(renamed, names=[column.name for column in view.columns])
 

@@ -29,7 +29,7 @@ from planner.resolve import default_opclass
 from planner.rewrite import replace_children
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
-from planner.typenames import check_column_type, resolve_type
+from planner.typenames import check_column_type
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -119,14 +119,14 @@ def _serial_type(node: ast.ColumnDef) -> int | None:
     return SERIAL_TYPES[node.type.names[0]]
 
 
-def column_type(node: ast.ColumnDef) -> SqlType:
+def column_type(context: BindContext, node: ast.ColumnDef) -> SqlType:
     """Return a column's type. Raises SqlError 42704, 42P16, 0A000 (types outside the value domain)."""
     if node.type is None:
         raise not_supported("a column without a type", span=node.span)
     serial = _serial_type(node)
     if serial is not None:
         return SqlType(serial)
-    type_ = resolve_type(node.type)
+    type_ = context.type_of(node.type)
     check_column_type(node.name, type_, node.type.span)
     return type_
 
@@ -155,7 +155,7 @@ def check_column_name(name: str, span: Span | None = None) -> None:
 def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> st.ColumnSpec:
     """Bind a column definition into ``parts``; its constraints become keys and checks of the table."""
     check_column_name(node.name)
-    type_ = column_type(node)
+    type_ = column_type(context, node)
     if node.compression not in ("", "pglz", "lz4", "default"):
         raise SqlError("22023", f'invalid compression method "{node.compression}"')
     serial = _serial_type(node) is not None

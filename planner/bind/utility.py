@@ -23,7 +23,6 @@ from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INTERVAL, TIMESTAMPTZ
 from planner.scope import Scope
-from planner.typenames import resolve_type
 
 # --- transactions -------------------------------------------------------------------------------
 
@@ -116,7 +115,7 @@ def _setting_value(context: BindContext, node: ast.SetVariable) -> str:
 
 def _interval_text(context: BindContext, cast: ast.TypeCast) -> str:
     """SET TIME ZONE INTERVAL '...': the one setting written as a typed literal."""
-    target = resolve_type(cast.type)
+    target = context.type_of(cast.type)
     if target.oid != INTERVAL or not isinstance(cast.arg, ast.Constant):
         raise not_supported("a typed value in SET", span=cast.span)
     settings = context.env.settings
@@ -149,7 +148,7 @@ def bind_discard(context: BindContext, node: ast.Discard) -> st.Discard:
 
 def bind_prepare(context: BindContext, node: ast.Prepare) -> st.Prepare:
     """PREPARE: the inner statement is planned by whoever keeps it, from its text."""
-    types = tuple(resolve_type(name).oid for name in node.types)
+    types = tuple(context.type_of(name).oid for name in node.types)
     return st.Prepare(name=node.name, param_types=types, text=node.text, at=node.at)
 
 
@@ -435,6 +434,10 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
                 notice=f'database "{node.name[-1]}" does not exist', severity="WARNING", sqlstate="3D000"
             )
         return st.Comment(class_oid=_PG_DATABASE, object_oid=database.oid, sub_id=0, text=node.text)
+    if node.what == "type":
+        from planner.bind.types import bind_comment_on_type
+
+        return bind_comment_on_type(context, node)
     raise not_supported(f"COMMENT ON {node.what.upper()}", span=node.span)
 
 

@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.codecs.domain import (
-    ARRAY_ELEMENT,
     BOOL,
     DATE,
     FLOAT4,
@@ -36,6 +35,7 @@ from pgwire.codecs.system import RecordValue
 from planner.builtins.casts import to_text
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
+from planner.typefacts import element_of
 
 __all__ = ["dump", "key_order", "load", "quote", "read"]
 
@@ -165,8 +165,8 @@ def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False)
         return str(value)
     if oid in (DATE, TIMESTAMP, TIMESTAMPTZ):
         return quote(_iso(value, oid, session.codec_settings))
-    inner = ARRAY_ELEMENT.get(oid)
-    if inner is not None:
+    inner = element_of(oid)
+    if inner and oid not in TUPLE_TYPES:
         return _array(value, inner, session, pretty)
     if oid == RECORD or isinstance(value, RecordValue):
         return record(value, session, pretty=pretty)
@@ -213,7 +213,7 @@ def _iso(value: int, oid: int, settings: CodecSettings) -> str:
 
 def key_text(value: Any, oid: int, session: EvalSession) -> str:
     """Return the text of a value used as an object's key; 22023 for what is not scalar."""
-    if oid in ARRAY_ELEMENT or oid in (JSON, JSONB, RECORD):
+    if (element_of(oid) and oid not in TUPLE_TYPES) or oid in (JSON, JSONB, RECORD):
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     text = to_json(value, oid, session)
     return str(load(text)) if text[0] == '"' else text

@@ -26,7 +26,7 @@ from planner.facts import (
     REGTYPE,
     facts,
 )  # fmt: skip
-from planner.typefacts import format_type
+from planner.typefacts import FIRST_USER_OID, array_of, format_type
 
 REGCOLLATION = 4191
 REG_TYPES = frozenset(
@@ -145,8 +145,11 @@ _SQL_TYPES = {
 }  # fmt: skip
 
 
-def find_type(text: str) -> int | None:
-    """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``."""
+def find_type(text: str, session: EvalSession | None = None) -> int | None:
+    """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``.
+
+    With ``session`` users' types are found, too, along the search path.
+    """
     name = re.sub(r"\s*\([^)]*\)", "", " ".join(text.split())).strip()
     dimensions = 0
     while name.endswith("[]"):
@@ -156,8 +159,12 @@ def find_type(text: str) -> int | None:
         lowered = _SQL_TYPES[lowered]
     else:
         names = split_identifier(name)
-        if len(names) > 2 or (len(names) == 2 and names[0] != "pg_catalog"):
+        if len(names) > 2:
             return None
+        if len(names) == 1 or names[0] != "pg_catalog":
+            made = _users_type(session, names)
+            if made or len(names) == 2:
+                return array_of(made) if dimensions else made
         lowered = names[-1]
     fact = facts().types_by_name.get(lowered)
     if fact is None:
@@ -165,8 +172,21 @@ def find_type(text: str) -> int | None:
     return (fact.array or None) if dimensions else fact.oid
 
 
+def _users_type(session: EvalSession | None, names: list[str]) -> int | None:
+    """Return the user's type that a name means; None where a built-in one comes first."""
+    if session is None:
+        return None
+    for schema in names[:-1] or session.search_path:
+        if schema == "pg_catalog" and names[-1] in facts().types_by_name:
+            return None
+        found = session.catalog.type_oid(schema, names[-1])
+        if found is not None:
+            return found
+    return None
+
+
 def _find_type(session: EvalSession, text: str) -> int | None:
-    return find_type(text)
+    return find_type(text, session)
 
 
 def _find_procs(text: str) -> list[int]:
@@ -332,7 +352,7 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
         return "-"
     found: str | None = None
     if oid == REGTYPE:
-        if value in facts().types:
+        if value < FIRST_USER_OID and value in facts().types:
             found = format_type(value, None)
         elif session is not None:
             from planner.builtins.system import other_type_name

@@ -20,7 +20,7 @@ from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.facts import facts, rows
-from planner.typefacts import format_type
+from planner.typefacts import FIRST_USER_OID, format_type
 
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF = (
     1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604,
@@ -71,8 +71,11 @@ def qualifier(session: EvalSession) -> Callable[[str, str], bool]:
 
 def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_type_is_visible``."""
+    made = session.catalog.type_by_oid(oid)
     fact = facts().types.get(oid)
-    if fact is not None:
+    if made is not None:
+        schema, name = made.schema, made.name if oid == made.oid else made.array_name
+    elif fact is not None:
         schema, name = "pg_catalog", fact.name
     elif oid in domains():
         schema, name = "information_schema", domains()[oid]
@@ -100,6 +103,8 @@ def _has_type(session: EvalSession, schema: str, name: str) -> bool:
         return name in facts().types_by_name
     if schema == "information_schema":
         return name in domains().values()
+    if session.catalog.type_oid(schema, name) is not None:
+        return True
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
         relation = session.catalog.relation(schema, candidate)
         if relation is not None and relation.kind in "rv" and not relation.virtual:
@@ -131,13 +136,12 @@ def user_by_id(session: EvalSession, oid: int) -> str:
 
 
 def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str | None:
-    """SQL's ``format_type``: built-in types, and the row types of tables and views."""
+    """SQL's ``format_type``: built-in types, users' types, and the row types of tables and views."""
     if oid is None:
         return None
-    if oid not in facts().types:
+    if oid and (oid >= FIRST_USER_OID or oid not in facts().types):
         shown = other_type_name(session, oid)
-        if shown is not None:
-            return shown
+        return "???" if shown is None else shown
     return format_type(oid, typmod)
 
 
@@ -146,6 +150,12 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
     domain = domains().get(oid)
     if domain is not None:
         return domain if type_is_visible(session, oid) else f"information_schema.{domain}"
+    made = session.catalog.type_by_oid(oid)
+    if made is not None:
+        name = quote_ident(made.name)
+        if not type_is_visible(session, made.oid):
+            name = f"{quote_ident(made.schema)}.{name}"
+        return name + ("[]" if oid == made.array_oid else "")
     found = session.catalog.row_type_relation(oid)
     if found is None:
         return None

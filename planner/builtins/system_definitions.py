@@ -14,16 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pgwire.codecs.settings import CodecSettings
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import qualifier, relation_visible
+from planner.builtins.system import qualifier, relation_visible, type_name
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.typefacts import format_type
 
 if TYPE_CHECKING:
+    from planner.deparse import Reader
     from planner.query import Expr
 
 MAX_CACHED_TEXTS = 4096
@@ -58,28 +60,55 @@ class _Texts:
 _TEXTS = _Texts()
 
 
-def _pretty(session: EvalSession, sql: str, relation: RelationDef) -> str:
-    """Return a stored expression over ``relation``'s columns in pretty form."""
+def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, pretty: bool = False) -> str:
+    """Return a stored expression over ``relation``'s columns as a reader sees it, relations apart."""
     from planner.deparse import deparse_expr
 
-    if _ATOM.fullmatch(sql):
+    names_types = _TYPE_BY_OID in sql
+    if not (pretty or names_types) or _ATOM.fullmatch(sql):
         return sql
-    key = (sql, relation.oid, relation.version)
+    key = (sql, relation.oid, relation.version, pretty, *(reading(session) if names_types else ()))
     text = _TEXTS.get(key)
     if text is None:
         expr = _bind(session, sql, relation)
-        text = deparse_expr(expr, relation, pretty=True)
+        text = deparse_expr(
+            expr, relation, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session)
+        )
         _TEXTS.put(key, text)
     return text
 
 
+_TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
+
+
+def reading(session: EvalSession) -> tuple[object, ...]:
+    """Return what the names of users' types and of their values depend on."""
+    return session.search_path, session.catalog.namespace_version
+
+
+def shown_settings(session: EvalSession) -> CodecSettings:
+    """Return the settings under which definitions show constants."""
+    return CodecSettings(types=session.codec_settings.types)
+
+
+def reader_of(session: EvalSession) -> Reader:
+    """Return the session as the reader of definitions."""
+    from planner.deparse import Reader
+
+    return Reader(shown_settings(session), type_namer(session))
+
+
+def type_namer(session: EvalSession) -> Callable[[int, int | None], str]:
+    """Return the function that gives a type the name by which the reader finds it."""
+    return lambda oid, typmod: type_name(session, oid, typmod) or "-"
+
+
 def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
-    from planner.bind.context import make_context
     from planner.bind.expr import bind_clause
-    from planner.bind.stored import coerce_default, table_scope
+    from planner.bind.stored import coerce_default, stored_context, table_scope
     from planner.parse import parse_expression
 
-    context = make_context(session.catalog, ("pg_catalog",), text=sql, variable_params=False)
+    context = stored_context(session.catalog, sql)
     expr = bind_clause(table_scope(context, relation), parse_expression(sql), "CHECK")
     # the conversion to a column's type is not shown, but what it converts gets parentheses
     column = next((c for c in relation.columns if c.default_sql == sql), None)
@@ -124,7 +153,7 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
     relation = session.catalog.relation_by_oid(relation_oid)
     if relation is None:
         return None
-    return _for_reader(session, _pretty(session, tree, relation) if pretty else tree)
+    return _for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
 
 
 # --- constraints and indexes ----------------------------------------------------------------------
@@ -150,7 +179,7 @@ def constraint_text(
         return foreign_key_definition(constraint, table, referenced, qualifier(session)) + timing
     if constraint.kind == "c":
         sql = constraint.check_sql
-        shown = _for_reader(session, _pretty(session, sql, table) if pretty else sql)
+        shown = _for_reader(session, shown_expression(session, sql, table, pretty=pretty))
         return check_definition(shown) + (" NO INHERIT" if constraint.no_inherit else "") + timing
     names = {c.attnum: c.name for c in table.columns}
     index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
@@ -181,7 +210,7 @@ def whole_index_definition(session: EvalSession, oid: int) -> str | None:
     from planner.deparse import index_definition
 
     found = find_index(session, oid)
-    return None if found is None else index_definition(found[1], found[0])
+    return None if found is None else index_definition(found[1], found[0], reader=reader_of(session))
 
 
 def index_definition_part(session: EvalSession, oid: int, position: int, pretty: bool) -> str | None:
@@ -193,12 +222,14 @@ def index_definition_part(session: EvalSession, oid: int, position: int, pretty:
         return None
     table, index = found
     if position == 0:
-        return index_definition(index, table, pretty=pretty, qualify=qualifier(session))
+        return index_definition(
+            index, table, pretty=pretty, qualify=qualifier(session), reader=reader_of(session)
+        )
     attnums = index.attnums + index.include
     if not 1 <= position <= len(attnums):
         return ""
     if position <= len(index.attnums):
-        return index_key_text(index, table, position - 1, pretty=pretty)
+        return index_key_text(index, table, position - 1, pretty=pretty, reader=reader_of(session))
     return quote_ident(next(c.name for c in table.columns if c.attnum == attnums[position - 1]))
 
 
@@ -207,20 +238,23 @@ def index_definition_part(session: EvalSession, oid: int, position: int, pretty:
 
 def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str | None:
     """Return a view's query as the reader's search path shows it; NULL for what is no stored view."""
-    from planner.bind.context import make_context
     from planner.bind.query import bind_view
+    from planner.bind.stored import stored_context
     from planner.deparse import deparse_query
 
     if view.kind not in "vm" or not view.view_sql:
         return None
     # which names need their schema depends on the search path and on the names there are
-    key = (view.oid, view.view_sql, pretty, session.search_path, session.catalog.namespace_version)
+    key = (view.oid, view.view_sql, pretty, *reading(session))
     text = _TEXTS.get(key)
     if text is None:
-        context = make_context(session.catalog, view.view_path, text=view.view_sql, variable_params=False)
+        context = stored_context(session.catalog, view.view_sql, view.view_path)
         query = bind_view(context, view)
         names = [column.name for column in view.columns]
-        text = deparse_query(query, pretty=pretty, qualify=qualifier(session), names=names) + ";"
+        text = deparse_query(
+            query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
+            type_name=type_namer(session), names=names,
+        ) + ";"  # fmt: skip
         _TEXTS.put(key, text)
     return text
 

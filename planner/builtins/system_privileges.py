@@ -21,6 +21,7 @@ from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.rights import Rights
+from planner.typefacts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
 
@@ -112,12 +113,14 @@ def _function(session: EvalSession, wanted: Any) -> Asked | None:
 
 
 def _type(session: EvalSession, wanted: Any) -> Asked | None:
-    if isinstance(wanted, int):
-        row_type = session.catalog.row_type_relation(wanted)
-        if wanted not in facts().types and row_type is None:
-            return None
-    elif find_type(wanted) is None:
+    oid = wanted if isinstance(wanted, int) else find_type(wanted, session)
+    if oid is None:
         raise SqlError("42704", f'type "{wanted}" does not exist')
+    made = session.catalog.type_by_oid(oid)
+    if made is not None:
+        return lambda rights, letters, option: rights.type(made, option=option)
+    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.catalog.row_type_relation(oid) is None:
+        return None
     return _public(SUPERUSER_OID, "U")
 
 

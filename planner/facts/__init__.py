@@ -141,6 +141,16 @@ class Facts:
         return f"{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"
 
 
+def register_type(fact: TypeFact) -> None:
+    """Make a user's type known beside the built-in ones: by oid, as its names are a matter of the catalog.
+
+    Its structure is its oid's for ever; ``fact.name`` is only what error messages call it.
+    """
+    types = facts().types
+    assert isinstance(types, dict)
+    types[fact.oid] = fact
+
+
 @functools.cache
 def facts() -> Facts:
     """Return the facts (loaded once)."""

@@ -24,6 +24,7 @@ from planner.lower.value import (
     declared_num,
     kind_of,
 )
+from planner.typefacts import type_kind
 from planner.types import SqlType
 
 _INTEGER_NAMES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
@@ -47,6 +48,8 @@ def via_text(d: Dialect, value: Val, target: SqlType) -> Val:
             return Val(value.node, target)
     elif target_kind == "text" and target.oid in (f.TEXT, f.VARCHAR, f.BPCHAR):
         return Val(to_text(d, value), target)
+    elif source_kind == "text" and type_kind(target.oid) == "e":
+        return Val(_read_enum(d, value.node, target.oid), target)
     elif source_kind == "text" and target_kind in _INTEGER_NAMES and target.oid in (f.INT2, f.INT4, f.INT8):
         return Val(_read_integer(d, value.node, target_kind), target)
     elif source_kind == "text" and target_kind in ("float32", "float64"):
@@ -60,6 +63,20 @@ def via_text(d: Dialect, value: Val, target: SqlType) -> Val:
 def _invalid(d: Dialect, type_name: str, text: Node) -> Node:
     message = b.fn("concat", b.string(f'invalid input syntax for type {type_name}: "'), text, b.string('"'))
     return d.failing("22P02", message)
+
+
+def _read_enum(d: Dialect, node: Node, oid: int) -> Node:
+    def body(x: Node) -> Node:
+        quoted = b.fn(
+            "concat", b.string(f'invalid input value for enum {facts().types[oid].name}: "'), x, b.string('"')
+        )
+        return b.case(
+            [(b.is_null(x), b.null())]
+            + [(b.op("=", x, b.string(i.label)), d.literal(i.rank, "int64")) for i in d.labels(oid)],
+            d.failing("22P02", quoted),
+        )
+
+    return d.let([node], body)
 
 
 def _read_integer(d: Dialect, node: Node, kind: str) -> Node:
@@ -115,7 +132,7 @@ def _read_bool(d: Dialect, node: Node) -> Node:
 
 
 def to_text(d: Dialect, value: Val) -> Node:
-    """Return PostgreSQL's output text of a boolean, integer or numeric.
+    """Return PostgreSQL's output text of a boolean, integer, enum or numeric.
 
     Raises:
         SqlError: 0A000 for other types.
@@ -125,6 +142,16 @@ def to_text(d: Dialect, value: Val) -> Node:
         return b.case([(value.node, b.string("true")), (b.not_(value.node), b.string("false"))])
     if kind in _INTEGER_NAMES and value.type.oid in (f.INT2, f.INT4, f.INT8, f.OID):
         return d.to_text(value.node)
+    if type_kind(value.type.oid) == "e":
+
+        def label(x: Node) -> Node:
+            arms = [
+                (b.op("=", x, d.literal(i.rank, "int64")), b.string(i.label))
+                for i in d.labels(value.type.oid)
+            ]
+            return b.case([(b.is_null(x), b.null()), *arms])
+
+        return d.let([value.node], label)
     if isinstance(value.num, Fixed) and value.num.dynamic is None:
         return d.to_text(value.node)
     if value.num is not None:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
+from planner.catalog import Catalog, EnumLabel
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
@@ -25,8 +26,26 @@ ERROR_MARK = "HF!"
 ERROR_END = "\x1f"
 
 
+Labels = Callable[[int], Sequence[EnumLabel]]
+"""From the oid of an enum to its labels in order."""
+
+
+def labels_of(catalog: Catalog) -> Labels:
+    """Return the labels of enums as ``catalog`` has them."""
+
+    def labels(oid: int) -> Sequence[EnumLabel]:
+        made = catalog.type_by_oid(oid)
+        return () if made is None else made.labels
+
+    return labels
+
+
+def _no_labels(oid: int) -> Sequence[EnumLabel]:
+    raise not_supported("the text of an enum in this executor")
+
+
 class Dialect(ABC):
-    """One engine's SQL."""
+    """One engine's SQL. ``labels``: set it where enums may be printed or read."""
 
     name: Literal["duckdb", "spark"]
     types: dict[str, str]
@@ -34,6 +53,7 @@ class Dialect(ABC):
     def __init__(self) -> None:
         """Start numbering."""
         self._names = 0
+        self.labels: Labels = _no_labels
 
     def fresh(self, prefix: str) -> str:
         """Return a name not used before in this statement."""

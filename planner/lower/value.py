@@ -139,6 +139,8 @@ def kind_of(oid: int) -> str:
     if element_of(oid):
         return "list"
     fact = facts().types.get(oid)
+    if fact is not None and fact.kind == "e":
+        return "int64"
     raise not_supported(f"type {fact.name if fact else oid} in this executor")
 
 

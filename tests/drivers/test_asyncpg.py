@@ -205,3 +205,17 @@ def test_password_login(server: ServerProcess) -> None:
         await c.close()
 
     asyncio.run(body())
+
+
+def test_enums(server: ServerProcess) -> None:
+    async def body(connection: asyncpg.Connection) -> None:
+        await connection.execute("CREATE TYPE async_mood AS ENUM ('sad', 'grüße')")
+        assert await connection.fetchval("SELECT $1::async_mood", "grüße") == "grüße"
+        rows = await connection.fetch(
+            "SELECT unnest($1::async_mood[]) AS m ORDER BY 1 DESC", ["sad", "grüße"]
+        )
+        assert [row["m"] for row in rows] == ["grüße", "sad"]
+        with pytest.raises(asyncpg.InvalidTextRepresentationError):
+            await connection.fetchval("SELECT $1::async_mood", "none")
+
+    run(server, body)

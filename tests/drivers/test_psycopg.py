@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import enum
 import threading
 import time
 import uuid
@@ -13,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.enum import EnumInfo, register_enum
 from psycopg.types.json import Jsonb
 
 from tests.support.server import ServerProcess
@@ -162,3 +164,19 @@ def test_notices_arrive(connection: psycopg.Connection[Any]) -> None:
     connection.add_notice_handler(lambda diag: seen.append(diag.message_primary))
     connection.execute("DROP TABLE IF EXISTS never_was")
     assert seen == ['table "never_was" does not exist, skipping']
+
+
+def test_enums(connection: psycopg.Connection[Any]) -> None:
+    class Mood(enum.Enum):
+        SAD = "sad"
+        HAPPY = "happy"
+
+    connection.execute("CREATE TYPE psycopg_mood AS ENUM ('sad', 'happy')")
+    info = EnumInfo.fetch(connection, "psycopg_mood")
+    assert info is not None
+    assert list(info.labels) == ["sad", "happy"]
+    register_enum(info, connection, Mood, mapping={Mood.SAD: "sad", Mood.HAPPY: "happy"})
+    for binary in (False, True):
+        with connection.cursor(binary=binary) as cursor:
+            cursor.execute("SELECT %s, %s", [Mood.HAPPY, [Mood.SAD, Mood.HAPPY]])
+            assert cursor.fetchone() == (Mood.HAPPY, [Mood.SAD, Mood.HAPPY])

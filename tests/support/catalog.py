@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner import ast
-from planner.catalog import ColumnDef, ConstraintDef, DatabaseDef, IndexDef, RelationDef, RoleDef, SchemaDef
+from planner.catalog import (
+    ColumnDef,
+    ConstraintDef,
+    DatabaseDef,
+    IndexDef,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    TypeDef,
+)
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
 from planner.parse import parse_expression
 from planner.typenames import resolve_type
@@ -36,6 +45,14 @@ class MemoryCatalog:
         self.by_oid: dict[int, RelationDef] = {}
         self.roles = {"postgres": RoleDef(oid=10, name="postgres", superuser=True, can_login=True)}
         self._next_oid = 16384
+
+    def type_oid(self, schema: str, name: str) -> int | None:
+        """Return the oid of a user's type: there are none."""
+        return None
+
+    def type_by_oid(self, oid: int) -> TypeDef | None:
+        """Return a user's type: there are none."""
+        return None
 
     def _oid(self) -> int:
         self._next_oid += 1

@@ -1,0 +1,83 @@
+"""pg_type, pg_enum and pg_depend of users' types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
+from engine.catalog.virtual import RowDict, relation
+from planner.acl import item_text
+from planner.builtins.reg import quote_ident
+from planner.catalog import FIRST_RANK, TypeDef
+from planner.typefacts import element_of
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+ENUM_IN, ENUM_OUT, ENUM_RECV, ENUM_SEND = 3506, 3507, 3532, 3533
+ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND, ARRAY_SUBSCRIPT = 750, 751, 2400, 2401, 6179
+
+
+@relation("pg_type", "catalog")
+def users_types(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of users' types and the array types over them."""
+    for made in session.catalog.user_types():
+        common: dict[str, Any] = {
+            "typnamespace": made.schema_oid, "typowner": made.owner, "typisdefined": True, "typdelim": ",",
+            "typtypmod": -1, "typalign": "i",
+        }  # fmt: skip
+        yield {
+            **common, "oid": made.oid, "typname": made.name, "typlen": 4, "typbyval": True, "typtype": "e",
+            "typcategory": "E", "typarray": made.array_oid, "typinput": ENUM_IN, "typoutput": ENUM_OUT,
+            "typreceive": ENUM_RECV, "typsend": ENUM_SEND, "typstorage": "p", "typacl": _acl(session, made),
+        }  # fmt: skip
+        yield {
+            **common, "oid": made.array_oid, "typname": made.array_name, "typlen": -1, "typtype": "b",
+            "typcategory": "A", "typelem": made.oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT,
+            "typreceive": ARRAY_RECV, "typsend": ARRAY_SEND, "typstorage": "x", "typsubscript": ARRAY_SUBSCRIPT,
+        }  # fmt: skip
+
+
+def _acl(session: Session, made: TypeDef) -> tuple[str, ...] | None:
+    items = session.catalog.acl(PG_TYPE_OID, made.oid)
+    if items is None:
+        return None
+
+    def name(oid: int) -> str:
+        role = session.catalog.role_by_oid(oid)
+        return quote_ident(role.name) if role is not None else str(oid)
+
+    return tuple(item_text(item, name) for item in items)
+
+
+@relation("pg_enum", "catalog")
+def pg_enum(session: Session) -> Iterator[RowDict]:
+    """Yield pg_enum: the order is the rank in units of the distance that labels have at first."""
+    for made in session.catalog.user_types():
+        for label in made.labels:
+            yield {
+                "oid": label.oid, "enumtypid": made.oid, "enumsortorder": label.rank / FIRST_RANK,
+                "enumlabel": label.label,
+            }  # fmt: skip
+
+
+@relation("pg_depend", "catalog")
+def types_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of types: on their schema; of columns: on users' types."""
+    for made in session.catalog.user_types():
+        yield _depends(PG_TYPE_OID, made.oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
+        yield _depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
+    for item in session.catalog.user_relations():
+        for column in item.live:
+            found = session.catalog.type_by_oid(column.type.oid)
+            if found is not None:
+                oid = column.type.oid if element_of(column.type.oid) else found.oid
+                yield _depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
+
+
+def _depends(class_: int, oid: int, sub: int, ref_class: int, ref: int, kind: str) -> RowDict:
+    return {
+        "classid": class_, "objid": oid, "objsubid": sub, "refclassid": ref_class, "refobjid": ref,
+        "refobjsubid": 0, "deptype": kind,
+    }  # fmt: skip

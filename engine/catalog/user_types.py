@@ -1,0 +1,50 @@
+"""Users' types: what is told about them to the planner and the codecs, and their rows of the catalog.
+
+TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, once for ever by oid
+pgwire.codecs.registry: codecs
+── codec_types ──> CodecSettings.types                        labels, as of one catalog
+"""
+
+from __future__ import annotations
+
+import functools
+
+from pgwire.codecs.registry import register_enum
+from pgwire.codecs.user_types import EnumLabels, UserTypes
+from planner.catalog import TypeDef
+from planner.facts import TypeFact, facts, register_type
+
+
+def register(type_: TypeDef) -> None:
+    """Make a type of a catalog known to the planner and to the codecs."""
+    known = facts().types.get(type_.oid)
+    if known is not None and known.name == type_.name:
+        return
+    register_type(
+        TypeFact(
+            oid=type_.oid, name=type_.name, length=4, by_value=True, kind=type_.kind, category="E",
+            preferred=False, delimiter=",", element=0, array=type_.array_oid,
+        )
+    )  # fmt: skip
+    register_type(
+        TypeFact(
+            oid=type_.array_oid, name=type_.array_name, length=-1, by_value=False, kind="b", category="A",
+            preferred=False, delimiter=",", element=type_.oid, array=0,
+        )
+    )  # fmt: skip
+    register_enum(type_.oid, type_.array_oid)
+
+
+@functools.lru_cache(maxsize=64)
+def codec_types(types: tuple[TypeDef, ...]) -> UserTypes:
+    """Return what the values of ``types`` are called; the same object for the same types."""
+    return UserTypes(
+        enums={
+            type_.oid: EnumLabels(
+                name=type_.name,
+                by_rank={label.rank: label.label for label in type_.labels},
+                by_label={label.label: label.rank for label in type_.labels},
+            )
+            for type_ in types
+        }
+    )

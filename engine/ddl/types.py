@@ -1,0 +1,410 @@
+"""CREATE, ALTER and DROP TYPE as catalog changes.
+
+An enum's values are ranks (``planner.catalog.EnumLabel``), so that a label can be added or renamed without touching a row:
+
+    CREATE TYPE mood AS ENUM ('sad', 'happy')        sad 2**40         happy 2**41
+    ADD VALUE 'ok' BEFORE 'happy'                    sad 2**40   ok 3 * 2**39   happy 2**41
+
+What uses a type: columns of it, and stored texts that name it (``planner.typefacts.stored_type``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from engine.catalog.state import PG_TYPE_OID, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.connection.portal import Command, Outcome
+from engine.connection.session import Session
+from engine.ddl.alter_columns import drop_column, views_that_break, without_columns
+from engine.ddl.create import target_schema
+from engine.ddl.dependents import Dependency, in_report_order
+from engine.ddl.drop import (
+    default_words,
+    described,
+    drop_defaults,
+    drop_relations,
+    notice_cascade,
+    replace_table,
+    table_of,
+    view_dependents,
+)
+from engine.ddl.roles import named_role
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.acl import reowned
+from planner.bind.index import index_keys, without_indexes
+from planner.builtins.reg import quote_ident
+from planner.builtins.system import type_name
+from planner.catalog import FIRST_RANK, AclDef, EnumLabel, IndexDef, RelationDef, TypeDef
+from planner.errors import SqlError
+from planner.facts import facts
+from planner.query import Var
+from planner.walk import walk
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+MAX_RANK: Final = 2**63 - 1
+_NAMED: Final = re.compile(r'"#(\d+)"')
+
+
+async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, params: Params) -> Outcome:
+    """CREATE TYPE ... AS ENUM. Raises SqlError 42710; 23505 for the same label twice."""
+    session = conn.session
+    schema, schema_oid = await target_schema(
+        session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
+    )
+    check_free(session.catalog, schema, statement.name)
+    first = session.db.allocate_oids(2 + len(statement.labels))
+    for i, label in enumerate(statement.labels):
+        if label in statement.labels[:i]:
+            # as PostgreSQL, which notices by the unique index of pg_enum
+            raise SqlError(
+                "23505",
+                'duplicate key value violates unique constraint "pg_enum_typid_label_index"',
+                detail=f"Key (enumtypid, enumlabel)=({first}, {label}) already exists.",
+                schema="pg_catalog",
+                table="pg_enum",
+                constraint="pg_enum_typid_label_index",
+            )
+    labels = tuple(
+        EnumLabel(oid=first + 2 + i, rank=(i + 1) * FIRST_RANK, label=label)
+        for i, label in enumerate(statement.labels)
+    )
+    made = TypeDef(
+        oid=first,
+        array_oid=first + 1,
+        array_name=array_name(session.catalog, schema, statement.name),
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="e",
+        owner=session.role_oid,
+        labels=labels,
+    )
+    await session.view.change([made])
+    return Command("CREATE TYPE")
+
+
+def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
+    """Raise SqlError 42710 where a type, or the row type of a relation, has the name already."""
+    relation = catalog.relation(schema, name)
+    row_type = relation is not None and relation.kind in "rvm"
+    if row_type or catalog.type_oid(schema, name) is not None:
+        raise SqlError("42710", f'type "{name}" already exists')
+
+
+def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
+    """Return the name of the array type over a new type: with as many underscores as make it unique."""
+    wanted = _clipped("_" + name)
+    while catalog.type_oid(schema, wanted) is not None or wanted == name:
+        wanted = _clipped("_" + wanted)
+    return wanted
+
+
+def _clipped(name: str) -> str:
+    return name.encode()[:63].decode(errors="ignore")
+
+
+def _changed_type(session: Session, oid: int) -> TypeDef:
+    found = session.catalog.type_by_oid(oid)
+    if found is None:
+        raise SqlError("42704", f"type with OID {oid} does not exist")
+    return found
+
+
+async def add_enum_value(conn: Connection, plan: Plan, statement: st.AddEnumValue, params: Params) -> Outcome:
+    """ALTER TYPE ... ADD VALUE. Raises SqlError 42710, 22023; 54000 where no rank is left between two labels."""
+    session = conn.session
+    type_ = _changed_type(session, statement.type)
+    if any(label.label == statement.label for label in type_.labels):
+        if not statement.if_not_exists:
+            raise SqlError("42710", f'enum label "{statement.label}" already exists')
+        session.notice(f'enum label "{statement.label}" already exists, skipping', sqlstate="42710")
+        return Command("ALTER TYPE")
+    at = len(type_.labels)
+    if statement.neighbour is not None:
+        at = _label_at(type_, statement.neighbour) + statement.after
+    rank = rank_between(
+        type_.labels[at - 1].rank if at else 0, type_.labels[at].rank if at < len(type_.labels) else None
+    )
+    if rank is None:
+        raise SqlError(
+            "54000",
+            f'no more labels fit at this place of enum "{type_.name}"',
+            hint="Labels that come last always fit.",
+        )
+    made = EnumLabel(oid=session.db.allocate_oids(1), rank=rank, label=statement.label)
+    await session.view.change([replace(type_, labels=(*type_.labels[:at], made, *type_.labels[at:]))])
+    return Command("ALTER TYPE")
+
+
+def rank_between(low: int, high: int | None) -> int | None:
+    """Return a rank above ``low`` and below ``high`` (None: nothing is above), or None if there is none."""
+    if high is None:
+        rank = (low // FIRST_RANK + 1) * FIRST_RANK
+        return rank if rank <= MAX_RANK else None
+    rank = (low + high) // 2
+    return rank if rank > low else None
+
+
+def _label_at(type_: TypeDef, label: str) -> int:
+    for index, found in enumerate(type_.labels):
+        if found.label == label:
+            return index
+    raise SqlError("22023", f'"{label}" is not an existing enum label')
+
+
+async def rename_enum_value(
+    conn: Connection, plan: Plan, statement: st.RenameEnumValue, params: Params
+) -> Outcome:
+    """ALTER TYPE ... RENAME VALUE. Raises SqlError 22023, 42710."""
+    session = conn.session
+    type_ = _changed_type(session, statement.type)
+    at = _label_at(type_, statement.old)
+    if any(label.label == statement.new for label in type_.labels):
+        raise SqlError("42710", f'enum label "{statement.new}" already exists')
+    labels = list(type_.labels)
+    labels[at] = replace(labels[at], label=statement.new)
+    await session.view.change([replace(type_, labels=tuple(labels))])
+    return Command("ALTER TYPE")
+
+
+async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, params: Params) -> Outcome:
+    """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710."""
+    session = conn.session
+    type_ = _changed_type(session, statement.type)
+    changed: list[Stored] = []
+    if statement.owner is not None:
+        owner = named_role(session, statement.owner).oid
+        items = session.catalog.acl(PG_TYPE_OID, type_.oid)
+        if items is not None:
+            acl = reowned(items, type_.owner, owner)
+            changed.append(AclDef(class_oid=PG_TYPE_OID, object_oid=type_.oid, sub_id=0, items=acl))
+        type_ = replace(type_, owner=owner)
+    elif statement.name is not None:
+        check_free(session.catalog, type_.schema, statement.name)
+        renamed = array_name(session.catalog, type_.schema, statement.name)
+        type_ = replace(type_, name=statement.name, array_name=renamed)
+    elif statement.schema is not None and statement.schema != type_.schema:
+        name, oid = await target_schema(session, statement.schema, "p")
+        if session.catalog.type_oid(name, type_.name) is not None:
+            raise SqlError("42710", f'type "{type_.name}" already exists in schema "{name}"')
+        moved = array_name(session.catalog, name, type_.name)
+        type_ = replace(type_, schema=name, schema_oid=oid, array_name=moved)
+    await session.view.change([type_, *changed])
+    return Command(plan.bound.tag)
+
+
+# --- DROP -----------------------------------------------------------------------------------------
+
+
+def named_types(text: str | None) -> set[int]:
+    """Return the users' types that a stored text names."""
+    return set() if text is None or '"#' not in text else {int(oid) for oid in _NAMED.findall(text)}
+
+
+def type_words(session: Session, type_: TypeDef) -> str:
+    """Return how messages call a type."""
+    return f"type {type_name(session, type_.oid, None)}"
+
+
+class _Use(NamedTuple):
+    """What of a relation uses a type: ``kind`` column or default (``what``: attnum), check (its name), index (oid), view."""
+
+    kind: str
+    relation: RelationDef
+    what: int | str
+    array: bool = False  # it is a column of the array type
+
+
+def _uses(session: Session, type_: TypeDef) -> list[_Use]:
+    """Return what uses a type directly, oldest relation first; not what goes with a column that does."""
+    family = {type_.oid, type_.array_oid}
+    found: list[_Use] = []
+    for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
+        named = relation.kind in "vm" and bool(named_types(relation.view_sql) & family)
+        gone: set[int] = set()
+        for column in relation.live:
+            computed = column.generated and named_types(column.default_sql) & family
+            if (column.type.oid in family or computed) and not named:
+                gone.add(column.attnum)
+                found.append(_Use("column", relation, column.attnum, column.type.oid == type_.array_oid))
+            elif named_types(column.default_sql) & family:
+                found.append(_Use("default", relation, column.attnum))
+        for constraint in relation.constraints:
+            if named_types(constraint.check_sql) & family and not gone & set(constraint.attnums):
+                found.append(_Use("check", relation, constraint.name))
+        for index in relation.indexes:
+            texts = " ".join((*index.expressions, index.where_sql))
+            if (
+                index.computed
+                and named_types(texts) & family
+                and not gone & _columns_of(session, index, relation)
+            ):
+                found.append(_Use("index", relation, index.oid))
+        if named:
+            found.append(_Use("view", relation, 0))
+    return found
+
+
+def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set[int]:
+    """Return the columns that an index's expressions and its condition read."""
+    keys, where = index_keys(index, relation, session.catalog)
+    exprs = keys if where is None else [*keys, where]
+    return {node.attnum for expr in exprs for node in walk(expr) if isinstance(node, Var)}
+
+
+def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[Dependency], dict[Any, str]]:
+    """Return what hangs on ``types``, directly or not, and what each thing that something hangs on is called.
+
+    The array type over a type hangs on it, too, but is nothing that is told.
+    """
+    found: list[Dependency] = []
+    words: dict[Any, str] = {}
+    views: set[int] = set()
+    for type_ in types:
+        on, array = ("type", type_.oid), ("type", type_.array_oid)
+        words[on] = type_words(session, type_)
+        words[array] = words[on] + "[]"
+        found.append(Dependency(array, type_.array_oid, "", on))
+        uses = _uses(session, type_)
+        read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
+        for use in uses:
+            relation = use.relation
+            oid, table = relation.oid, described(session, relation)
+            if use.kind == "view":
+                views.add(oid)
+                found.append(Dependency(oid, oid, table, on))
+            elif use.kind == "check":
+                text = f"constraint {quote_ident(str(use.what))} on {table}"
+                found.append(Dependency(("check", oid, use.what), oid, text, on))
+            elif use.kind == "index":
+                index = next(i for i in relation.indexes if i.oid == use.what)
+                text = f"index {quote_ident(index.name)}"
+                found.append(Dependency(index.oid, index.oid, text, on))
+            elif use.kind == "default":
+                text = default_words(session, relation, relation.column(int(use.what)))
+                found.append(Dependency(("default", oid, use.what), oid, text, on))
+            elif relation.kind in "vm":
+                if not read & set(relation.depends_on):
+                    views.add(oid)
+                    found.append(Dependency(oid, oid, table, array if use.array else on))
+            else:
+                key = ("column", oid, use.what)
+                words[key] = f"column {quote_ident(relation.column(int(use.what)).name)} of {table}"
+                found.append(Dependency(key, oid, words[key], array if use.array else on))
+                for view in views_that_break(session, relation, without_columns(relation, {int(use.what)})):
+                    views.add(view.oid)
+                    found.append(Dependency(view.oid, view.oid, described(session, view), key))
+    for view in view_dependents(session, views):
+        words |= {oid: described(session, table_of(session, oid)) for oid in view.depends_on}
+        found += [Dependency(view.oid, view.oid, described(session, view), oid) for oid in view.depends_on]
+    return found, words
+
+
+async def drop_type(conn: Connection, plan: Plan, statement: st.DropType, params: Params) -> Outcome:
+    """DROP TYPE. Raises SqlError 42704, 3F000, 2BP01."""
+    session = conn.session
+    targets: list[TypeDef] = []
+    for schema, name in statement.names:
+        found = _resolve(session, statement, schema, name)
+        if found is not None and found not in targets:
+            targets.append(found)
+    await drop_types(session, targets, cascade=statement.cascade)
+    return Command(plan.bound.tag)
+
+
+def resolve_type_name(session: Session, schema: str, name: str) -> int | None:
+    """Return the oid of the type that a name in DROP means, built-in ones and row types included, or None."""
+    catalog = session.catalog
+    for entry in [session.temp_schema if schema == "pg_temp" else schema] if schema else session.search_path:
+        fact = facts().types_by_name.get(name) if entry == "pg_catalog" else None
+        if fact is not None:
+            return fact.oid
+        found = catalog.type_oid(entry, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -> TypeDef | None:
+    shown = f"{schema}.{name}" if schema else name
+    oid = resolve_type_name(session, schema, name)
+    if oid is None:
+        missing = schema and schema != "pg_temp" and session.catalog.schema(schema) is None
+        message = f'schema "{schema}" does not exist' if missing else f'type "{shown}" does not exist'
+        if not statement.if_exists:
+            raise SqlError("3F000" if missing else "42704", message)
+        session.notice(f"{message}, skipping")
+        return None
+    made = session.catalog.type_by_oid(oid)
+    called = type_name(session, oid, None)
+    if made is None:
+        raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
+    if oid == made.array_oid:
+        element = type_words(session, made)
+        raise SqlError(
+            "2BP01",
+            f"cannot drop type {called} because {element} requires it",
+            hint=f"You can drop {element} instead.",
+        )
+    return made
+
+
+async def drop_types(
+    session: Session, targets: Sequence[TypeDef], *, cascade: bool, quiet: bool = False
+) -> None:
+    """Drop types; with ``cascade`` also the columns, defaults, checks and views that use them. Raises SqlError 2BP01."""
+    if not targets:
+        return
+    found, words = type_dependencies(session, targets)
+    told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
+    if told and not cascade:
+        what = (
+            f"cannot drop {type_words(session, targets[0])} because other objects depend on it"
+            if len(targets) == 1
+            else "cannot drop desired object(s) because other objects depend on them"
+        )
+        raise SqlError(
+            "2BP01",
+            what,
+            detail="\n".join(f"{one.what} depends on {words[one.on]}" for one in told),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if not quiet:
+        notice_cascade(session, [one.what for one in told])
+    for type_ in targets:
+        await _drop_uses(session, type_)
+    await session.view.change([], [key for type_ in targets for key in _keys(session.catalog, type_)])
+
+
+async def _drop_uses(session: Session, type_: TypeDef) -> None:
+    views = {use.relation.oid: use.relation for use in _uses(session, type_) if use.relation.kind in "vm"}
+    await drop_relations(session, list(views.values()), cascade=True, quiet=True)
+    for use in _uses(session, type_):
+        table = table_of(session, use.relation.oid)
+        if use.kind == "column":
+            name = table.column(int(use.what)).name
+            await drop_column(session, table, st.DropColumn(name=name, cascade=True), quiet=True)
+        elif use.kind == "index":
+            if any(index.oid == use.what for index in table.indexes):
+                without = without_indexes(table, [int(use.what)])
+                await replace_table(session, replace(without, version=session.db.next_catalog_version()))
+        elif use.kind == "default":
+            await drop_defaults(session, [(table, table.column(int(use.what)))])
+        elif use.kind == "check":
+            kept = tuple(c for c in table.constraints if c.name != use.what)
+            version = session.db.next_catalog_version()
+            await session.view.change([replace(table, constraints=kept, version=version)])
+
+
+def _keys(catalog: CatalogSnapshot, type_: TypeDef) -> Iterable[StoredKey]:
+    """Return the keys of a type and of what is kept about it."""
+    yield key_of(type_)
+    yield from (key_of(c) for c in catalog.comments() if c.object_oid == type_.oid)
+    yield from (key_of(acl) for acl in catalog.acls() if acl.object_oid == type_.oid)

@@ -1,0 +1,35 @@
+"""AST of statements about types: CREATE TYPE, ALTER TYPE (RENAME, OWNER TO and DROP are those of all objects)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.ast_query import Name, Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateEnum(Node):
+    """CREATE TYPE ... AS ENUM (labels)."""
+
+    name: Name
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddEnumValue(Node):
+    """ALTER TYPE ... ADD VALUE [BEFORE | AFTER neighbour]; without neighbour it comes last."""
+
+    name: Name
+    label: str
+    neighbour: str | None
+    after: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameEnumValue(Node):
+    """ALTER TYPE ... RENAME VALUE old TO new."""
+
+    name: Name
+    old: str
+    new: str

@@ -1,0 +1,124 @@
+"""CREATE, ALTER and DROP TYPE: names to oids. What a written type name means: ``BindContext.type_of``."""
+
+from __future__ import annotations
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.table_parts import creation_schema
+from planner.bind.utility import owner_name
+from planner.catalog import TypeDef
+from planner.errors import SqlError
+from planner.typefacts import FIRST_USER_OID, element_of, format_type
+
+PG_TYPE = 1247
+MAX_NAME_BYTES = 63
+
+
+def bind_create_enum(context: BindContext, node: ast.CreateEnum) -> st.CreateEnum:
+    """CREATE TYPE ... AS ENUM. Raises SqlError 3F000, 42602 (a label that is too long)."""
+    for label in node.labels:
+        check_label(label)
+    return st.CreateEnum(schema=_creation_schema(context, node.name), name=node.name[-1], labels=node.labels)
+
+
+def _creation_schema(context: BindContext, name: ast.Name) -> str:
+    reference = ast.TableRef(catalog="", schema=name[-2] if len(name) > 1 else "", name=name[-1])
+    return creation_schema(context, reference)
+
+
+def check_label(label: str) -> None:
+    """Raise SqlError 42602 for what no label of an enum can be."""
+    if len(label.encode()) > MAX_NAME_BYTES:
+        raise SqlError(
+            "42602",
+            f'invalid enum label "{label}"',
+            detail=f"Labels must be {MAX_NAME_BYTES} bytes or less.",
+        )
+
+
+def find_type(context: BindContext, name: ast.Name) -> int:
+    """Return the oid of the type a name means. Raises SqlError 42704, 3F000."""
+    found = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
+    if found is None:
+        raise SqlError("42704", f'type "{".".join(name)}" does not exist')
+    return found
+
+
+def users_type(context: BindContext, name: ast.Name, *, change: bool = True) -> TypeDef:
+    """Return the user's type that a name means.
+
+    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array type, where it is to be changed.
+    """
+    oid = find_type(context, name)
+    if oid < FIRST_USER_OID:
+        raise SqlError("42501", f"must be owner of type {format_type(oid)}")
+    if change and element_of(oid):
+        element = format_type(element_of(oid))
+        raise SqlError(
+            "42809",
+            f"cannot alter array type {format_type(oid)}",
+            hint=f"You can alter type {element}, which will alter the array type as well.",
+        )
+    found = context.catalog.type_by_oid(oid)
+    if found is None:
+        raise SqlError("42704", f'type "{".".join(name)}" does not exist')
+    return found
+
+
+def _enum(context: BindContext, name: ast.Name) -> int:
+    oid = find_type(context, name)
+    made = context.catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
+    if made is None or made.kind != "e" or made.oid != oid:
+        raise SqlError("42809", f"{format_type(oid)} is not an enum")
+    return oid
+
+
+def bind_add_enum_value(context: BindContext, node: ast.AddEnumValue) -> st.AddEnumValue:
+    """ALTER TYPE ... ADD VALUE. Raises SqlError 42704, 42809, 42602."""
+    oid = _enum(context, node.name)
+    check_label(node.label)
+    return st.AddEnumValue(
+        type=oid,
+        label=node.label,
+        neighbour=node.neighbour,
+        after=node.after,
+        if_not_exists=node.if_not_exists,
+    )
+
+
+def bind_rename_enum_value(context: BindContext, node: ast.RenameEnumValue) -> st.RenameEnumValue:
+    """ALTER TYPE ... RENAME VALUE. Raises SqlError 42704, 42809, 42602."""
+    oid = _enum(context, node.name)
+    check_label(node.new)
+    return st.RenameEnumValue(type=oid, old=node.old, new=node.new)
+
+
+def bind_rename_type(context: BindContext, node: ast.Rename) -> st.AlterType:
+    """ALTER TYPE ... RENAME TO."""
+    return st.AlterType(type=users_type(context, node.name).oid, name=node.new)
+
+
+def bind_set_type_schema(context: BindContext, node: ast.SetSchema) -> st.AlterType:
+    """ALTER TYPE ... SET SCHEMA. Raises SqlError 3F000."""
+    found = users_type(context, node.name)
+    if context.catalog.schema(node.new) is None:
+        raise SqlError("3F000", f'schema "{node.new}" does not exist')
+    return st.AlterType(type=found.oid, schema=node.new)
+
+
+def bind_type_owner(context: BindContext, node: ast.AlterOwner) -> st.AlterType:
+    """ALTER TYPE ... OWNER TO."""
+    return st.AlterType(type=users_type(context, node.name).oid, owner=owner_name(node.role))
+
+
+def bind_drop_type(context: BindContext, node: ast.Drop) -> st.DropType:
+    """DROP TYPE: names are resolved when it runs, one by one."""
+    names = tuple((name[-2] if len(name) > 1 else "", name[-1]) for name in node.names)
+    return st.DropType(what="type", names=names, if_exists=node.if_exists, cascade=node.cascade)
+
+
+def bind_comment_on_type(context: BindContext, node: ast.Comment) -> st.Comment:
+    """COMMENT ON TYPE."""
+    found = users_type(context, node.name, change=False)
+    return st.Comment(class_oid=PG_TYPE, object_oid=found.oid, sub_id=0, text=node.text)

@@ -1,0 +1,69 @@
+"""Enums: comparison by rank, and the functions that name the labels of a type (manual 9.10)."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from planner.builtins.compare_sql import comparison
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.catalog import TypeDef
+from planner.errors import SqlError
+
+Types = tuple[int, ...]
+
+
+def _enum(session: EvalSession, types: Types) -> TypeDef:
+    """Return the enum that is the first argument's type."""
+    made = session.catalog.type_by_oid(types[0])
+    if made is None:
+        raise SqlError("42704", f"type with OID {types[0]} does not exist")
+    return made
+
+
+def _ranks(session: EvalSession, types: Types) -> list[int]:
+    """Return its ranks in order."""
+    return [label.rank for label in _enum(session, types).labels]
+
+
+def _end(index: int) -> Any:
+    def end(session: EvalSession, _value: int | None, *, types: Types) -> int:
+        ranks = _ranks(session, types)
+        if not ranks:
+            raise SqlError("55000", f"enum {_enum(session, types).name} contains no values")
+        return ranks[index]
+
+    return end
+
+
+def enum_range(session: EvalSession, low: int | None, high: int | None, *, types: Types) -> tuple[int, ...]:
+    """Return the values from ``low`` to ``high``, NULL for no bound."""
+    return tuple(
+        rank
+        for rank in _ranks(session, types)
+        if (low is None or rank >= low) and (high is None or rank <= high)
+    )
+
+
+def enum_range_all(session: EvalSession, _value: int | None, *, types: Types) -> tuple[int, ...]:
+    """Return all values of the type."""
+    return tuple(_ranks(session, types))
+
+
+def _register() -> None:
+    python, pair = REGISTRY.python, "(anyenum,anyenum)"
+    for name, symbol in (("eq", "="), ("ne", "<>"), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+        python(f"enum_{name}{pair}", getattr(operator, name))
+        REGISTRY.sql(f"enum_{name}{pair}", duckdb=comparison(symbol), spark=comparison(symbol))
+    python(f"enum_cmp{pair}", lambda a, b: (a > b) - (a < b))
+    python(f"enum_larger{pair}", max)
+    python(f"enum_smaller{pair}", min)
+    options: dict[str, Any] = {"needs_session": True, "needs_types": True}
+    python("enum_first(anyenum)", _end(0), **options)
+    python("enum_last(anyenum)", _end(-1), **options)
+    python(f"enum_range{pair}", enum_range, **options)
+    python("enum_range(anyenum)", enum_range_all, **options)
+
+
+_register()

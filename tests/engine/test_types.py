@@ -1,0 +1,58 @@
+"""Users' types: stored values outlast renames, kill -9 and merges into parts; all executors order them alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.server import ServerProcess
+
+
+def test_values_of_an_enum_outlast_renames_and_kill_9(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data")
+    try:
+        server.sql("CREATE TYPE mood AS ENUM ('sad', 'happy')")
+        server.sql(
+            "CREATE TABLE p (id int PRIMARY KEY, m mood, a mood[] DEFAULT '{happy}' CHECK (a <> '{sad}'))"
+        )
+        server.sql("INSERT INTO p VALUES (1, 'happy'), (2, 'sad')")
+        server.sql("CHECKPOINT")
+        server.sql("ALTER TYPE mood ADD VALUE 'ok' BEFORE 'happy'")
+        server.sql("INSERT INTO p VALUES (3, 'ok')")
+        server.sql("ALTER TYPE mood RENAME VALUE 'happy' TO 'glad'")
+        server.sql("ALTER TYPE mood RENAME TO humour")
+        server.sql("ALTER TABLE p ADD COLUMN late humour DEFAULT 'ok'")
+        server.kill()
+        server = ServerProcess(tmp_path / "data")
+        server.sql("INSERT INTO p (id, m) VALUES (4, 'glad')")
+        expected = [("2", "sad", "{glad}", "ok"), ("3", "ok", "{glad}", "ok"), ("1", "glad", "{glad}", "ok")]
+        expected.append(("4", "glad", "{glad}", "ok"))
+        for executor in ("index", "local"):
+            client = server.connect()
+            client.run(f"SET executor = {executor}")
+            assert list(map(tuple, client.run("SELECT * FROM p ORDER BY m, id").rows)) == expected
+            count = client.run("SELECT count(*) FROM p WHERE m::text <> 'ok' AND m > 'sad'").rows
+            assert list(map(tuple, count)) == [("2",)]
+            client.close()
+    finally:
+        server.stop()
+
+
+def test_a_past_read_shows_the_labels_of_then(server: ServerProcess) -> None:
+    server.sql("CREATE TYPE earlier AS ENUM ('old')")
+    server.sql("CREATE TABLE earlier_t AS SELECT 'old'::earlier AS v")
+    [(before,)] = server.sql("SELECT clock_timestamp()")
+    server.sql("ALTER TYPE earlier RENAME VALUE 'old' TO 'new'")
+    assert server.sql("SELECT v FROM earlier_t") == [("new",)]
+    assert server.sql(f"SELECT v FROM earlier_t AS OF SYSTEM TIME '{before}'") == [("old",)]
+
+
+def test_an_enum_takes_many_labels_at_one_place(server: ServerProcess) -> None:
+    server.sql("CREATE TYPE many AS ENUM ('first', 'last')")
+    for number in range(40):
+        server.sql(f"ALTER TYPE many ADD VALUE 'n{number}' AFTER 'first'")
+    [(shown,)] = server.sql("SELECT enum_range(NULL::many)")
+    assert shown == "{first," + ",".join(f"n{n}" for n in reversed(range(40))) + ",last}"
+    for number in range(40, 60):
+        server.sql(f"ALTER TYPE many ADD VALUE 'n{number}'")
+    [(shown,)] = server.sql("SELECT enum_last(NULL::many)")
+    assert shown == "n59"
