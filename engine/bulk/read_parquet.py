@@ -25,6 +25,7 @@ from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
 from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import BatchMaker, row_batches
+from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
 from pgwire.codecs.copy_columns import column_reader
 from pgwire.codecs.copy_in import CopyRows
@@ -53,7 +54,7 @@ class ParquetRows:
         self._columns = columns
         self._maker = BatchMaker(loader, columns)
         self._by_attnum = {column.attnum: column for column in columns}
-        self._by_row = loader.where is not None or loader.shape.by_row
+        self._by_row = loader.by_row and not Conditions.serves(loader.spec)
 
     def batches(self) -> Iterator[Any]:
         """Yield the split's rows.
@@ -114,14 +115,10 @@ class ParquetRows:
         return wanted
 
     def _table_batches(self, batch: Any, line: int) -> Iterator[Any]:
-        read = None if self._by_row else self._converted(batch)
-        if read is not None:
-            for _ in self._maker.add_defaults(batch.num_rows, read):
-                pass
-            made = self._maker.batch(batch.num_rows, read)
-            if made is not None:
-                yield made
-                return
+        made = None if self._by_row else self._by_column(batch)
+        if made is not None:
+            yield made
+            return
         numbers = range(line + 1, line + 1 + batch.num_rows)
         texts = [
             texts_of(array, target.type.oid)
@@ -131,6 +128,22 @@ class ParquetRows:
             [list(row) for row in zip(*texts, strict=True)] if texts else [[]] * len(numbers)
         )
         yield from row_batches(self._columns, self._loader.rows(CopyRows(rows, numbers)))
+
+    def _by_column(self, batch: Any) -> Any:
+        """Return a batch of the table, None if the careful path has to look."""
+        read = self._converted(batch)
+        if read is None:
+            return None
+        rows = batch.num_rows
+        if not self._maker.early:
+            for _ in self._maker.add_defaults(rows, read):
+                pass
+            return self._maker.batch(rows, read)
+        kept = self._maker.finish(rows, read)
+        made = None if kept is None else self._maker.batch(*kept)
+        if kept is not None and made is not None:
+            self._maker.leave_out(rows - kept[0])
+        return made
 
     def _converted(self, batch: Any) -> dict[str, Any] | None:
         """Return the columns in the table's form, None if there is one with values that need a closer look."""

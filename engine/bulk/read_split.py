@@ -83,7 +83,7 @@ def read_split(
         for batch in ParquetRows(loader, split, GENTLE_BATCH_ROWS if gentle else BATCH_ROWS).batches():
             reading.rows += batch.num_rows
             yield batch
-        reading.read = split.size
+        reading.read, reading.excluded = split.size, progress.excluded
         return
     try:
         with open_bytes(split.path, split.start, split.end) as file:
@@ -159,11 +159,12 @@ class _Lines:
     def _believe(self, piece: Piece, columns: ColumnLoader) -> Iterator[Any]:
         """Yield the batches of a piece whose turn has come."""
         if piece.columns is not None and columns.decoder.between_rows:
-            for _ in columns.add_defaults(piece.rows, piece.columns):
+            for _ in () if columns.early else columns.add_defaults(piece.rows, piece.columns):
                 pass
             batch = columns.batch(piece.rows, piece.columns)
             if batch is not None:
                 columns.decoder.pass_lines(piece.lines)
+                columns.leave_out(piece.excluded)
                 yield batch
                 return
         yield from self._careful(piece.data)

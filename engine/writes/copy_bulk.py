@@ -21,6 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from engine.catalog.physical import shard_column
+from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
 from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
 from pgwire.codecs.copy_in import CopyDecoder, LineDecoder
@@ -42,11 +43,12 @@ PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole rows: as read by column, or (``columns`` None) as bytes."""
+    """Whole rows: as read by column, or (``columns`` None) as bytes. ``excluded``: those that WHERE has left out of ``rows``."""
 
     data: bytes
     lines: int = 0
     rows: int = 0
+    excluded: int = 0
     columns: dict[str, Any] | None = None
 
 
@@ -192,7 +194,7 @@ class BulkLoad:
         for piece in pieces:
             batch = None
             if piece.columns is not None and columns.decoder.between_rows:
-                for _ in columns.add_defaults(piece.rows, piece.columns):
+                for _ in () if columns.early else columns.add_defaults(piece.rows, piece.columns):
                     await asyncio.sleep(0)
                 batch = columns.batch(piece.rows, piece.columns)
             if batch is None:
@@ -200,6 +202,7 @@ class BulkLoad:
                     yield one
                 continue
             columns.decoder.pass_lines(piece.lines)
+            columns.leave_out(piece.excluded)
             yield batch
 
 
@@ -211,9 +214,11 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 def serves(loader: RowLoader, decoder: CopyDecoder) -> bool:
-    """Return whether rows may be loaded by column: no expression looks at whole rows."""
+    """Return whether rows may be loaded by column: expressions over them, if any, need no session."""
     plain = PlainSplitter.serves(loader.options, len(loader.targets))
-    return plain and isinstance(decoder, LineDecoder) and loader.where is None and not loader.shape.by_row
+    return (
+        plain and isinstance(decoder, LineDecoder) and (not loader.by_row or Conditions.serves(loader.spec))
+    )
 
 
 class BatchMaker:
@@ -224,6 +229,26 @@ class BatchMaker:
         self._loader = loader
         self._shard_columns = {column.attnum: column for column in columns}
         self._schema = table_batches(columns)
+        self._conditions = Conditions(loader.spec, loader.env, columns) if loader.by_row else None
+
+    @property
+    def early(self) -> bool:
+        """Whether ``finish`` has something to do: defaults are part of it then."""
+        return self._conditions is not None
+
+    def finish(self, rows: int, read: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        """Add defaults, leave out what WHERE leaves out, add generated columns, look at CHECK; ``early`` has to hold.
+
+        Return how many rows stay, and their columns; None if the careful path has to look. Runs in any thread.
+        """
+        assert self._conditions is not None
+        for _ in self.add_defaults(rows, read):
+            pass
+        return self._conditions.apply(rows, read)
+
+    def leave_out(self, rows: int) -> None:
+        """Count rows that WHERE has left out."""
+        self._loader.leave_out(rows)
 
     def add_defaults(self, rows: int, read: dict[str, Any]) -> Iterator[None]:
         """Add the defaults of ``rows`` rows to the columns that were read, a slice at a time."""
@@ -297,7 +322,11 @@ class ColumnLoader(BatchMaker):
                 return None
             for field, array in zip(column_fields(column), arrays, strict=True):
                 read[field.name] = array
-        return Piece(block, block.count(b"\n"), len(texts[0]), read)
+        rows = len(texts[0])
+        if not self.early:
+            return Piece(block, block.count(b"\n"), rows, 0, read)
+        kept = self.finish(rows, read)
+        return None if kept is None else Piece(block, block.count(b"\n"), kept[0], rows - kept[0], kept[1])
 
     def _by_value(self, at: int, texts: Sequence[Any], column: ShardColumn) -> list[Any]:
         """Read a column with its codec, as the careful path does; errors are left to that."""

@@ -141,6 +141,8 @@ class RowLoader:
         self.where = None
         if spec.where is not None:
             self.where = compile_predicate([spec.where], table_layout(relation))
+        self.by_row = self.where is not None or self.shape.by_row
+        """Whether there are expressions over the columns of a row: WHERE, generated columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
         self.rejects = Rejects(keep)
 
@@ -173,6 +175,10 @@ class RowLoader:
             rows = self._one_by_one(decoded)
         self._progress.rows(count, len(rows))
         return rows
+
+    def leave_out(self, rows: int) -> None:
+        """Count rows that WHERE has left out of those that were read otherwise."""
+        self._progress.excluded += rows
 
     def _by_column(self, decoded: Sequence[Sequence[Any]]) -> list[Row]:
         count = len(decoded)
