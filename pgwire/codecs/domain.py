@@ -63,6 +63,7 @@ CSTRING: Final = 2275
 VOID: Final = 2278
 UUID: Final = 2950
 JSONB: Final = 3802
+JSONPATH: Final = 4072
 XID8: Final = 5069
 
 # Oid-like types that print as plain numbers here; names of catalog objects are the catalog's business.
@@ -86,7 +87,7 @@ ARRAY_ELEMENT: Final = {
     1011: 28, 1012: 29, 1013: 30, 1014: 1042, 1015: 1043, 1016: 20, 1021: 700, 1022: 701, 1028: 26,
     1034: 1033, 1115: 1114, 1182: 1082, 1183: 1083, 1185: 1184, 1187: 1186, 1231: 1700, 1263: 2275,
     1270: 1266, 1561: 1560, 1563: 1562, 199: 114, 2201: 1790, 2207: 2202, 2208: 2203, 2209: 2204, 2210: 2205,
-    2211: 2206, 2287: 2249, 2951: 2950, 271: 5069, 3735: 3734, 3770: 3769, 3807: 3802, 4090: 4089,
+    2211: 2206, 2287: 2249, 2951: 2950, 271: 5069, 3735: 3734, 3770: 3769, 3807: 3802, 4073: 4072, 4090: 4089,
     4097: 4096, 4192: 4191,
 }  # fmt: skip
 ELEMENT_ARRAY: Final = {element: array for array, element in ARRAY_ELEMENT.items()}

@@ -23,6 +23,7 @@ from pgwire.codecs import (
     domain,
     interval,
     json,
+    jsonpath,
     network,
     numeric,
     system,
@@ -187,6 +188,10 @@ def _add_texts() -> None:
     )
     _add(
         domain.JSONB, "jsonb", -1, json.parse_jsonb, text.show_text, json.recv_jsonb, json.send_jsonb,
+        ascii=False,
+    )  # fmt: skip
+    _add(
+        domain.JSONPATH, "jsonpath", -1, jsonpath.parse_text, text.show_text, jsonpath.recv, jsonpath.send,
         ascii=False,
     )  # fmt: skip
 
