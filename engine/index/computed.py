@@ -15,6 +15,7 @@ from engine.index.nodes import Node, lockstep
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows, evaluate
 from pgwire.codecs.system import RecordValue
+from planner.builtins.json_records import is_reader, reader
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
@@ -68,16 +69,34 @@ class FunctionSource(ComputedSource):
             for end, width in zip(ends, item.widths, strict=True)
         ]
         self.records = [
-            f.type.oid == RECORD and (len(types) > 1 or not isinstance(f, FuncExpr))
+            f.type.oid == RECORD and (len(types) > 1 or not isinstance(f, FuncExpr) or is_reader(f.proc))
             for f, types in zip(item.functions, self.types, strict=True)
         ]
+        self.objects = [
+            item.columns[end - width : end] if isinstance(f, FuncExpr) and is_reader(f.proc) else None
+            for f, end, width in zip(item.functions, ends, item.widths, strict=True)
+        ]
         self.dependent = bool(outer.columns)
+
+    def _read_objects(self, sets: list[Any], e: Env) -> list[Any]:
+        """Return the values of functions, those that are JSON objects as rows of the columns asked for."""
+        assert e.session is not None
+        settings = e.session.codec_settings
+        read: list[Any] = []
+        for found, columns in zip(sets, self.objects, strict=True):
+            if columns is not None:
+                row_of = reader([c.name for c in columns], [c.type for c in columns], settings)
+                found = [None if text is None else row_of(text) for text in found]
+            read.append(found)
+        return read
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Call and expand."""
         function = self.functions
         values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
         sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
+        if any(columns is not None for columns in self.objects):
+            sets = self._read_objects([() if s is None else s for s in sets], e)
         widths = self.item.widths
         ordinality = self.item.ordinality
         plain = len(widths) == 1 and widths[0] == 1 and not self.records[0]

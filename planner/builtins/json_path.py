@@ -48,7 +48,7 @@ def _kind(value: Json) -> str:
         return "boolean"
     if isinstance(value, (int, Decimal)):
         return "number"
-    return {str: "string", list: "array", dict: "object"}[type(value)]
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 class _Run:

@@ -1,0 +1,143 @@
+"""PostgreSQL's hash functions: hashtext and its kin, as advisory locks and partitioning by clients use them (hashfn.c).
+
+    key ──Bob Jenkins' lookup3, seeded with its length and (extended) a 64-bit seed──> 32 bits, or 64 (…extended)
+
+The values are those of a little-endian PostgreSQL 15.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from planner.builtins.registry import REGISTRY
+
+python = REGISTRY.python
+_MASK: Final = 0xFFFFFFFF
+_SEED: Final = 0x9E3779B9 + 3923095
+
+
+def _rotated(x: int, by: int) -> int:
+    return ((x << by) | (x >> (32 - by))) & _MASK
+
+
+def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
+    for by in (4, 6, 8, 16, 19, 4):
+        a = ((a - c) & _MASK) ^ _rotated(c, by)
+        c = (c + b) & _MASK
+        a, b, c = b, c, a
+    return a, b, c
+
+
+def _final(a: int, b: int, c: int) -> tuple[int, int, int]:
+    c = ((c ^ b) - _rotated(b, 14)) & _MASK
+    a = ((a ^ c) - _rotated(c, 11)) & _MASK
+    b = ((b ^ a) - _rotated(a, 25)) & _MASK
+    c = ((c ^ b) - _rotated(b, 16)) & _MASK
+    a = ((a ^ c) - _rotated(c, 4)) & _MASK
+    b = ((b ^ a) - _rotated(a, 14)) & _MASK
+    c = ((c ^ b) - _rotated(b, 24)) & _MASK
+    return a, b, c
+
+
+def _begin(length: int, seed: int) -> tuple[int, int, int]:
+    a = b = c = (_SEED + length) & _MASK
+    if seed:
+        a, b, c = _mix((a + (seed >> 32)) & _MASK, (b + seed) & _MASK, c)
+    return a, b, c
+
+
+def hash_bytes(data: bytes, seed: int = 0) -> tuple[int, int]:
+    """Return the high and the low 32 bits of the hash of ``data``; ``seed`` 0: as of the functions without one."""
+    a, b, c = _begin(len(data), seed)
+    at = 0
+    while len(data) - at >= 12:
+        x, y, z = struct.unpack_from("<III", data, at)
+        a, b, c = _mix((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+        at += 12
+    rest = data[at:]
+    # the lowest byte of c is kept for the length
+    padded = rest[:8].ljust(8, b"\0") + b"\0" + rest[8:].ljust(3, b"\0")
+    x, y, z = struct.unpack("<III", padded)
+    _, b, c = _final((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    return b, c
+
+
+def hash_uint32(value: int, seed: int = 0) -> tuple[int, int]:
+    """Return the high and the low 32 bits of the hash of a 32-bit number."""
+    a, b, c = _begin(4, seed)
+    _, b, c = _final((a + value) & _MASK, b, c)
+    return b, c
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _of_int8(value: int) -> int:
+    """Return what of a bigint is hashed: equal to the integer's hash where it is one."""
+    low, high = value & _MASK, (value >> 32) & _MASK
+    return low ^ (high if value >= 0 else ~high & _MASK)
+
+
+def _float(value: float) -> bytes:
+    if value == 0:
+        return b""
+    return struct.pack("<d", float("nan") if value != value else value)
+
+
+def _hash_float(value: float, seed: int = 0) -> tuple[int, int]:
+    data = _float(value)
+    if not data:
+        return seed >> 32, seed & _MASK
+    return hash_bytes(data, seed)
+
+
+_NUMBERS: Final[dict[str, Callable[[Any], int]]] = {
+    "hashint2(int2)": lambda v: v & _MASK, "hashint4(int4)": lambda v: v & _MASK, "hashint8(int8)": _of_int8,
+    "hashoid(oid)": lambda v: v, "hashchar(char)": lambda v: _signed((v.encode() or b"\0")[0], 8) & _MASK,
+}  # fmt: skip
+_BYTES: Final[dict[str, Callable[[Any], bytes]]] = {
+    "hashtext(text)": str.encode, "hashname(name)": str.encode, "uuid_hash(uuid)": bytes,
+    "hashbpchar(bpchar)": lambda v: v.rstrip(" ").encode(),
+    "hashoidvector(oidvector)": lambda v: struct.pack(f"<{len(v)}I", *v),
+}  # fmt: skip
+
+
+def _pair(signature: str) -> tuple[str, str]:
+    """Return the signatures of a function without and with a seed."""
+    name, _, types = signature.rstrip(")").partition("(")
+    extended = f"{name}_extended" if name.endswith("_hash") else f"{name}extended"
+    return signature, f"{extended}({types},int8)"
+
+
+def _add(signature: str, compute: Callable[[Any, int], Sequence[int]]) -> None:
+    plain, seeded = _pair(signature)
+    python(plain, lambda value: _signed(compute(value, 0)[1], 32))
+
+    def extended(value: Any, seed: int) -> int:
+        high, low = compute(value, seed & (2**64 - 1))
+        return _signed(high << 32 | low, 64)
+
+    python(seeded, extended)
+
+
+def _number(part: Callable[[Any], int]) -> Callable[[Any, int], Sequence[int]]:
+    return lambda value, seed: hash_uint32(part(value), seed)
+
+
+def _data(part: Callable[[Any], bytes]) -> Callable[[Any, int], Sequence[int]]:
+    return lambda value, seed: hash_bytes(part(value), seed)
+
+
+def _register() -> None:
+    for signature, number in _NUMBERS.items():
+        _add(signature, _number(number))
+    for signature, data in _BYTES.items():
+        _add(signature, _data(data))
+    _add("hashfloat8(float8)", _hash_float)
+    _add("hashfloat4(float4)", _hash_float)
+
+
+_register()
