@@ -656,6 +656,23 @@ class OnConflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ViewUse:
+    """What a statement does to a view: the view's columns that it assigns, and reads."""
+
+    oid: int
+    assigned: frozenset[int]
+    read: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughViews:
+    """DML through views: those on the way, outermost first, and what new rows must be TRUE for (view, over range 0)."""
+
+    views: tuple[ViewUse, ...]
+    checks: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Insert:
     """INSERT. ``source`` yields one column per entry of ``attnums``, already of the column's type.
 
@@ -673,6 +690,7 @@ class Insert:
     returning: tuple[Target, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
     overriding: str = ""
+    through: ThroughViews | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -695,6 +713,7 @@ class Update:
     assigned: tuple[int, ...]
     returning: tuple[Target, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
+    through: ThroughViews | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -708,6 +727,7 @@ class Delete:
     source: Select
     returning: tuple[Target, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
+    through: ThroughViews | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

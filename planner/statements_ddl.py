@@ -221,6 +221,7 @@ class CreateView:
     query: QueryExpr
     depends_on: frozenset[int] = frozenset()
     persistence: Literal["p", "t", "u"] = "p"
+    options: Mapping[str, str] = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,6 +427,13 @@ class AlterOwner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetViewOptions:
+    """ALTER VIEW SET (...), RESET (...): the options as they are to be."""
+
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetSchema:
     """SET SCHEMA of a table or view."""
 
@@ -449,6 +457,7 @@ AlterAction: TypeAlias = (
     | SetNotNull
     | AlterColumnType
     | AlterOwner
+    | SetViewOptions
     | SetSchema
 )
 

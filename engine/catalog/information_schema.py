@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from engine.catalog.physical import numeric_precision_scale
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.bind.sequence import drawn_from
+from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.rights import column_acl, relation_acl
@@ -57,8 +58,18 @@ def tables(session: Session) -> Iterator[RowDict]:
         kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "table_type": kind, "is_insertable_into": _yes(item.kind == "r"), "is_typed": "NO",
+            "table_type": kind, "is_insertable_into": _yes(item.kind == "r" or (item.kind == "v" and bool(updatable(session, item)))),
+            "is_typed": "NO",
         }  # fmt: skip
+
+
+def updatable(session: Session, view: RelationDef) -> frozenset[int] | None:
+    """Return the columns of a view that can be assigned to, kept with the catalog; None: nothing goes through it."""
+    key = ("updatable", view.oid)
+    if key not in session.catalog.derived:
+        session.catalog.derived[key] = None if view.virtual else updatable_columns(session.catalog, view)
+    found: Any = session.catalog.derived[key]
+    return cast("frozenset[int] | None", found)
 
 
 def _type_columns(session: Session, column: ColumnDef) -> RowDict:
@@ -100,6 +111,7 @@ def _type_columns(session: Session, column: ColumnDef) -> RowDict:
 def columns(session: Session) -> Iterator[RowDict]:
     """Yield columns of tables and views."""
     for item in _relations(session):
+        assignable = (updatable(session, item) or ()) if item.kind == "v" else ()
         for column in item.live:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
@@ -107,7 +119,7 @@ def columns(session: Session) -> Iterator[RowDict]:
                 "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not column.not_null),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
-                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r"),
+                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r" or column.attnum in assignable),
                 **_identity(session, column), **_type_columns(session, column),
             }  # fmt: skip
 
@@ -157,8 +169,10 @@ def views(session: Session) -> Iterator[RowDict]:
     for item in _relations(session, "v"):
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "view_definition": view_text(session, item, pretty=False), "check_option": "NONE",
-            "is_updatable": "NO", "is_insertable_into": "NO", "is_trigger_updatable": "NO",
+            "view_definition": view_text(session, item, pretty=False),
+            "check_option": item.options.get("check_option", "none").upper(),
+            "is_updatable": _yes(updatable(session, item) is not None),
+            "is_insertable_into": _yes(bool(updatable(session, item))), "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO", "is_trigger_insertable_into": "NO",
         }  # fmt: skip
 

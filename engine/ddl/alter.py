@@ -85,6 +85,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await set_not_null(session, relation, action)
             case st.AlterOwner():
                 await _change_owner(session, relation, named_role(session, action.role).oid)
+            case st.SetViewOptions():
+                await store_definition(session, replace(relation, options=dict(action.options)))
             case st.SetSchema():
                 await _set_schema(session, relation, action.schema)
             case _:

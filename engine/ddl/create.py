@@ -315,7 +315,14 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         name=statement.name,
         kind="v",
         columns=tuple(
-            ColumnDef(attnum=number, name=column.name, type=column.type)
+            ColumnDef(
+                attnum=number,
+                name=column.name,
+                type=column.type,
+                default_sql=old.columns[number - 1].default_sql
+                if old is not None and number <= len(old.columns)
+                else None,
+            )
             for number, column in enumerate(statement.columns, 1)
         ),
         version=session.db.next_catalog_version(),
@@ -324,6 +331,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         depends_on=tuple(sorted(statement.depends_on)),
         owner=old.owner if old is not None else session.role_oid,
         persistence=statement.persistence,
+        options=dict(statement.options or {}),
     )
     await session.view.change([relation])
     return Command("CREATE VIEW")

@@ -150,6 +150,9 @@ class _Check:
         """Check everything that a tree reads; inside a view its owner's rights count. ``skip``: is checked elsewhere."""
         rights = self.rights if role is self.role else Rights(self.catalog, role)
         stack = [node]
+        used: dict[
+            int, frozenset[int]
+        ] = {}  # which columns of a view are named, by the identity of its range
         while stack:
             current = stack.pop()
             if isinstance(current, q.RelationRange):
@@ -157,12 +160,18 @@ class _Check:
                     self._read(self._relation(current.oid), rights, current.used)
             elif isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
-                self._read(view, rights, frozenset())
-                owner = self.catalog.role_by_oid(view.owner)
+                self._read(view, rights, used.get(id(current), frozenset()))
+                owner = role if invokes(view) else self.catalog.role_by_oid(view.owner)
                 if owner is not None and not owner.superuser:
                     self.query(current.query, owner)
                 continue
             elif isinstance(current, q.Select):
+                for number, item in enumerate(current.ranges):
+                    if isinstance(item, q.SubqueryRange) and item.view is not None:
+                        named = _columns_of(current, number)
+                        used[id(item)] = (
+                            named if 0 not in named else frozenset(c.attnum for c in item.columns)
+                        )
                 for mark in current.row_marks:
                     marked = current.ranges[mark.range]
                     if isinstance(marked, q.RelationRange):
@@ -193,9 +202,12 @@ class _Check:
 
     def _write(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
         """Check what DML changes, and what it reads: of the target only the columns that its expressions name."""
+        if not isinstance(statement, q.Merge) and statement.through is not None:
+            self._through(statement, statement.through)
+            return
         relation = self._used(statement.table)
         target: q.RelationRange | None = None
-        read: set[int] = set()
+        read: frozenset[int] | set[int] = frozenset()
         match statement:
             case q.Insert():
                 self._have_columns(relation, statement.attnums, "a")
@@ -227,6 +239,29 @@ class _Check:
         if read:
             self._have_columns(relation, read, "r")
         self.query(statement, self.role, target)
+
+    def _through(self, statement: q.Insert | q.Update | q.Delete, through: q.ThroughViews) -> None:
+        """Check DML through views: the role needs rights to the first one, the owner of each to what that one is over."""
+        letter = {q.Insert: "a", q.Update: "w", q.Delete: "d"}[type(statement)]
+        checker = self
+        for number, use in enumerate(through.views):
+            view = checker._used(use.oid) if number == 0 else checker._relation(use.oid)
+            if letter == "d":
+                checker._have(view, letter)
+            else:
+                checker._have_columns(view, use.assigned, letter)
+            if use.read:
+                checker._have_columns(view, use.read, "r")
+            if not invokes(view):
+                owner = self.catalog.role_by_oid(view.owner)
+                if owner is None or owner.superuser:
+                    break
+                checker = _Check(self.session, owner, self.catalog)
+        else:
+            checker._write(replace(statement, through=None))
+            return
+        target = None if isinstance(statement, q.Insert) else statement.source.ranges[0]
+        self.query(statement, self.role, target if isinstance(target, q.RelationRange) else None)
 
     def _copy(self, statement: st.Copy) -> None:
         if statement.query is not None:
@@ -394,6 +429,11 @@ class _Check:
         return relation
 
 
+def invokes(view: RelationDef) -> bool:
+    """Tell whether rights to what a view reads are asked of whoever uses it (security_invoker)."""
+    return view.options.get("security_invoker") in ("true", "on", "yes", "1")
+
+
 def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
     """Return those of ``oids`` that VACUUM, ANALYZE ... may work on; a WARNING names each of the others."""
     role = session.catalog.role(session.derived.user)
@@ -411,7 +451,7 @@ def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
     return kept
 
 
-def _target(source: q.Select, relation: RelationDef) -> tuple[q.RelationRange, set[int]]:
+def _target(source: q.Select, relation: RelationDef) -> tuple[q.RelationRange, frozenset[int]]:
     """Return the range of an UPDATE's target, and which of its columns the statement itself reads.
 
     The source outputs the row id and the old row whoever asks, so those targets are not counted.
@@ -423,22 +463,24 @@ def _target(source: q.Select, relation: RelationDef) -> tuple[q.RelationRange, s
     return target, _columns_of((named, source.where, source.from_, inner, source.ctes))
 
 
-def _columns_of(node: Any) -> set[int]:
-    """Return the columns of range 0 that a tree names, be it from within its sub-queries."""
+def _columns_of(node: Any, range_: int = 0) -> frozenset[int]:
+    """Return the columns of a range that a query or its parts name, be it from within its sub-queries; 0: the whole row."""
     found: set[int] = set()
-    stack: list[tuple[Any, int]] = [(node, 0)]
+    stack: list[tuple[Any, int]] = [
+        (part, 0) for part in (children(node) if isinstance(node, q.QueryBase) else (node,))
+    ]
     while stack:
         current, level = stack.pop()
         if isinstance(current, tuple):
             stack.extend((item, level) for item in current if item is not None)
             continue
         if isinstance(current, q.Var):
-            if current.range == 0 and current.level == level and current.attnum > 0:
+            if current.range == range_ and current.level == level and current.attnum >= 0:
                 found.add(current.attnum)
             continue
         inside = level + isinstance(current, q.Select | q.SetOp | q.Values)
         stack.extend((child, inside) for child in children(current))
-    return found
+    return frozenset(found)
 
 
 def _denied(kind: str, name: str) -> SqlError:

@@ -122,7 +122,7 @@ class InsertPlan:
         relation = target_of(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
-        self.shape = TableShape.of(relation, session)
+        self.shape = TableShape.of(relation, session).through(statement.through)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
@@ -264,7 +264,9 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         return await _insert_on_conflict(session, insert, rows, env)
 
     def checked(some: Sequence[Row]) -> Sequence[Row]:
-        return shape.made(insert.complete(some, env), env)
+        full = shape.made(insert.complete(some, env), env)
+        shape.check_views(full, env)
+        return full
 
     rows = await in_slices(source, checked)
     inserting = txn.insert(shape.shard, rows)
@@ -296,6 +298,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         if existing is not None and isinstance(existing, Awaitable):
             existing = await existing
         if existing is None:
+            shape.check_views([row], env)
             made = txn.insert(shape.shard, [row])
             [row_id] = made if isinstance(made, list) else await made
             touched.add(row_id)
@@ -322,6 +325,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         ):
             cells[position] = value
         [new] = shape.made([tuple(cells)], env)
+        shape.check_views([new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         stored.append((existing.row_id, new, ()))
@@ -352,7 +356,8 @@ class ChangePlan:
         """Compile against the session's catalog."""
         relation = target_of(session, statement.table)
         self.statement = statement
-        self.shape = TableShape.of(relation, session)
+        through = statement.through if isinstance(statement, Update) else None
+        self.shape = TableShape.of(relation, session).through(through)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         live = relation.live
         slots: list[int | None] = [None] * self.shape.width
@@ -429,7 +434,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
     query, ctx = await _start(session, plan, change, params)
-    bulky = change.plain and not change.shape.checks and not plan.locking and session.parts is None
+    checked = change.shape.checks or change.shape.views
+    bulky = change.plain and not checked and not plan.locking and session.parts is None
     if bulky:
         count = await update_on_spark(session, change, query, ctx)
         if count is not None:
@@ -455,6 +461,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
 
     def changed(some: Sequence[Row]) -> list[tuple[RowId, Row]]:
         made = change.shape.made([build(row) for row in some], env)
+        change.shape.check_views(made, env)
         return [(RowId(row[0]), new) for row, new in zip(some, made, strict=True)]
 
     changes = await in_slices(rows, changed)

@@ -56,7 +56,13 @@ class BulkSource:
     @staticmethod
     def serves(insert: InsertPlan) -> bool:
         """Return whether the INSERT has nothing to do per row but to look for NULLs."""
-        return not (insert.conflict or insert.returning or insert.defaults or insert.shape.checks)
+        return not (
+            insert.conflict
+            or insert.returning
+            or insert.defaults
+            or insert.shape.checks
+            or insert.shape.views
+        )
 
     async def few(self, limit: int) -> list[Row] | None:
         """Return the source's rows if there are at most ``limit``; else None, and ``batches`` has them."""

@@ -14,7 +14,7 @@ from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
-from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr
+from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "width",
+        "checks", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +51,7 @@ class TableShape:
         self.generated: list[tuple[int, RowFunction]] = [
             (attnum - 1, compile_expr(expr, layout)) for attnum, expr in generated
         ]
+        self.views: list[tuple[str, RowFunction]] = []
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
@@ -61,10 +62,17 @@ class TableShape:
         checks = bound_checks(relation, session)
         return cls(relation, session.codec_settings, checks, generations(relation, session.catalog))
 
+    def through(self, views: ThroughViews | None) -> TableShape:
+        """Add the conditions of the views that rows come through; returns itself."""
+        if views is not None:
+            layout = table_layout(self.relation)
+            self.views = [(name, compile_expr(expr, layout)) for name, expr in views.checks]
+        return self
+
     @property
     def by_row(self) -> bool:
         """Whether there is something to compute from each row before it is stored."""
-        return bool(self.checks or self.generated)
+        return bool(self.checks or self.generated or self.views)
 
     def complete(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
         """Return rows with their generated columns computed. Raises what their expressions raise."""
@@ -78,6 +86,17 @@ class TableShape:
                 cells[position] = make(seen, env)
             result.append(tuple(cells))
         return result
+
+    def check_views(self, rows: Sequence[Row], env: Env) -> None:
+        """Raise 44000 for the first row that a view with WITH CHECK OPTION, which it comes through, would not show."""
+        for name, predicate in self.views:
+            for row in rows:
+                if predicate((*row, self.oid), env) is not True:
+                    raise SqlError(
+                        "44000",
+                        f'new row violates check option for view "{name}"',
+                        detail=self.failing_row(row),
+                    )
 
     def made(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
         """Return rows as they are stored: ``complete`` and ``check``."""

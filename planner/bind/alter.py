@@ -12,7 +12,9 @@ from typing import Literal, cast
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.ddl import check_checkable, view_options
 from planner.bind.options import check_storage_options
+from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
 from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
 from planner.bind.table_parts import (
@@ -58,12 +60,13 @@ _ARTICLES = {
     "sequence": "a sequence",
 }
 _VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+_OWN_VIEW_ACTIONS = _VIEW_ACTIONS | {"column default"}
 _SEQUENCE_ACTIONS = frozenset(("change owner", "set logged", "set un logged", "set unlogged"))
 _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
      "set table space")
 )  # fmt: skip
-_ACTIONS = {"m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS}
+_ACTIONS = {"m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
 
 
 def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
@@ -212,6 +215,8 @@ def _action(
             ),
             relation,
         )
+    if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
+        return _view_options(context, relation, action)
     if kind in _HARMLESS_ACTIONS:
         _harmless(relation, action)
         return None, relation
@@ -231,6 +236,21 @@ def _drop_expression(
         return st.DropExpression(column=column.name, notice=f"{message}, skipping"), relation
     after = replace(column, generated="", default_sql=None)
     return st.DropExpression(column=column.name), _with_column(relation, after)
+
+
+def _view_options(
+    context: BindContext, view: RelationDef, action: ast.AlterAction
+) -> tuple[st.SetViewOptions, RelationDef]:
+    """Bind ALTER VIEW SET and RESET. Raises SqlError 22023; 0A000 for a check_option that the view cannot have."""
+    options = dict(view.options)
+    if action.kind == "set rel options":
+        options |= view_options(action.options)
+    else:
+        for option in action.options:
+            options.pop(option.name, None)
+    if "check_option" in options:
+        check_checkable(bind_view(context, view))
+    return st.SetViewOptions(options=options), replace(view, options=options)
 
 
 def _identity(

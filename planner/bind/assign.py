@@ -48,10 +48,10 @@ _ROW = SqlType(RECORD)
 _ANONYMOUS = "*SELECT*"
 
 
-def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> RelationDef:
+def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     """Return the table that DML writes.
 
-    Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog), 0A000 (a view).
+    Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog).
     """
     relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
     if relation.kind == "i":
@@ -62,8 +62,6 @@ def target_relation(context: BindContext, node: ast.TableRef, verb: str) -> Rela
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if relation.kind == "m":
         raise SqlError("42809", f'cannot change materialized view "{relation.name}"', span=None)
-    if relation.kind == "v":
-        raise not_supported(f'{verb} view "{relation.name}"', span=node.span)
     return relation
 
 

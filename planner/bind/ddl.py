@@ -5,6 +5,7 @@ What does not exist yet is described (``st.CreateView``, ``st.KeySpec`` ...), wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -12,18 +13,20 @@ from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
-from planner.bind.options import boolean_option, check_storage_options
+from planner.bind.options import check_storage_options, option_text
 from planner.bind.table_parts import (
     creation_schema,
     persistence_of,
 )
 from planner.bind.types import bind_drop_type
+from planner.bind.updatable import obstacle_of
 from planner.bind.utility import owner_name
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
-from planner.query import OutputColumn, QueryExpr, RelationRange, SubqueryRange
+from planner.query import OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
 from planner.rewrite import replace_children
 from planner.typenames import check_column_type
+from planner.walk import walk
 
 # --- schemas ----------------------------------------------------------------------------------------
 
@@ -83,15 +86,9 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     """
     from planner.bind.query import bind_query
 
+    options = view_options(node.options)
     if node.check_option:
-        raise not_supported("WITH CHECK OPTION", span=node.span)
-    options = check_storage_options(
-        [option for option in node.options if option.name != "check_option"], "view"
-    )
-    if len(options) < len(node.options):
-        raise not_supported("WITH CHECK OPTION", span=node.span)
-    for option in node.options:
-        boolean_option(option)
+        options["check_option"] = node.check_option
     schema = creation_schema(context, node.relation)
     if modifies(node.query):
         raise SqlError("0A000", "views must not contain data-modifying statements in WITH")
@@ -105,6 +102,8 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         if name in {c.name for c in columns}:
             raise SqlError("42701", f'column "{name}" specified more than once')
         columns.append(replace(column, name=name))
+    if "check_option" in options:
+        check_checkable(query)
     depends = relations_named(query)
     temporary = any(_is_temporary(context, oid) for oid in depends)
     return st.CreateView(
@@ -114,9 +113,41 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         columns=tuple(columns),
         sql=deparse_query(query, names=names),
         query=query,
+        options=options,
         depends_on=depends,
         persistence="t" if temporary else persistence_of(node.relation, schema),
     )
+
+
+def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:
+    """Return the options of a view: check_option local or cascaded, security_barrier, security_invoker. SqlError 22023."""
+    checks = [option for option in nodes if option.name == "check_option"]
+    options = dict(check_storage_options([option for option in nodes if option not in checks], "view"))
+    for option in checks:
+        text = option_text(option)
+        if text not in ("local", "cascaded"):
+            raise SqlError(
+                "22023",
+                f'invalid value for enum option "check_option": {text}',
+                detail='Valid values are "local" and "cascaded".',
+            )
+        options["check_option"] = text
+    return options
+
+
+def check_checkable(query: QueryExpr) -> None:
+    """Refuse WITH CHECK OPTION for what cannot be written through (0A000), and for conditions with sub-selects."""
+    why = obstacle_of(query)
+    if why is not None:
+        raise SqlError(
+            "0A000", "WITH CHECK OPTION is supported only on automatically updatable views", hint=why
+        )
+    if (
+        isinstance(query, Select)
+        and query.where is not None
+        and any(isinstance(node, SubLink) for node in walk(query.where))
+    ):
+        raise not_supported("WITH CHECK OPTION of a view whose condition has a sub-select")
 
 
 def check_view_column(name: str, column: OutputColumn) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from planner import ast
 from planner.bind.arbiters import arbiters_of
@@ -32,6 +33,14 @@ from planner.bind.generated import generated_from, with_values
 from planner.bind.query import bind_query, bind_targets, output_columns, resolve_targets
 from planner.bind.returning import split_returning
 from planner.bind.stored import column_default, table_range
+from planner.bind.updatable import (
+    ViewTarget,
+    all_conditions,
+    through_views,
+    view_item,
+    view_target,
+    with_base_names,
+)
 from planner.bind.with_ import bind_with
 from planner.casts import CoerceEnv, resolve_unknown
 from planner.catalog import ColumnDef, RelationDef
@@ -47,6 +56,7 @@ from planner.query import (
     OnConflict,
     OutputColumn,
     Param,
+    QueryBase,
     QueryExpr,
     Range,
     RangeColumn,
@@ -61,6 +71,7 @@ from planner.query import (
 )
 from planner.scope import Scope
 from planner.types import SqlType
+from planner.walk import children
 
 _ROW_ID_TYPE = SqlType(INT8)
 
@@ -74,8 +85,14 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     Raises SqlError 42601 (counts, clauses), 42701, 42703, 42804, 42P10 (no arbiter index), 428C9 and what the
     source raises.
     """
-    relation = target_relation(context, node.relation, "inserting into")
-    columns = insert_columns(relation, node.columns)
+    relation, view = _target(context, node.relation, "insert")
+    if view is None:
+        columns = insert_columns(relation, node.columns)
+    else:
+        columns = [
+            relation.column(view.base_attnum(column.attnum, "insert"))
+            for column in _first_columns(node, insert_columns(view.view, node.columns))
+        ]
     source: QueryExpr | None = None
     if node.query is not None:
         source, columns = _insert_source(context, node, relation, columns)
@@ -87,14 +104,21 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         default = column_default(column) if column.attnum not in named else None
         if default is not None:
             defaults.append((column.attnum, default))
-    scope = _target_scope(context, node.relation, relation)
+    scope = _target_scope(context, node.relation, relation, view)
     on_conflict = (
-        _on_conflict(context, node.on_conflict, relation, scope) if node.on_conflict is not None else None
+        _on_conflict(context, node.on_conflict, relation, scope, view)
+        if node.on_conflict is not None
+        else None
     )
     if on_conflict is not None and on_conflict.action == "update":
         scope.add_range(table_range(relation, "excluded"))  # for the hint only: it is not visible
     targets, outputs = _returning(scope, node.returning)
+    through = None
+    if view is not None:
+        read = columns_read((targets, on_conflict))
+        through = through_views(view, [column.attnum for column in columns], read)
     return Insert(
+        through=through,
         table=relation.oid,
         attnums=tuple(column.attnum for column in columns),
         source=source,
@@ -420,7 +444,11 @@ def _settled(context: BindContext, query: QueryExpr) -> tuple[QueryExpr, dict[in
 
 
 def _on_conflict(
-    context: BindContext, node: ast.OnConflict, relation: RelationDef, outer: Scope
+    context: BindContext,
+    node: ast.OnConflict,
+    relation: RelationDef,
+    outer: Scope,
+    view: ViewTarget | None,
 ) -> OnConflict:
     if node.action == "update" and not node.elements and not node.constraint:
         raise SqlError(
@@ -429,6 +457,10 @@ def _on_conflict(
             hint="For example, ON CONFLICT (column_name).",
             span=node.span,
         )
+    assignments = node.assignments
+    if view is not None:
+        node = _over_base_table(node, view)
+        assignments = with_base_names(view, assignments)
     arbiters = arbiters_of(context, node, relation)
     if node.action == "nothing":
         return OnConflict(action="nothing", arbiters=arbiters)
@@ -437,8 +469,11 @@ def _on_conflict(
     target = outer.ranges[0]
     for made, aliased in ((target, outer.namespace[0].aliased), (table_range(relation, "excluded"), True)):
         index = scope.add_range(made, origins)
-        scope.add_namespace([scope.item(index, relation=relation, aliased=aliased)])
-    bound = bind_assignments(scope, node.assignments)
+        item = scope.item(index, relation=relation, aliased=aliased)
+        if view is not None:
+            item = view_item(scope, view, ast.TableRef(name=item.name), index, item)
+        scope.add_namespace([item])
+    bound = bind_assignments(scope, assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     return OnConflict(
         action="update",
@@ -451,33 +486,86 @@ def _on_conflict(
 # --- UPDATE, DELETE ---------------------------------------------------------------------------------
 
 
-def _target_scope(context: BindContext, node: ast.TableRef, relation: RelationDef) -> Scope:
+def _target(context: BindContext, node: ast.TableRef, what: str) -> tuple[RelationDef, ViewTarget | None]:
+    """Return the table that DML writes, and the view that it names where it names one."""
+    found = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    if found.kind != "v" or found.virtual:
+        return target_relation(context, node), None
+    view = view_target(context, found, what)
+    return view.base, view
+
+
+def _first_columns(node: ast.Insert, columns: list[ColumnDef]) -> list[ColumnDef]:
+    """Return as many columns as the source has values, where that is plain to see: INSERT without a list may give fewer."""
+    query = node.query
+    if query is None:
+        return []
+    if not node.columns and isinstance(query, ast.Values):
+        return columns[: len(query.rows[0])]
+    if not node.columns and isinstance(query, ast.Select):
+        return columns[: len(query.targets)]
+    return columns
+
+
+def _over_base_table(node: ast.OnConflict, view: ViewTarget) -> ast.OnConflict:
+    """Return a conflict target under the names of the base table. Raises SqlError 42703; 0A000 for expressions."""
+    by_name = {column.name: column.attnum for column in view.view.live}
+    elements = []
+    for element in node.elements:
+        if element.expr is not None and not isinstance(element.expr, ast.ColumnRef):
+            raise not_supported("ON CONFLICT with an expression through a view", span=node.infer_span)
+        name = element.name or element.expr.names[-1]  # type: ignore[union-attr]
+        if name not in by_name:
+            raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
+        expr = view.levels[0].exprs[by_name[name] - 1]
+        if not isinstance(expr, Var) or expr.attnum <= 0:
+            raise SqlError(
+                "42P10", "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+            )
+        elements.append(replace(element, name=view.base.column(expr.attnum).name, expr=None))
+    if node.element_where is not None:
+        raise not_supported("ON CONFLICT ... WHERE through a view", span=node.infer_span)
+    return replace(node, elements=tuple(elements))
+
+
+def _target_scope(
+    context: BindContext, node: ast.TableRef, relation: RelationDef, view: ViewTarget | None = None
+) -> Scope:
     """Return a scope whose range 0 is the table to be changed, under its alias."""
     scope = Scope(context=context)
     reads = set(context.reads)
-    _, item = range_of_relation(scope, relation, node)
+    _, item = range_of_relation(scope, relation, _without_columns(node, view))
     context.reads.intersection_update(reads)  # the target is written; a read of it is noted where it happens
+    if view is not None:
+        item = view_item(scope, view, node, 0, item)
     scope.add_namespace([item])
     return scope
 
 
 def bind_update(context: BindContext, node: ast.Update) -> Update:
     """Bind UPDATE. Raises SqlError 42601, 42703, 42804, 428C9 and what its clauses raise."""
-    relation = target_relation(context, node.relation, "updating")
-    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_)
-    bound = bind_assignments(scope, node.assignments)
+    relation, view = _target(context, node.relation, "update")
+    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_, view)
+    assignments = node.assignments if view is None else with_base_names(view, node.assignments)
+    bound = bind_assignments(scope, assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
-    values = complete_assignments(relation, bound, context.env)
+    values = complete_assignments(relation if view is None else view.with_own_defaults(), bound, context.env)
     new = dict(values)
     if returning and relation.generated:
         computed = generated_from(relation, new, context.catalog)
         new |= {attnum: with_values(expr, new) for attnum, expr in computed.items()}
+    through = None
+    if view is not None:
+        read = columns_read((where, tuple(expr for _, expr in values), returning, from_))
+        through = through_views(view, new, read)
+        where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, new)
     source = rows_to_change(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )
     return Update(
+        through=through,
         table=relation.oid,
         source=source,
         assigned=tuple(attnum for attnum, _ in values),
@@ -488,13 +576,17 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
 
 def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     """Bind DELETE. Raises what its clauses raise."""
-    relation = target_relation(context, node.relation, "deleting from")
-    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using)
+    relation, view = _target(context, node.relation, "delete")
+    scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using, view)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
     returning, outputs = _returning(scope, node.returning)
+    through = None
+    if view is not None:
+        through = through_views(view, (), columns_read((where, returning, from_)))
+        where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, {})
     source = rows_to_change(scope, relation, from_, where, [], extras)
-    return Delete(table=relation.oid, source=source, returning=returning, columns=outputs)
+    return Delete(table=relation.oid, source=source, returning=returning, columns=outputs, through=through)
 
 
 def changed_scope(
@@ -503,12 +595,17 @@ def changed_scope(
     relation: RelationDef,
     with_: ast.With | None,
     others: Sequence[ast.FromNode],
+    view: ViewTarget | None = None,
 ) -> tuple[Scope, tuple[FromItem, ...]]:
     """Bind WITH, the target as range 0 and the other FROM items (which may not look at the target)."""
     scope = Scope(context=context)
     if with_ is not None:
         bind_with(scope, with_)
-    _, item = range_of_relation(scope, relation, node)
+    _, item = range_of_relation(scope, relation, _without_columns(node, view))
+    if view is not None:
+        item = view_item(scope, view, node, 0, item)
+        for condition in view.where:
+            scope.use_all(condition)
     scope.namespace.append(item)
     from_: tuple[FromItem, ...] = (RangeRef(range=0),)
     if others:
@@ -516,6 +613,30 @@ def changed_scope(
         from_ = (*from_, *bind_from(scope, others))
         item.lateral_only, item.lateral_ok = False, True
     return scope, from_
+
+
+def _without_columns(node: ast.TableRef, view: ViewTarget | None) -> ast.TableRef:
+    """Return the target without the names that its alias gives to columns, which are the view's."""
+    if view is None or node.alias is None:
+        return node
+    return replace(node, alias=replace(node.alias, columns=()))
+
+
+def columns_read(node: Any) -> frozenset[int]:
+    """Return the columns of range 0 that a tree names, be it from within its sub-queries."""
+    found: set[int] = set()
+    stack: list[tuple[Any, int]] = [(node, 0)]
+    while stack:
+        current, level = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend((item, level) for item in current if item is not None)
+        elif isinstance(current, Var):
+            if current.range == 0 and current.level == level:
+                found.add(current.attnum)
+        elif current is not None:
+            inside = level + isinstance(current, QueryBase)
+            stack.extend((child, inside) for child in children(current))
+    return frozenset(found)
 
 
 def rows_to_change(

@@ -81,7 +81,7 @@ def _target(context: BindContext, node: ast.TableRef) -> RelationDef:
             f'cannot execute MERGE on relation "{relation.name}"',
             detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
         )
-    return target_relation(context, node, "merging into")
+    return target_relation(context, node)
 
 
 def _named_twice(error: SqlError, target: ast.TableRef) -> SqlError:

@@ -133,7 +133,6 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("LOCK TABLE v", "LOCK TABLE"),
         ("COPY t FROM PROGRAM 'x'", "PROGRAM"),
         ("PREPARE TRANSACTION 'x'", "PREPARE TRANSACTION"),
-        ("INSERT INTO v VALUES (1)", "view"),
     ],
 )  # fmt: skip
 def test_what_is_not_supported_is_named(sql: str, construct: str) -> None:

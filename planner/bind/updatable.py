@@ -1,0 +1,327 @@
+"""Updatable views: INSERT, UPDATE and DELETE through a simple view become those of its base table.
+
+    CREATE VIEW v AS SELECT a AS x, b + 1 AS y FROM t WHERE a > 0
+    UPDATE v SET x = 5 WHERE y = 3       UPDATE t SET a = 5 WHERE a > 0 AND b + 1 = 3
+
+What the statement calls columns of the view are expressions over the base table from the start (``view_item``), so the
+executors see a statement on a table. What is special about it stays with it in ``ThroughViews``: whose rights count, and which
+conditions new rows have to keep (WITH CHECK OPTION). Which views are simple is PostgreSQL's (manual, CREATE VIEW).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner import ast
+from planner.bind.context import BindContext
+from planner.bind.query import bind_view
+from planner.bind.stored import stored_context
+from planner.catalog import Catalog, RelationDef
+from planner.errors import SqlError
+from planner.query import (
+    Aggregate,
+    BoolExpr,
+    Expr,
+    FuncExpr,
+    QueryBase,
+    QueryExpr,
+    RangeRef,
+    RelationRange,
+    Select,
+    SetOp,
+    SubqueryRange,
+    ThroughViews,
+    Var,
+    ViewUse,
+    WindowFunc,
+)
+from planner.rewrite import replace_children, shift_levels
+from planner.scope import Item, Scope, index_names
+from planner.types import SqlType
+from planner.walk import walk
+
+_BOOL = SqlType(16)
+_VERBS = {
+    "insert": ("insert into", "inserting into the view", "INSERT"),
+    "update": ("update", "updating the view", "UPDATE"),
+    "delete": ("delete from", "deleting from the view", "DELETE"),
+}
+_NO_COLUMN = "View columns that are not columns of their base relation are not updatable."
+_SYSTEM_COLUMN = "View columns that refer to system columns are not updatable."
+_WHOLE_ROW = "View columns that return whole-row references are not updatable."
+_NO_TABLE = "Views that do not select from a single table or view are not automatically updatable."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One view on the way: its columns and its own condition, as expressions over the base table (range 0)."""
+
+    view: RelationDef
+    exprs: tuple[Expr, ...]
+    where: Expr | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewTarget:
+    """A view that can be written through: its levels, outermost first, and its base table.
+
+    ``base``: with the defaults that the views have for its columns in the place of its own.
+    """
+
+    levels: tuple[Level, ...]
+    base: RelationDef
+
+    @property
+    def view(self) -> RelationDef:
+        """The view that the statement names."""
+        return self.levels[0].view
+
+    @property
+    def where(self) -> list[Expr]:
+        """Return the conditions of all views."""
+        return [level.where for level in reversed(self.levels) if level.where is not None]
+
+    def with_own_defaults(self) -> RelationDef:
+        """Return the base table as DEFAULT in an UPDATE means it: NULL where the view itself has no default, as in PostgreSQL."""
+        own = {
+            expr.attnum: column.default_sql
+            for column, expr in zip(self.view.live, self.levels[0].exprs, strict=True)
+            if isinstance(expr, Var)
+        }
+        columns = (c if c.generated else replace(c, default_sql=own.get(c.attnum)) for c in self.base.columns)
+        return replace(self.base, columns=tuple(columns))
+
+    def base_attnum(self, attnum: int, what: str) -> int:
+        """Return the base table's column that a column of the view is. Raises SqlError 0A000 where it is none."""
+        expr = self.levels[0].exprs[attnum - 1]
+        why = _obstacle(expr)
+        if why is not None:
+            name = self.view.column(attnum).name
+            raise SqlError(
+                "0A000",
+                f'cannot {_VERBS[what][0]} column "{name}" of view "{self.view.name}"',
+                detail=why,
+            )
+        assert isinstance(expr, Var)
+        return expr.attnum
+
+
+def obstacle_of(query: QueryExpr) -> str | None:
+    """Return why a view's query is not simple enough to be written through (PostgreSQL's words), None if it is."""
+    if isinstance(query, SetOp):
+        return "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."
+    if not isinstance(query, Select):
+        return _NO_TABLE
+    for found, words in (
+        (query.distinct, "containing DISTINCT"),
+        (query.group or query.grouping_sets is not None, "containing GROUP BY"),
+        (query.having is not None, "containing HAVING"),
+        (query.ctes, "containing WITH"),
+        (query.limit is not None or query.offset is not None, "containing LIMIT or OFFSET"),
+    ):
+        if found:
+            return f"Views {words} are not automatically updatable."
+    for target in query.targets:
+        for node in walk(target.expr):
+            if isinstance(node, Aggregate) and node.level == 0:
+                return "Views that return aggregate functions are not automatically updatable."
+            if isinstance(node, WindowFunc):
+                return "Views that return window functions are not automatically updatable."
+            if isinstance(node, FuncExpr) and node.returns_set:
+                return "Views that return set-returning functions are not automatically updatable."
+    if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef):
+        return _NO_TABLE
+    source = query.ranges[query.from_[0].range]
+    if isinstance(source, RelationRange) and not source.virtual and not source.materialized:
+        return None
+    return None if isinstance(source, SubqueryRange) and source.view is not None else _NO_TABLE
+
+
+def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarget:
+    """Return how to ``insert``, ``update`` or ``delete`` through a view.
+
+    Raises SqlError 55000 for a view that is not automatically updatable, in PostgreSQL's words.
+    """
+    levels: list[Level] = []
+    found = _levels(context, view, bind_view(context, view), levels)
+    if isinstance(found, str):
+        raise _not_updatable(levels[-1].view if levels else view, what, found)
+    if what != "delete" and all(_obstacle(expr) for expr in levels[0].exprs):
+        raise _not_updatable(
+            view, what, "Views that have no updatable columns are not automatically updatable."
+        )
+    base = found
+    for level in reversed(levels):
+        for column, expr in zip(level.view.live, level.exprs, strict=True):
+            if column.default_sql is not None and isinstance(expr, Var) and expr.attnum > 0:
+                changed = replace(base.column(expr.attnum), default_sql=column.default_sql)
+                base = replace(
+                    base, columns=tuple(changed if c.attnum == expr.attnum else c for c in base.columns)
+                )
+    return ViewTarget(levels=tuple(levels), base=base)
+
+
+def _levels(
+    context: BindContext, view: RelationDef, query: QueryExpr, levels: list[Level]
+) -> RelationDef | str:
+    """Add the levels of a view, outermost first; return the base table, or why there is none."""
+    why = obstacle_of(query)
+    if why is not None:
+        levels.append(Level(view=view, exprs=(), where=None))
+        return why
+    assert isinstance(query, Select)
+    assert isinstance(query.from_[0], RangeRef)
+    number = query.from_[0].range
+    source = query.ranges[number]
+    shown = [target.expr for target in query.targets if not target.junk]
+    at = len(levels)
+    levels.append(Level(view=view, exprs=(), where=None))
+    inner: Sequence[Expr] | None = None
+    if isinstance(source, SubqueryRange):
+        assert source.view is not None
+        below = context.catalog.relation_by_oid(source.view[0])
+        assert below is not None
+        base = _levels(context, below, source.query, levels)
+        if isinstance(base, str):
+            return base
+        inner = levels[at + 1].exprs
+    else:
+        assert isinstance(source, RelationRange)
+        found = context.catalog.relation_by_oid(source.oid)
+        assert found is not None
+        base = found
+        context.versions[base.oid] = base.version
+        context.reads.add(base.oid)
+    levels[at] = Level(
+        view=view,
+        exprs=tuple(_over_base(expr, number, inner, 0) for expr in shown),
+        where=None if query.where is None else _over_base(query.where, number, inner, 0),
+    )
+    return base
+
+
+def _over_base(node: Any, number: int, inner: Sequence[Expr] | None, depth: int) -> Any:
+    """Return an expression over range ``number`` as one over range 0 of the base table; ``inner``: the view below's columns."""
+    if isinstance(node, Var) and node.level == depth and node.range == number:
+        if inner is None:
+            return replace(node, range=0)
+        return shift_levels(inner[node.attnum - 1], depth)
+    deeper = depth + 1 if isinstance(node, QueryBase) else depth
+    return replace_children(node, lambda child: _over_base(child, number, inner, deeper))
+
+
+def _obstacle(expr: Expr) -> str | None:
+    """Return why a column of a view cannot be assigned to, None if it can."""
+    if not isinstance(expr, Var):
+        return _NO_COLUMN
+    if expr.attnum < 0:
+        return _SYSTEM_COLUMN
+    return _WHOLE_ROW if expr.attnum == 0 else None
+
+
+def _not_updatable(view: RelationDef, what: str, why: str) -> SqlError:
+    verb, doing, event = _VERBS[what]
+    return SqlError(
+        "55000",
+        f'cannot {verb} view "{view.name}"',
+        detail=why,
+        hint=f"To enable {doing}, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule.",
+    )
+
+
+# --- names ------------------------------------------------------------------------------------------
+
+
+def view_item(scope: Scope, target: ViewTarget, node: ast.TableRef, position: int, item: Item) -> Item:
+    """Return the namespace entry of a view whose base table is range ``position`` and has the entry ``item``."""
+    names = [column.name for column in target.view.live]
+    if node.alias is not None and node.alias.columns:
+        if len(node.alias.columns) > len(names):
+            raise SqlError(
+                "42P10",
+                f'table "{item.name}" has {len(names)} columns available but {len(node.alias.columns)} columns specified',
+                span=node.span,
+            )
+        names = [*node.alias.columns, *names[len(node.alias.columns) :]]
+    exprs = tuple(_at_range(expr, position, 0) for expr in target.levels[0].exprs)
+    return Item(name=item.name, names=names, index=index_names(names), exprs=exprs, aliased=item.aliased)
+
+
+def _at_range(node: Any, position: int, depth: int) -> Any:
+    if isinstance(node, Var) and node.level == depth and node.range == 0:
+        return replace(node, range=position)
+    deeper = depth + 1 if isinstance(node, QueryBase) else depth
+    return replace_children(node, lambda child: _at_range(child, position, deeper))
+
+
+def base_names(
+    target: ViewTarget, nodes: Sequence[ast.TargetColumn], what: str
+) -> tuple[ast.TargetColumn, ...]:
+    """Return assigned columns of a view under the names of the base table. Raises SqlError 42703, 0A000."""
+    by_name = {column.name: column for column in target.view.live}
+    found: list[ast.TargetColumn] = []
+    for node in nodes:
+        column = by_name.get(node.name)
+        if column is None:
+            raise SqlError(
+                "42703",
+                f'column "{node.name}" of relation "{target.view.name}" does not exist',
+                span=node.span,
+            )
+        attnum = target.base_attnum(column.attnum, what)
+        found.append(replace(node, name=target.base.column(attnum).name))
+    return tuple(found)
+
+
+def with_base_names(target: ViewTarget, nodes: Sequence[ast.Assignment]) -> tuple[ast.Assignment, ...]:
+    """Return a SET list under the names of the base table. Raises SqlError 42703, 0A000."""
+    return tuple(replace(node, columns=base_names(target, node.columns, "update")) for node in nodes)
+
+
+def all_conditions(conditions: Sequence[Expr]) -> Expr | None:
+    """Return the conjunction of conditions, None of none."""
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return BoolExpr(type=_BOOL, kind="and", args=tuple(conditions))
+
+
+# --- what remains of the views ----------------------------------------------------------------------
+
+
+def through_views(target: ViewTarget, assigned: Collection[int], read: Collection[int]) -> ThroughViews:
+    """Return what a statement through views has to keep to; columns it assigns and reads are the base table's."""
+    uses = tuple(
+        ViewUse(
+            oid=level.view.oid,
+            assigned=frozenset(_columns_over(level, assigned)),
+            read=frozenset(_columns_over(level, read)),
+        )
+        for level in target.levels
+    )
+    checks: list[tuple[str, Expr]] = []
+    cascaded = False
+    for level in target.levels:
+        option = level.view.options.get("check_option", "")
+        cascaded = cascaded or option == "cascaded"
+        if (option or cascaded) and level.where is not None:
+            checks.insert(0, (level.view.name, level.where))
+    return ThroughViews(views=uses, checks=tuple(checks))
+
+
+def _columns_over(level: Level, attnums: Collection[int]) -> list[int]:
+    return [
+        position
+        for position, expr in enumerate(level.exprs, 1)
+        if isinstance(expr, Var) and expr.attnum in attnums
+    ]
+
+
+def updatable_columns(catalog: Catalog, view: RelationDef) -> frozenset[int] | None:
+    """Return the columns of a view that can be assigned to, None where nothing can be done through it."""
+    context = stored_context(catalog, view.view_sql, view.view_path)
+    levels: list[Level] = []
+    if isinstance(_levels(context, view, bind_view(context, view), levels), str):
+        return None
+    return frozenset(at for at, expr in enumerate(levels[0].exprs, 1) if _obstacle(expr) is None)
