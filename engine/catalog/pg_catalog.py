@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import (
     PG_AUTHID_OID,
     PG_CLASS_OID,
@@ -14,8 +15,6 @@ from engine.catalog.state import (
     PG_NAMESPACE_OID,
     SUPERUSER_OID,
     column_domains,
-    row_array_oid,
-    row_type_oid,
     virtual_relations,
 )
 from engine.catalog.virtual import RowDict, relation
@@ -76,7 +75,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     options = [f"{key}={value}" for key, value in item.options.items()]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
-        "reltype": 0 if is_index else _row_type(item), "relowner": item.owner,
+        "reltype": row_types(item)[0], "relowner": item.owner,
         "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
         "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
         "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
@@ -89,10 +88,6 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "reloptions": tuple(options) or None,
         "relacl": None if item.virtual else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
     }  # fmt: skip
-
-
-def _row_type(item: RelationDef) -> int:
-    return 0 if item.virtual else row_type_oid(item.oid)
 
 
 _ALIGN: dict[int, tuple[str, str]] = {}
@@ -360,24 +355,6 @@ def builtin_domains(session: Session) -> Iterator[RowDict]:
             **common, "oid": int(row["typarray"]), "typname": "_" + row["typname"], "typtype": "b", "typlen": -1,
             "typcategory": "A", "typelem": int(row["oid"]), "typstorage": "x", "typinput": 750, "typoutput": 751,
             "typreceive": 2400, "typsend": 2401, "typtypmod": -1,
-        }  # fmt: skip
-
-
-@relation("pg_type", "catalog")
-def pg_type(session: Session) -> Iterator[RowDict]:
-    """Yield pg_type of the row types of tables and views, and their arrays."""
-    for item in session.catalog.user_relations():
-        common = {"typnamespace": item.schema_oid, "typowner": item.owner, "typisdefined": True,
-                  "typdelim": ",", "typalign": "d", "typstorage": "x", "typlen": -1, "typtypmod": -1}  # fmt: skip
-        yield {
-            "oid": row_type_oid(item.oid), "typname": item.name, "typtype": "c", "typcategory": "C",
-            "typrelid": item.oid, "typarray": row_array_oid(item.oid), "typinput": 2290,
-            "typoutput": 2291, "typreceive": 2402, "typsend": 2403, **common,
-        }  # fmt: skip
-        yield {
-            "oid": row_array_oid(item.oid), "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
-            "typelem": row_type_oid(item.oid), "typinput": 750, "typoutput": 751, "typreceive": 2400,
-            "typsend": 2401, **common,
         }  # fmt: skip
 
 

@@ -62,6 +62,9 @@ REFERENCES = (
     ("pg_constraint.conindid", "pg_class.oid"),
     ("pg_type.typnamespace", "pg_namespace.oid"),
     ("pg_type.typbasetype", "pg_type.oid"),
+    ("pg_type.typelem", "pg_type.oid"),
+    ("pg_type.typarray", "pg_type.oid"),
+    ("pg_type.typrelid", "pg_class.oid"),
     ("pg_type.typinput", "pg_proc.oid"),
     ("pg_proc.pronamespace", "pg_namespace.oid"),
     ("pg_proc.prolang", "pg_language.oid"),
@@ -92,6 +95,19 @@ def test_oids_refer_to_rows_that_are_there(server: ServerProcess, column: str, t
 )
 def test_oids_are_unique(server: ServerProcess, table: str) -> None:
     assert server.sql(f"SELECT oid FROM {table} GROUP BY oid HAVING count(*) > 1") == []
+
+
+def test_sequences_have_no_row_type(server: ServerProcess) -> None:
+    client = server.connect()
+    client.run("BEGIN")
+    client.run("CREATE SEQUENCE counter")
+    client.run("CREATE TABLE counted (a int)")
+    names = "SELECT typname FROM pg_type WHERE typname ~ 'count' ORDER BY typname COLLATE \"C\""
+    assert client.run(names).rows == [("_counted",), ("counted",)]
+    assert client.run("SELECT oid FROM pg_type GROUP BY oid HAVING count(*) > 1").rows == []
+    assert client.run("SELECT reltype FROM pg_class WHERE relname = 'counter'").rows == [("0",)]
+    client.run("ROLLBACK")
+    client.close()
 
 
 def test_a_transaction_sees_its_own_ddl_in_the_catalog(server: ServerProcess) -> None:

@@ -1,0 +1,79 @@
+"""pg_type of rows: the type that a table's or view's rows have, and the array type over it.
+
+    pg_class.reltype ──> pg_type (typtype c) .typrelid ──> pg_class
+                              │ typarray
+                              └─> pg_type (_name, typelem)      sequences and indexes have none, as since PostgreSQL 14
+
+The oids of the catalog relations' types are PostgreSQL's: the facts hold their array types, which name the element.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import row_array_oid, row_type_oid, virtual_relations
+from engine.catalog.virtual import RowDict, relation
+from planner import facts as f
+from planner.catalog import RelationDef
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND = 2290, 2291, 2402, 2403
+ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND = 750, 751, 2400, 2401
+
+
+@functools.cache
+def _catalog_row_types() -> Mapping[str, tuple[int, int]]:
+    """Return by name of a pg_catalog relation the oids of its row type and of the array type over that."""
+    oids = {row["oid"] for row in f.rows("types")}
+    return {
+        row["typname"].removeprefix("_"): (int(row["typelem"]), int(row["oid"]))
+        for row in f.rows("types")
+        if row["typelem"] != "0" and row["typelem"] not in oids
+    }
+
+
+def row_types(item: RelationDef) -> tuple[int, int]:
+    """Return the oids of a relation's row type and of the array type over it, zeros where it has none."""
+    if item.virtual:
+        return _catalog_row_types().get(item.name, (0, 0)) if item.schema == "pg_catalog" else (0, 0)
+    return (0, 0) if item.kind in "iS" else (row_type_oid(item.oid), row_array_oid(item.oid))
+
+
+def _common(item: RelationDef) -> dict[str, Any]:
+    return {
+        "typnamespace": item.schema_oid, "typowner": item.owner, "typisdefined": True, "typdelim": ",", "typalign": "d",
+        "typstorage": "x", "typlen": -1, "typtypmod": -1,
+    }  # fmt: skip
+
+
+def _row_type(item: RelationDef) -> RowDict:
+    oid, array = row_types(item)
+    return {
+        **_common(item), "oid": oid, "typname": item.name, "typtype": "c", "typcategory": "C", "typrelid": item.oid,
+        "typarray": array, "typinput": RECORD_IN, "typoutput": RECORD_OUT, "typreceive": RECORD_RECV,
+        "typsend": RECORD_SEND,
+    }  # fmt: skip
+
+
+@relation("pg_type", "static")
+def catalog_row_types(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of the rows of pg_catalog's relations; the arrays over them are among the facts."""
+    return (_row_type(item) for item in virtual_relations() if row_types(item)[0])
+
+
+@relation("pg_type", "catalog")
+def users_row_types(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of the rows of tables and views, and the arrays over them."""
+    for item in session.catalog.user_relations():
+        oid, array = row_types(item)
+        if oid:
+            yield _row_type(item)
+            yield {
+                **_common(item), "oid": array, "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
+                "typelem": oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT, "typreceive": ARRAY_RECV,
+                "typsend": ARRAY_SEND,
+            }  # fmt: skip
