@@ -225,11 +225,14 @@ class AlterAction(Node):
 
     ``kind`` is PostgreSQL's action in lower case with blanks: "add column", "drop column", "add constraint",
     "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner", "set rel options",
-    ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None.
+    ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None. ``word``: of
+    SET STORAGE and SET COMPRESSION; ``number``: of an index's column.
     """
 
     kind: str
     name: str = ""
+    word: str = ""
+    number: int = 0
     definition: Node | None = None
     options: tuple[Option, ...] = ()
     role: Role | None = None

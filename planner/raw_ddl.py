@@ -189,6 +189,7 @@ class DdlReader(DmlReader):
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", subtype).lower()
         definition: ast.Node | None = None
         options: tuple[ast.Option, ...] = ()
+        word = ""
         raw = body.get("def")
         if raw is not None:
             for key, inner in raw.items():
@@ -196,6 +197,8 @@ class DdlReader(DmlReader):
                     definition = self.column_def(inner)
                 elif key == "Constraint":
                     definition = self.constraint(inner)
+                elif key == "String":
+                    word = inner.get("sval", "")
                 elif key == "ATAlterConstraint":
                     definition = self._altered_constraint(inner)
                 elif key == "List":
@@ -208,6 +211,8 @@ class DdlReader(DmlReader):
         return ast.AlterAction(
             kind=kind,
             name=body.get("name", ""),
+            number=body.get("num", 0),
+            word=word,
             definition=definition,
             options=options,
             role=None if role is None else self._role(role),

@@ -166,7 +166,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": column.missing_value is not None,
                 "attisdropped": dropped, "attislocal": True, "attcollation": _collation(column),
-                "attidentity": column.identity, "attgenerated": "" if dropped else column.generated,
+                "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
             }  # fmt: skip
 

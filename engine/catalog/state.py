@@ -294,6 +294,7 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
                 attnum=i + 1,
                 name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
                 type=by_attnum[a].type,
+                generated="s" if i < len(index.expressions) and index.expressions[i] else "",
             )
             for i, a in enumerate(keys)
         ),

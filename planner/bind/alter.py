@@ -26,6 +26,7 @@ from planner.bind.table_parts import (
     bind_generated,
     bound_checks,
     bound_default,
+    check_access_method,
     check_key_columns,
     check_tablespace,
 )
@@ -33,12 +34,22 @@ from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
+from planner.facts import facts
 from planner.scope import SYSTEM_COLUMNS
+from planner.typefacts import format_type
 
+# there are no triggers of users', and no row security: these ask for what is so
+_ALREADY_SO = (
+    "enable trig all",
+    "enable trig user",
+    "disable trig user",
+    "disable row security",
+    "no force row security",
+)
 _HARMLESS_ACTIONS = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
      "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
-     "set unlogged", "set table space", "replica identity", "drop oids")
+     "set unlogged", "set table space", "replica identity", "drop oids", "set access method", *_ALREADY_SO)
 )  # fmt: skip
 _COLUMN_TUNING = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression")
@@ -66,7 +77,8 @@ _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
      "set table space")
 )  # fmt: skip
-_ACTIONS = {"m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
+_INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics"}
+_ACTIONS = {"i": _INDEX_ACTIONS, "m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
 
 
 def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
@@ -125,6 +137,15 @@ _ACTION_WORDS = {
     "set statistics": "ALTER COLUMN ... SET STATISTICS",
     "set storage": "ALTER COLUMN ... SET STORAGE",
     "alter column type": "ALTER COLUMN ... SET DATA TYPE",
+    "set table space": "SET TABLESPACE",
+    "enable row security": "ENABLE ROW LEVEL SECURITY",
+    "force row security": "FORCE ROW LEVEL SECURITY",
+    "add inherit": "INHERIT",
+    "drop inherit": "NO INHERIT",
+    "add of": "OF",
+    "drop of": "NOT OF",
+    "set access method": "SET ACCESS METHOD",
+    "set expression": "ALTER COLUMN ... SET EXPRESSION",
 }
 
 
@@ -319,8 +340,56 @@ def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
         check_tablespace(action.name)
     elif action.kind == "cluster on" and all(i.name != action.name for i in relation.indexes):
         raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
+    elif action.kind == "set access method":
+        check_access_method(action.name)
+    elif relation.kind == "i" and action.kind == "set statistics":
+        _index_statistics(relation, action)
     elif action.name and action.kind in _COLUMN_TUNING:
-        _column(relation, action.name)
+        _column_tuning(_column(relation, action.name), action)
+
+
+def _index_statistics(index: RelationDef, action: ast.AlterAction) -> None:
+    """Check ALTER INDEX ... ALTER COLUMN n SET STATISTICS. Raises SqlError 42703; 0A000 for a key that is a column."""
+    if not 1 <= action.number <= len(index.columns):
+        raise SqlError("42703", f'column number {action.number} of relation "{index.name}" does not exist')
+    column = index.columns[action.number - 1]
+    if not column.generated:
+        raise SqlError(
+            "0A000",
+            f'cannot alter statistics on non-expression column "{column.name}" of index "{index.name}"',
+            hint="Alter statistics on table column instead.",
+        )
+
+
+_STORAGES = ("plain", "external", "extended", "main")
+_COMPRESSIONS = ("", "pglz", "lz4", "default")
+_COLUMN_OPTIONS = ("n_distinct", "n_distinct_inherited")
+
+
+def _column_tuning(column: ColumnDef, action: ast.AlterAction) -> None:
+    """Check SET STORAGE, SET COMPRESSION and column options. Raises SqlError 22023, 0A000."""
+    type_ = facts().types.get(column.type.oid)
+    varying = type_ is None or type_.length == -1
+    if action.kind == "set storage":
+        if action.word.lower() not in _STORAGES:
+            raise SqlError("22023", f'invalid storage type "{action.word}"')
+        if not varying and action.word.lower() != "plain":
+            raise SqlError(
+                "0A000",
+                f"column data type {format_type(column.type.oid)} can only have storage PLAIN",
+            )
+    elif action.kind == "set compression":
+        if action.word not in _COMPRESSIONS:
+            raise SqlError("22023", f'invalid compression method "{action.word}"')
+        if not varying and action.word not in ("", "default"):
+            raise SqlError(
+                "0A000",
+                f"column data type {format_type(column.type.oid)} does not support compression",
+            )
+    elif action.kind in ("set options", "reset options"):
+        for option in action.options:
+            if option.name not in _COLUMN_OPTIONS:
+                raise SqlError("22023", f'unrecognized parameter "{option.name}"')
 
 
 def _add_column(
