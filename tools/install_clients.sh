@@ -5,3 +5,12 @@ cd "$(dirname "$0")/.."
 mkdir -p .drivers
 test -x .drivers/venv/bin/python || "${PYTHON:-python3}" -m venv .drivers/venv
 .drivers/venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -r requirements-drivers.lock
+if command -v npm >/dev/null; then
+  cp tests/drivers/clients/package.json tests/drivers/clients/package-lock.json .drivers/
+  npm ci --silent --no-audit --no-fund --prefix .drivers
+else
+  echo "no npm: the Node clients are left out"
+fi
+for package in odbc-postgresql libdbd-pg-perl; do
+  dpkg -s "$package" >/dev/null 2>&1 || echo "left out unless installed: apt-get install $package"
+done

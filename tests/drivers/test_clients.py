@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,33 +34,55 @@ PROGRAMS = {
     "django_app.py": 10,
     "python_drivers.py": 7,
     "dataframes.py": 5,
+    "odbc.py": 5,
+    "pgcli_session.py": 5,
+    "dbt_project.py": 3,
+    "node_drivers.mjs": 8,
+    "node_orms.mjs": 5,
+    "perl_dbi.pl": 7,
 }
 """Program: its number of steps, so that none goes missing in silence."""
 
 
-def run_program(name: str, url: str) -> subprocess.CompletedProcess[str]:
-    python = INSTALLED / "venv/bin/python"
-    if not python.exists():
+def command(name: str, folder: Path) -> list[str]:
+    """Return how to run a program. Node finds its packages beside the program, so there it goes."""
+    if name.endswith(".pl"):
+        if subprocess.run(["perl", "-MDBD::Pg", "-e1"], capture_output=True, check=False).returncode:
+            pytest.skip("no DBD::Pg: install libdbd-pg-perl")
+        return ["perl", str(CLIENTS / name)]
+    kind = "node_modules" if name.endswith(".mjs") else "venv"
+    if not (INSTALLED / kind).exists():
         pytest.skip(
-            f"no clients in {INSTALLED}: tools/install_clients.sh installs them, make drivers calls it"
+            f"no {kind} in {INSTALLED}: tools/install_clients.sh installs it, make drivers calls that"
         )
+    if kind == "venv":
+        return [str(INSTALLED / "venv/bin/python"), str(CLIENTS / name)]
+    (folder / kind).symlink_to(INSTALLED / kind)
+    for program in CLIENTS.glob("*.mjs"):
+        shutil.copy(program, folder)
+    return ["node", str(folder / name)]
+
+
+def run_program(name: str, url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "PYTHON"))}
     return subprocess.run(
-        [str(python), str(CLIENTS / name), url], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=variables,
+        [*command(name, folder), url], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=variables,
     )  # fmt: skip
 
 
-def check(name: str, url: str) -> None:
-    done = run_program(name, url)
+def check(name: str, url: str, folder: Path) -> None:
+    done = run_program(name, url, folder)
+    if done.stdout.startswith("SKIP "):
+        pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"^ok ", done.stdout, re.MULTILINE)) == PROGRAMS[name], done.stdout
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_on_holdfast(server: ServerProcess, name: str) -> None:
-    check(name, server.url)
+def test_on_holdfast(server: ServerProcess, tmp_path: Path, name: str) -> None:
+    check(name, server.url, tmp_path)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_on_postgresql(postgres: str, name: str) -> None:
-    check(name, url_of(postgres))
+def test_on_postgresql(postgres: str, tmp_path: Path, name: str) -> None:
+    check(name, url_of(postgres), tmp_path)
