@@ -8,14 +8,13 @@ import gc
 import logging
 import os
 import signal
-import ssl
 import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import uvloop
 
-from engine import doctor
+from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
 from engine.loop.threads import put_loop_first, worker_pool
 from engine.spark import calibrate
@@ -95,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         uvloop.run(serve_forever(config))
         status = 0
-    except (TxnError, OSError) as error:
+    except (ConfigError, TxnError, OSError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
         status = 1
     if argv is None:
@@ -115,17 +114,9 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def tls_context(config: Config) -> ssl.SSLContext | None:
-    """Return the TLS settings, None when no certificate is configured."""
-    if not config.tls_cert:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(config.tls_cert, config.tls_key)
-    return context
-
-
 async def serve_forever(config: Config) -> None:
     """Serve until SIGTERM or SIGINT, then drain."""
+    tls_context, tls_end_point = tls.context(config), tls.end_point(config)  # wrong ones are told at once
     # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
     gc.disable()
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
@@ -154,13 +145,15 @@ async def serve_forever(config: Config) -> None:
             ServerConfig(
                 host=config.host,
                 port=config.port,
-                tls=tls_context(config),
+                tls=tls_context,
+                tls_end_point=tls_end_point,
                 max_connections=config.max_connections,
                 max_message_bytes=config.max_message_bytes,
                 authentication_timeout_s=config.authentication_timeout_s,
             ),
         )
         database.terminate = server.terminate
+        loop.add_signal_handler(signal.SIGHUP, database.reload)
         await server.start()
         # what is loaded by now lives as long as the process: keep the collector from walking it
         gc.collect()

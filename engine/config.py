@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.spark.properties import check_master, check_property
 from txn.persist.object_url import CACHE_FOLDER, is_object_url, parse_object_url
@@ -61,6 +62,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together (engine/memory.py); 0 = half of the machine"),
     Option("auth", "choice", "trust", "how clients authenticate: trust (loopback only) or scram-sha-256",
            choices=("trust", "scram-sha-256")),
+    Option("access_rules", "str", "", "file in pg_hba.conf's form that decides by database, user and address (engine/access_rules.py), "
+           "read again at SIGHUP; none = auth for everybody"),
     Option("tls_cert", "str", "", "PEM certificate chain; with tls_key enables TLS"),
     Option("tls_key", "str", "", "PEM private key"),
     Option("spark_master", "str", "local[*]", "Spark master URL: local[*], spark://..., k8s://..., yarn"),
@@ -104,6 +107,7 @@ class Config:
     max_connections: int
     memory: int
     auth: str
+    access_rules: str
     tls_cert: str
     tls_key: str
     spark_master: str
@@ -270,10 +274,15 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Confi
     if values["memory"] == 0:
         values["memory"] = default_memory()
     config = Config(**{field.name: values[field.name] for field in fields(Config)})
-    if not config.loopback and config.auth == "trust":
+    try:
+        rules = access_rules.read(config.access_rules) if config.access_rules else ()
+    except access_rules.AccessRulesError as error:
+        raise ConfigError(f"access_rules: {error}") from None
+    if not config.loopback and (access_rules.only_trust(rules) if rules else config.auth == "trust"):
+        what = "access_rules that only trust are" if rules else "trust authentication is"
         raise ConfigError(
-            f"host {config.host} is reachable from other machines, where trust authentication is refused; "
-            "set auth = scram-sha-256"
+            f"host {config.host} is reachable from other machines, where {what} refused; "
+            + ("let a rule ask for scram-sha-256" if rules else "set auth = scram-sha-256")
         )
     if "://" in config.blob:
         try:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import (
@@ -119,6 +120,7 @@ class Database:
         self.server_files = roots_of(config.server_files)
         self.start_time_us = self.clock_us()
         self.stopping: Callable[[], None] | None = None
+        self.access_rules = access_rules.read(config.access_rules) if config.access_rules else ()
         self._preloading: asyncio.Future[None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
@@ -330,11 +332,18 @@ class Database:
     def authentication(
         self, user: str, database: str, peer: str, tls: bool
     ) -> MaybeAwaitable[Authentication]:
-        """Trust on loopback if so configured, else SCRAM against the role's verifier."""
-        if self.config.auth == "trust":
-            return Authentication(method="trust")
-        role = self.spaces.any.catalog.role(user)
-        return Authentication(method="scram-sha-256", verifier=None if role is None else role.verifier)
+        """Choose the method by the access rules, without them by ``auth``. FATAL 28000 for whom they keep out."""
+        return admission.authentication(self, user, database, peer, tls)
+
+    def reload(self) -> None:
+        """Read the access rules again; where they cannot be read they stay as they are, and the log says so. For SIGHUP."""
+        if self.config.access_rules:
+            try:
+                self.access_rules = access_rules.read(self.config.access_rules)
+            except access_rules.AccessRulesError as error:
+                log.error("the access rules stay as they were: %s", error)
+            else:
+                log.info("read %d access rules", len(self.access_rules))
 
     def connect(
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder

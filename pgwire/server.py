@@ -48,6 +48,7 @@ class ServerConfig:
         port: TCP port; 0 lets the system choose (``Server.port`` tells).
         unix_directory: also listen on ``<directory>/.s.PGSQL.<port>`` if set.
         tls: context with a certificate; without one SSLRequest is answered N.
+        tls_end_point: what SCRAM binds to over TLS (``pgwire.auth.end_point``); empty: channel binding is not offered.
         max_connections: sessions past start-up; more get FATAL 53300.
         max_message_bytes: largest Query, Parse, Bind or CopyData.
         authentication_timeout_s: from accept to the first ReadyForQuery.
@@ -59,6 +60,7 @@ class ServerConfig:
     port: int = 5432
     unix_directory: str | None = None
     tls: ssl.SSLContext | None = None
+    tls_end_point: bytes = b""
     max_connections: int = 100
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     authentication_timeout_s: float = 60.0

@@ -589,7 +589,8 @@ class Session:
             return TrustExchange()
         verifier = parse_verifier(wanted.verifier) if wanted.verifier is not None else None
         mock = mock_verifier(self.parameters["user"], self._server.mock_secret)
-        return ScramExchange(verifier, mock, self._server.random_bytes)
+        end_point = self._server.config.tls_end_point if self.tls else b""
+        return ScramExchange(verifier, mock, self._server.random_bytes, end_point)
 
     def _on_password(self, data: bytes, start: int, stop: int) -> Step | None:
         exchange = self._exchange

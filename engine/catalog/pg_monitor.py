@@ -129,6 +129,20 @@ def pg_cursors(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
+@relation("pg_hba_file_rules", "session")
+def pg_hba_file_rules(session: Session) -> Iterator[RowDict]:
+    """Yield the access rules in force; none where all authenticate alike."""
+    for rule in session.db.access_rules:
+        network = rule.network
+        yield {
+            "line_number": rule.line, "type": rule.kind,
+            "database": tuple(word.text for word in rule.databases),
+            "user_name": tuple(word.text for word in rule.users),
+            "address": str(network.network_address) if network is not None else None if rule.kind == "local" else "all",
+            "netmask": str(network.netmask) if network is not None else None, "auth_method": rule.method,
+        }  # fmt: skip
+
+
 def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
         if item.kind in "rm" and ((item.virtual and system) or (not item.virtual and user)):

@@ -13,14 +13,17 @@ from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from engine import access_rules
+from engine.access_rules import Peer
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.backend import Connection
 from engine.connection.session import Session
 from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.connection.setting_values import normalise
 from engine.connection.settings import Settings
-from pgwire.backend import Responder
+from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
+from planner.acl import memberships
 from planner.catalog import DatabaseDef, RoleDef
 from planner.errors import SqlError
 from planner.rights import Rights
@@ -77,6 +80,34 @@ class Attendance:
             yield
         finally:
             self._closed.discard(database)
+
+
+def authentication(db: Database, user: str, database: str, peer: str, tls: bool) -> Authentication:
+    """Return how ``user`` has to prove itself. FATAL 28000 where the access rules keep it out.
+
+    What is said does not tell whether the role exists: rules for roles that do not are rules all the same.
+    """
+    method = db.config.auth
+    catalog = db.spaces.any.catalog
+    role = catalog.role(user)
+    if db.access_rules:
+        origin = Peer.of(peer, tls)
+
+        def is_member(name: str) -> bool:
+            other = catalog.role(name)
+            if role is None or other is None:
+                return False
+            return other.oid in memberships(role, catalog.role_by_oid)
+
+        rule = access_rules.find(db.access_rules, user, database, origin, is_member)
+        if rule is None or rule.method == "reject":
+            what = "no pg_hba.conf entry" if rule is None else "pg_hba.conf rejects connection"
+            whom = f'for host "{origin}", user "{user}", database "{database}"'
+            raise fatal("28000", f"{what} {whom}, {'SSL' if tls else 'no'} encryption")
+        method = rule.method
+    if method == "trust":
+        return Authentication(method="trust")
+    return Authentication(method="scram-sha-256", verifier=None if role is None else role.verifier)
 
 
 def fatal(sqlstate: str, message: str, *, hint: str | None = None, detail: str | None = None) -> BackendError:

@@ -13,8 +13,10 @@
 What is stored is a verifier in PostgreSQL's form, ``SCRAM-SHA-256$<i>:<salt>$<StoredKey>:<ServerKey>``.
 A user without one is played to the end against a mock verifier, whose salt depends on the name and a server
 secret only, so that neither the messages nor their repetition tell whether the name exists. Secrets are
-compared in constant time. Channel binding (-PLUS) is not offered. The user name inside SCRAM is ignored: the
-start-up packet's counts, as in PostgreSQL.
+compared in constant time. The user name inside SCRAM is ignored: the start-up packet's counts, as in PostgreSQL.
+
+Over TLS, SCRAM-SHA-256-PLUS is offered, too: the client's header is then ``p=tls-server-end-point,,``, and ``c=`` repeats it
+together with the hash of the certificate that the client has seen (``end_point.py``), so that the proof covers it.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from pgwire.messages import (
 )
 
 MECHANISM: Final = "SCRAM-SHA-256"
+PLUS: Final = "SCRAM-SHA-256-PLUS"
+BINDING: Final = "tls-server-end-point"
 DEFAULT_ITERATIONS: Final = 4096
 SALT_BYTES: Final = 16
 NONCE_BYTES: Final = 18
@@ -166,9 +170,20 @@ class ScramExchange:
         done: the client has proved that it knows the password.
     """
 
-    def __init__(self, verifier: Verifier | None, mock: Verifier, random_bytes: RandomBytes) -> None:
-        """Prepare to compare with ``verifier``; None plays against ``mock`` and never succeeds."""
+    def __init__(
+        self,
+        verifier: Verifier | None,
+        mock: Verifier,
+        random_bytes: RandomBytes,
+        end_point: bytes = b"",
+    ) -> None:
+        """Prepare to compare with ``verifier``; None plays against ``mock`` and never succeeds.
+
+        ``end_point``: what the connection's TLS is bound to; empty, channel binding is not offered.
+        """
         self.done = False
+        self._end_point = end_point
+        self._plus = False
         self._known = verifier is not None
         self._verifier = verifier or mock
         self._nonce = _b64(random_bytes(NONCE_BYTES))
@@ -177,13 +192,19 @@ class ScramExchange:
         self._server_first = ""
 
     def start(self) -> list[BackendMessage]:
-        """Offer the one mechanism."""
-        return [AuthenticationSASL((MECHANISM,))]
+        """Offer what there is, the better first."""
+        return [AuthenticationSASL((PLUS, MECHANISM) if self._end_point else (MECHANISM,))]
 
     def step(self, answer: bytes) -> list[BackendMessage]:
         """Take client-first, then client-final."""
         if self._client_first_bare is None:
-            return [AuthenticationSASLContinue(self._first(_initial_response(answer)).encode())]
+            mechanism, text = _initial_response(answer)
+            if mechanism != MECHANISM and not (mechanism == PLUS and self._end_point):
+                raise RemoteProtocolError(
+                    "client selected an invalid SASL authentication mechanism", fatal=True
+                )
+            self._plus = mechanism == PLUS
+            return [AuthenticationSASLContinue(self._first(text).encode())]
         return [AuthenticationSASLFinal(self._final(_decode(answer)).encode())]
 
     def _first(self, text: str) -> str:
@@ -191,14 +212,7 @@ class ScramExchange:
         authzid, comma, bare = rest.partition(",")
         if not comma:
             raise _malformed("comma expected")
-        if flag.startswith("p="):
-            raise RemoteProtocolError(
-                "client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes "
-                "channel binding data",
-                fatal=True,
-            )
-        if flag not in ("n", "y"):
-            raise _malformed("unexpected channel-binding flag")
+        self._check_binding_flag(flag)
         if authzid:
             raise RemoteProtocolError(
                 "client uses authorization identity, but it is not supported", sqlstate="0A000", fatal=True
@@ -220,6 +234,28 @@ class ScramExchange:
         self._server_first = f"r={self._nonce},s={_b64(verifier.salt)},i={verifier.iterations}"
         return self._server_first
 
+    def _check_binding_flag(self, flag: str) -> None:
+        if flag.startswith("p="):
+            if not self._plus:
+                raise RemoteProtocolError(
+                    "client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes "
+                    "channel binding data",
+                    fatal=True,
+                )
+            if flag != f"p={BINDING}":
+                raise RemoteProtocolError(f'unsupported SCRAM channel-binding type "{flag[2:]}"', fatal=True)
+        elif flag not in ("n", "y"):
+            raise _malformed("unexpected channel-binding flag")
+        elif self._plus:
+            raise RemoteProtocolError(
+                "malformed SCRAM message (the client selected SCRAM-SHA-256-PLUS, but the SCRAM message does not "
+                "include channel binding data)",
+                fatal=True,
+            )
+        elif flag == "y" and self._end_point:
+            # the client would have bound itself: somebody has cut the better mechanism out of what was offered
+            raise RemoteProtocolError("SCRAM channel binding negotiation error", sqlstate="28000", fatal=True)
+
     def _final(self, text: str) -> str:
         without_proof, comma, proof_text = text.rpartition(",p=")
         if not comma:
@@ -227,7 +263,10 @@ class ScramExchange:
         pairs = _attributes(without_proof)
         if len(pairs) < 2 or pairs[0][0] != "c" or pairs[1][0] != "r":
             raise _malformed("attribute expected")
-        if pairs[0][1] != _b64(self._gs2.encode()):
+        bound = self._gs2.encode() + (self._end_point if self._plus else b"")
+        if not hmac.compare_digest(pairs[0][1].encode(), _b64(bound).encode()):
+            if self._plus:
+                raise RemoteProtocolError("SCRAM channel binding check failed", sqlstate="28000", fatal=True)
             raise RemoteProtocolError(
                 "unexpected SCRAM channel-binding attribute in client-final-message", fatal=True
             )
@@ -250,34 +289,35 @@ class ScramExchange:
         return "v=" + _b64(_hmac(verifier.server_key, auth_message))
 
 
-def _initial_response(answer: bytes) -> str:
-    """Return client-first out of SASLInitialResponse: mechanism, int32 length, data."""
+def _initial_response(answer: bytes) -> tuple[str, str]:
+    """Return mechanism and client-first out of SASLInitialResponse: mechanism, int32 length, data."""
     mechanism, nul, rest = answer.partition(b"\0")
     if not nul or len(rest) < 4:
         raise RemoteProtocolError("insufficient data left in message", fatal=True)
-    if mechanism != MECHANISM.encode():
-        raise RemoteProtocolError("client selected an invalid SASL authentication mechanism", fatal=True)
     length = _INT32.unpack_from(rest)[0]
     data = rest[4:]
     if length != len(data):
         raise RemoteProtocolError("invalid message format", fatal=True)
-    return _decode(data)
+    return mechanism.decode("ascii", "replace"), _decode(data)
 
 
 class ScramClient:
     """The client's half, for paired tests and tools. Payloads are those of PasswordMessage."""
 
-    def __init__(self, password: str, random_bytes: RandomBytes) -> None:
-        """Prepare to prove knowledge of ``password``."""
+    def __init__(self, password: str, random_bytes: RandomBytes, end_point: bytes = b"") -> None:
+        """Prepare to prove knowledge of ``password``, over TLS bound to ``end_point`` if there is one."""
         self._password = password
+        self._mechanism = PLUS if end_point else MECHANISM
+        self._gs2 = f"p={BINDING},," if end_point else "n,,"
+        self._bound = _b64(self._gs2.encode() + end_point)
         self._nonce = _b64(random_bytes(NONCE_BYTES))
         self._first_bare = f"n=,r={self._nonce}"
         self._server_signature = b""
 
     def first(self) -> bytes:
         """Return SASLInitialResponse."""
-        data = f"n,,{self._first_bare}".encode()
-        return MECHANISM.encode() + b"\0" + _INT32.pack(len(data)) + data
+        data = f"{self._gs2}{self._first_bare}".encode()
+        return self._mechanism.encode() + b"\0" + _INT32.pack(len(data)) + data
 
     def final(self, server_first: bytes) -> bytes:
         """Answer the server's challenge with the proof."""
@@ -287,7 +327,7 @@ class ScramClient:
             raise RemoteProtocolError("server nonce does not extend ours", fatal=True)
         salted = salted_password(self._password, _unb64(fields["s"]), int(fields["i"]))
         client_key = _hmac(salted, b"Client Key")
-        without_proof = f"c=biws,r={fields['r']}"
+        without_proof = f"c={self._bound},r={fields['r']}"
         auth_message = f"{self._first_bare},{text},{without_proof}".encode()
         signature = _hmac(hashlib.sha256(client_key).digest(), auth_message)
         self._server_signature = _hmac(_hmac(salted, b"Server Key"), auth_message)

@@ -347,7 +347,7 @@ def _register() -> None:
     python("pg_options_to_table(_text)", options_to_table)
     for function, view in (
         ("pg_show_all_settings()", "pg_settings"), ("pg_cursor()", "pg_cursors"), ("pg_lock_status()", "pg_locks"),
-        ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_timezone_names()", "pg_timezone_names"),
+        ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_hba_file_rules()", "pg_hba_file_rules"), ("pg_timezone_names()", "pg_timezone_names"),
     ):  # fmt: skip
         session_form(function, _same_as(view))
     # What does not exist here has no rows: partitions, replication, prepared transactions, extensions.
@@ -355,7 +355,7 @@ def _register() -> None:
         "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
         "pg_available_extensions()", "pg_available_extension_versions()", "pg_prepared_xact()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
-        "pg_hba_file_rules()", "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
+        "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
         python(signature, lambda *_: iter(()))
     python("pg_partition_root(regclass)", lambda oid: None)

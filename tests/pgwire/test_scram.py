@@ -19,7 +19,7 @@ from pgwire.auth.scram import (
     parse_verifier,
 )
 from pgwire.errors import RemoteProtocolError
-from pgwire.messages import AuthenticationSASLContinue, AuthenticationSASLFinal
+from pgwire.messages import AuthenticationSASL, AuthenticationSASLContinue, AuthenticationSASLFinal
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 PENCIL = make_verifier("pencil", SALT, 4096)
@@ -36,9 +36,9 @@ def initial(text: str, mechanism: bytes = b"SCRAM-SHA-256") -> bytes:
     return mechanism + b"\0" + struct.pack(">i", len(data)) + data
 
 
-def play(password: str, exchange: ScramExchange) -> bool:
+def play(password: str, exchange: ScramExchange, end_point: bytes = b"") -> bool:
     """Play one exchange; whether the server was convincing."""
-    client = ScramClient(password, secrets.token_bytes)
+    client = ScramClient(password, secrets.token_bytes, end_point)
     [challenge] = exchange.step(client.first())
     assert isinstance(challenge, AuthenticationSASLContinue)
     [final] = exchange.step(client.final(challenge.data))
@@ -72,6 +72,40 @@ def test_wrong_password_fails() -> None:
     with pytest.raises(AuthenticationFailed):
         play("pen", exchange)
     assert not exchange.done
+
+
+def test_channel_binding_ties_the_proof_to_the_certificate() -> None:
+    exchange = ScramExchange(PENCIL, MOCK, secrets.token_bytes, b"ours")
+    assert exchange.start() == [AuthenticationSASL(("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"))]
+    assert play("pencil", exchange, b"ours")
+    assert exchange.done
+    between = ScramExchange(PENCIL, MOCK, secrets.token_bytes, b"ours")
+    with pytest.raises(RemoteProtocolError, match="channel binding check failed") as caught:
+        play("pencil", between, b"theirs")
+    assert (caught.value.sqlstate, caught.value.fatal, between.done) == ("28000", True, False)
+    assert play("pencil", ScramExchange(PENCIL, MOCK, secrets.token_bytes, b"ours")), "a client need not bind"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (initial("n,,n=u,r=abc", b"SCRAM-SHA-256-PLUS"), "does not include channel binding data"),
+        (initial("y,,n=u,r=abc", b"SCRAM-SHA-256-PLUS"), "does not include channel binding data"),
+        (initial("p=tls-unique,,n=u,r=abc", b"SCRAM-SHA-256-PLUS"), "unsupported SCRAM channel-binding type"),
+        (initial("p=tls-server-end-point,,n=u,r=abc"), "includes channel binding data"),
+        (initial("y,,n=u,r=abc"), "negotiation error"),  # somebody hid the better mechanism from the client
+    ],
+)
+def test_what_is_said_about_channel_binding_has_to_agree(answer: bytes, message: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=message):
+        ScramExchange(PENCIL, MOCK, secrets.token_bytes, b"ours").step(answer)
+
+
+def test_without_tls_there_is_no_channel_binding() -> None:
+    exchange = ScramExchange(PENCIL, MOCK, secrets.token_bytes)
+    assert exchange.start() == [AuthenticationSASL(("SCRAM-SHA-256",))]
+    with pytest.raises(RemoteProtocolError, match="invalid SASL authentication mechanism"):
+        exchange.step(initial("p=tls-server-end-point,,n=u,r=abc", b"SCRAM-SHA-256-PLUS"))
 
 
 def test_unknown_user_fails_whatever_the_password() -> None:
