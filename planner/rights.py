@@ -123,9 +123,12 @@ class Rights:
         return self._any(items, relation.owner, "column", letters, option)
 
     def columns(self, relation: RelationDef, attnums: Iterable[int], letter: str) -> bool:
-        """Whether it has a privilege on all of some columns; of none: on any column."""
+        """Whether it has a privilege on all of some columns; of none: on any column; 0: the whole row."""
         if self.relation(relation, letter):
             return True
+        attnums = set(attnums)
+        if 0 in attnums:
+            attnums |= {column.attnum for column in relation.live}
         wanted = [attnum for attnum in attnums if attnum > 0]
         if any(attnum < 0 for attnum in attnums):
             return False  # system columns go with the whole table

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 class SystemView:
     """Answers for one session; of its own are only the connection's advisory locks and what it drew from sequences."""
 
-    __slots__ = ("_session", "advisory", "sequences")
+    __slots__ = ("_session", "_told", "advisory", "sequences")
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
         self._session = session
         self.advisory = SessionAdvisory(session)
         self.sequences = SessionSequences(session)
+        self._told = -1  # the transaction whose id was asked for
 
     @property
     def start_time_us(self) -> int:
@@ -134,7 +135,13 @@ class SystemView:
 
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
-        return self._session.block.ensure_txn().id
+        self._told = self._session.block.ensure_txn().id
+        return self._told
+
+    def assigned_transaction_id(self) -> int | None:
+        """Return the id of the running transaction if it writes or has been told; None for one that only reads."""
+        txn = self._session.block.ensure_txn()
+        return txn.id if txn.writing or txn.id == self._told else None
 
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id."""

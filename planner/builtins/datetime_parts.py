@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.codecs.calendar import (
+    END_TIMESTAMP_US,
+    MIN_TIMESTAMP_US,
     civil_from_days,
     day_of_year,
     days_from_civil,
@@ -412,6 +414,9 @@ def trunc_interval(text: str, value: Interval) -> Interval:
     raise _refuse(text, unit if unit.startswith("timezone") else "", "interval")
 
 
+INT8_MAX = 2**63 - 1
+
+
 def date_bin(stride: Interval, us: int, origin: int) -> int:
     """Return the start of the bin of ``stride`` from ``origin`` that ``us`` lies in; 0A000, 22008."""
     if is_infinite(us):
@@ -421,9 +426,16 @@ def date_bin(stride: Interval, us: int, origin: int) -> int:
     if stride[0]:
         raise SqlError("0A000", "timestamps cannot be binned into intervals containing months or years")
     size = stride[1] * US_PER_DAY + stride[2]
+    if size > INT8_MAX:
+        raise SqlError("22008", "interval out of range")
     if size <= 0:
         raise SqlError("22008", "stride must be greater than zero")
-    return origin + (us - origin) // size * size
+    if abs(us - origin) > INT8_MAX:
+        raise SqlError("22008", "interval out of range")
+    start = origin + (us - origin) // size * size
+    if not MIN_TIMESTAMP_US <= start < END_TIMESTAMP_US:
+        raise out_of_range()
+    return start
 
 
 # -- age, make, time zones -----------------------------------------------------------------------

@@ -6,13 +6,14 @@ What needs the catalog's own rows (pg_get_*, *_is_visible, descriptions) is in `
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Callable
 from typing import Any
 
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
-from planner.builtins.reg import quote_ident, split_identifier
+from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
@@ -51,11 +52,46 @@ def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[
 
 
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
-    """SQL's ``parse_ident``."""
-    try:
-        return tuple(split_identifier(text))
-    except SqlError:
-        raise SqlError("22023", f'string is not a valid identifier: "{text}"') from None
+    """SQL's ``parse_ident``; ``strict`` False: what follows the last name is ignored. SqlError 22023."""
+    names: list[str] = []
+    at = _past_blanks(text, 0)
+    wrong = f'string is not a valid identifier: "{text}"'
+    while True:
+        missing = text.startswith(".", at)
+        if text.startswith('"', at):
+            quoted = _QUOTED.match(text, at)
+            if quoted is None:
+                raise SqlError("22023", wrong, detail="String has unclosed double quotes.")
+            if quoted[0] == '""':
+                raise SqlError("22023", wrong, detail="Quoted identifier must not be empty.")
+            names.append(quoted[0][1:-1].replace('""', '"'))
+            at = quoted.end()
+        elif (plain := _PLAIN.match(text, at)) is not None:
+            names.append(plain[0].lower())
+            at = plain.end()
+        elif missing:
+            raise SqlError("22023", wrong, detail='No valid identifier before ".".')
+        elif names:
+            raise SqlError("22023", wrong, detail='No valid identifier after ".".')
+        else:
+            raise SqlError("22023", wrong)
+        at = _past_blanks(text, at)
+        if text.startswith(".", at):
+            at = _past_blanks(text, at + 1)
+        elif at == len(text) or not strict:
+            return tuple(names)
+        else:
+            raise SqlError("22023", wrong)
+
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_PLAIN = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\n\r\f":
+        at += 1
+    return at
 
 
 def current_setting(session: EvalSession, name: str, missing_ok: bool | None = False) -> str | None:

@@ -38,6 +38,7 @@ EXACT = Context(prec=300_000, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EM
 MIN_SIGNIFICANT = 16
 MAX_SCALE = 1000
 MAX_RESULT_SCALE = 2000
+MAX_SHOWN_SCALE = 16383
 MAX_WEIGHT = 131071
 
 ZERO, ONE = Decimal(0), Decimal(1)
@@ -101,7 +102,7 @@ def mul(a: Decimal, b: Decimal) -> Decimal:
     """Return a * b; scales add up."""
     r = EXACT.multiply(a, b)
     if r and r.adjusted() < 1000:
-        return r
+        return r if scale_of(r) <= MAX_SHOWN_SCALE else rounded(r, MAX_SHOWN_SCALE)
     return checked(r)
 
 
@@ -201,12 +202,12 @@ def sign(a: Decimal) -> Decimal:
 
 def round_to(a: Decimal, scale: int) -> Decimal:
     """SQL's ``round``."""
-    return checked(rounded(a, max(min(scale, MAX_RESULT_SCALE), -MAX_RESULT_SCALE)))
+    return checked(rounded(a, max(min(scale, MAX_SHOWN_SCALE), -MAX_WEIGHT - 2)))
 
 
 def trunc_to(a: Decimal, scale: int) -> Decimal:
     """SQL's ``trunc``."""
-    return rounded(a, max(min(scale, MAX_RESULT_SCALE), -MAX_RESULT_SCALE), ROUND_DOWN)
+    return rounded(a, max(min(scale, MAX_SHOWN_SCALE), -MAX_WEIGHT - 1), ROUND_DOWN)
 
 
 def ceil(a: Decimal) -> Decimal:

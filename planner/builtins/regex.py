@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.builtins.regex_translate import Options, compiled, parse_flags
 from planner.builtins.registry import REGISTRY
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 
 IGNORE_CASE = Options(ignore_case=True)
 
@@ -195,7 +195,33 @@ def substring(s: str, pattern: str) -> str | None:
 def substring_similar(s: str, pattern: str, escape: str) -> str | None:
     """SQL's ``substring``."""
     converted = similar_escape(pattern, escape)
-    return substring(s, converted) if converted is not None else None
+    if converted is None:
+        return None
+    parts = re.fullmatch(r"\^\(\?:(.*)\)\{1,1\}\?\((.*)\)\{1,1\}\(\?:(.*)\)\$", converted, re.DOTALL)
+    return substring(s, converted) if parts is None else _between(s, *parts.groups())
+
+
+def _between(s: str, before: str, wanted: str, after: str) -> str | None:
+    """Return what ``wanted`` matches where ``before`` takes as little as possible.
+
+    SqlError 0A000 where ``before`` takes more than ``MAX_BEFORE`` characters: it would be tried for each shorter length.
+    """
+    first, rest = compiled(f"^(?:{before})$"), compiled(f"^(?:{wanted})(?:{after})$")
+    whole = compiled(f"^(?:{before})({wanted})(?:{after})$").search(s)
+    if whole is None:
+        return None
+    start = whole.start(1)
+    if start > MAX_BEFORE:
+        raise not_supported(f"SUBSTRING ... SIMILAR behind more than {MAX_BEFORE} characters")
+    for shorter in range(start):
+        if first.search(s[:shorter]) is not None and rest.search(s[shorter:]) is not None:
+            start = shorter
+            break
+    found = compiled(f"^({wanted})(?:{after})$").search(s[start:])
+    return None if found is None else found.group(1)
+
+
+MAX_BEFORE = 2000
 
 
 def _positive(name: str, value: int) -> None:

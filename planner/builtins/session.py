@@ -132,6 +132,9 @@ class EvalSystem(Protocol):
     def blocking_pids(self, pid: int) -> Sequence[int]:
         """Return the sessions whose locks a session waits for."""
 
+    def assigned_transaction_id(self) -> int | None:
+        """Return the id of the running transaction if it writes or has been told; None for one that only reads."""
+
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
 

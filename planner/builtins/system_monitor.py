@@ -318,9 +318,11 @@ def _register() -> None:
         lambda session, pid, others: not set(session.system.blocking_pids(pid)).isdisjoint(others),
     )
     for signature in (
-        "txid_current()", "txid_current_if_assigned()", "pg_current_xact_id()", "pg_current_xact_id_if_assigned()",
+        "txid_current()", "pg_current_xact_id()",
     ):  # fmt: skip
         session_form(signature, lambda session: session.system.transaction_id())
+    for signature in ("txid_current_if_assigned()", "pg_current_xact_id_if_assigned()"):
+        session_form(signature, lambda session: session.system.assigned_transaction_id())
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
     session_form("pg_export_snapshot()", lambda session: session.system.export_snapshot())
