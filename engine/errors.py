@@ -46,6 +46,7 @@ def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, _known: Surroun
     return ErrorReport(
         severity="ERROR",
         sqlstate="23505",
+        where=error.context,
         message=f'duplicate key value violates unique constraint "{index.name}"',
         detail=f"Key ({names})=({values}) already exists.",
         schema=relation.schema,

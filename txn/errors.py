@@ -124,6 +124,7 @@ class DuplicateKey(TxnError):
         """``key`` in index column order."""
         super().__init__(f"duplicate key {key!r} in index {index} of shard {shard}")
         self.shard, self.index, self.key = shard, index, key
+        self.context: str | None = None  # where the row comes from, if whoever inserts it can tell
 
 
 class NullInColumn(TxnError):

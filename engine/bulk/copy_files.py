@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from engine.bulk.find_key import FindTask, Place, locate
 from engine.bulk.load_task import MOST_KEPT, Failure, LoadTask, Sum
 from engine.bulk.look import Look, RowGroups, look, looks_at, splits_of
 from engine.bulk.objects import StoredObject, beside, fetch
@@ -43,6 +44,7 @@ from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef
 from planner.errors import not_supported
 from txn.columns import RowPlan, table_rows
+from txn.errors import DuplicateKey
 from txn.persist.part_job import PartJob, WrittenPart
 from txn.types import Row, ShardId
 
@@ -96,14 +98,18 @@ async def load_here(
             break
     txn = session.block.ensure_txn()
     shard = ShardId(relation.oid)
-    if count <= FEW_ROWS or not bulk:
-        rows = [row for batch in first for row in _rows(relation, batch)]
-        if rows:
-            await settle(txn.insert(shard, rows))
-            await effects.inserted(session, relation, rows)
-    else:
-        count = await txn.bulk_insert(shard, _chained(first, batches))
-        await check_bulk(session, relation)
+    try:
+        if count <= FEW_ROWS or not bulk:
+            rows = [row for batch in first for row in _rows(relation, batch)]
+            if rows:
+                await settle(txn.insert(shard, rows))
+                await effects.inserted(session, relation, rows)
+        else:
+            count = await txn.bulk_insert(shard, _chained(first, batches))
+            await check_bulk(session, relation)
+    except DuplicateKey as error:
+        await locate(session, spec, ctx.params, error, [(split,) for split in splits])
+        raise
     tell_rejects(session, spec.options, load.rejects)
     return count
 
@@ -221,7 +227,19 @@ async def load_on_spark(
     if not work:
         return 0
     progress.by_row = False
-    count = await session.block.ensure_txn().bulk_insert_parts(ShardId(relation.oid), write)
+    try:
+        count = await session.block.ensure_txn().bulk_insert_parts(ShardId(relation.oid), write)
+    except DuplicateKey as error:
+
+        async def find(task: FindTask, work: Sequence[Sequence[Split]]) -> list[list[Place]]:
+            return [
+                places
+                for at in range(0, len(work), tasks.wave)
+                for places in await tasks.map(task, work[at : at + tasks.wave])
+            ]
+
+        await locate(session, spec, ctx.params, error, work, find)
+        raise
     await check_bulk(session, relation)
     tell_rejects(session, options, summed.rejects)
     return count

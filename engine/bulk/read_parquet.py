@@ -116,7 +116,8 @@ class ParquetRows:
 
     def _table_batches(self, batch: Any, line: int) -> Iterator[Any]:
         made = None if self._by_row else self._by_column(batch)
-        if made is not None:
+        watch = self._loader.watch
+        if made is not None and (watch is None or not watch.in_batch(made)):
             yield made
             return
         numbers = range(line + 1, line + 1 + batch.num_rows)

@@ -20,7 +20,7 @@ from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split
 from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import ColumnLoader, Piece, row_batches, serves
-from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader
+from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy_in import CopyDecoder, LineDecoder, copy_decoder
 from pgwire.codecs.copy_json import JsonDecoder
@@ -66,11 +66,19 @@ def make_decoder(spec: LoadSpec) -> CopyDecoder:
 
 
 def read_split(
-    spec: LoadSpec, env: Env, split: Split, reading: Reading, *, keep: int = 0, gentle: bool = False
+    spec: LoadSpec,
+    env: Env,
+    split: Split,
+    reading: Reading,
+    *,
+    keep: int = 0,
+    gentle: bool = False,
+    watch: RowWatch | None = None,
 ) -> Iterator[Any]:
     """Yield a split's rows as batches; ``reading`` is kept up to date.
 
     ``keep``: how many rows left out under ON_ERROR ignore are remembered. ``gentle``: in small batches, for the event loop.
+    ``watch``: is told where rows stand that it looks out for.
 
     Raises:
         DataError: of the first bad row; its CONTEXT names line and file.
@@ -79,6 +87,7 @@ def read_split(
     progress = CopyProgress("COPY FROM", spec.relation.oid, "FILE")
     loader = RowLoader(spec, env, progress, file=split.name, keep=keep)
     reading.rejects = loader.rejects
+    loader.watch = watch
     if spec.options.format == "parquet":
         for batch in ParquetRows(loader, split, GENTLE_BATCH_ROWS if gentle else BATCH_ROWS).batches():
             reading.rows += batch.num_rows
@@ -162,7 +171,8 @@ class _Lines:
             for _ in () if columns.early else columns.add_defaults(piece.rows, piece.columns):
                 pass
             batch = columns.batch(piece.rows, piece.columns)
-            if batch is not None:
+            watch = self._loader.watch
+            if batch is not None and (watch is None or not watch.in_batch(batch)):
                 columns.decoder.pass_lines(piece.lines)
                 columns.leave_out(piece.excluded)
                 yield batch

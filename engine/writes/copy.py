@@ -19,10 +19,12 @@ from engine.bulk import copy_files
 from engine.bulk.copy_out_files import LocalFolder, new_directory, write_here
 from engine.bulk.copy_out_objects import new_folder, write_object
 from engine.bulk.export_task import ExportTask, Folder, adopt
+from engine.bulk.find_key import locate, locate_among
 from engine.bulk.objects import beside, open_bytes
 from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
 from engine.bulk.server_files import Roots, ServerFile, file_error, found
+from engine.bulk.splits import whole
 from engine.bulk.write_rows import Sheet, encoders, header_of
 from engine.connection.output import encoded
 from engine.connection.portal import Command, Outcome, RowReader
@@ -47,6 +49,7 @@ from planner.errors import SqlError
 from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.rights import Rights
 from planner.statements import Copy
+from txn.errors import DuplicateKey
 from txn.persist.object_url import is_object_url
 from txn.types import ShardId
 
@@ -173,16 +176,27 @@ async def _copy_from(
     bulk = effects.may_bulk_load(session, relation)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
     load = BulkLoad(loader, make_decoder(spec), _chunks(statement, loader.options, out, progress, file))
+    lines: list[int] = []
+    loader.lines = lines
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
+    loader.lines = None
     txn = session.block.ensure_txn()
-    if len(first) <= BULK_ROWS or not bulk:
-        if first:
-            await settle(txn.insert(shard, first))
-            await effects.inserted(session, relation, first)
-        total = len(first)
-    else:
-        total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
-        await check_bulk(session, relation)
+    staged = len(first) <= BULK_ROWS or not bulk
+    try:
+        if not staged:
+            total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
+            await check_bulk(session, relation)
+        else:
+            if first:
+                await settle(txn.insert(shard, first))
+                await effects.inserted(session, relation, first)
+            total = len(first)
+    except DuplicateKey as error:
+        if staged:
+            await locate_among(session, relation, error, first, lines)
+        elif file is not None:
+            await locate(session, spec, ctx.params, error, [(whole(0, "", file.path, file.size),)])
+        raise
     tell_rejects(session, spec.options, loader.rejects)
     return Command(f"COPY {total}")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.writes.progress import CopyProgress
 from engine.writes.shape import TableShape, bound_checks, table_layout
@@ -113,6 +113,18 @@ def too_many(limit: int, where: str | None) -> DataError:
     )
 
 
+class RowWatch(Protocol):
+    """Looks out for rows of the table; ``lines``: where they stood."""
+
+    lines: list[int]
+
+    def in_batch(self, batch: Any) -> bool:
+        """Return whether such a row is in a batch."""
+
+    def has(self, row: Row) -> bool:
+        """Return whether a row is one."""
+
+
 class RowLoader:
     """Turns decoded fields into table rows of one table."""
 
@@ -145,6 +157,10 @@ class RowLoader:
         """Whether there are expressions over the columns of a row: WHERE, generated columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
         self.rejects = Rejects(keep)
+        self.lines: list[int] | None = None
+        """Set to a list, it gets the line of each row that is returned."""
+        self.watch: RowWatch | None = None
+        """Told the line of each row that it looks out for."""
 
     def feed(self, decoder: CopyDecoder, data: bytes) -> list[Row]:
         """Return the rows that ``data`` completes.
@@ -170,17 +186,23 @@ class RowLoader:
             return []
         count = len(decoded.rows)
         try:
-            rows = self._by_column(decoded.rows)
+            rows, lines = self._by_column(decoded.rows, decoded.lines)
         except DataError:
-            rows = self._one_by_one(decoded)
+            rows, lines = self._one_by_one(decoded)
         self._progress.rows(count, len(rows))
+        if self.lines is not None:
+            self.lines += lines
+        if (watch := self.watch) is not None:
+            watch.lines += [line for row, line in zip(rows, lines, strict=True) if watch.has(row)]
         return rows
 
     def leave_out(self, rows: int) -> None:
         """Count rows that WHERE has left out of those that were read otherwise."""
         self._progress.excluded += rows
 
-    def _by_column(self, decoded: Sequence[Sequence[Any]]) -> list[Row]:
+    def _by_column(
+        self, decoded: Sequence[Sequence[Any]], lines: Sequence[int]
+    ) -> tuple[list[Row], Sequence[int]]:
         count = len(decoded)
         columns: list[Sequence[Any]] = [(None,) * count] * self.shape.width
         fields = zip(*decoded, strict=True)
@@ -195,11 +217,14 @@ class RowLoader:
             columns[position] = [make((), self.env) for _ in range(count)]
         rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * count
         if self.where is not None:
-            rows = [row for row in rows if self.where((*row, self.relation.oid), self.env)]
-        return list(self.shape.made(rows, self.env))
+            oid, env, where = self.relation.oid, self.env, self.where
+            kept = [(row, line) for row, line in zip(rows, lines, strict=True) if where((*row, oid), env)]
+            rows, lines = [row for row, _ in kept], [line for _, line in kept]
+        return list(self.shape.made(rows, self.env)), lines
 
-    def _one_by_one(self, decoded: CopyRows) -> list[Row]:
+    def _one_by_one(self, decoded: CopyRows) -> tuple[list[Row], Sequence[int]]:
         rows: list[Row] = []
+        lines: list[int] = []
         for fields, line in zip(decoded.rows, decoded.lines, strict=True):
             bad = self._bad_field(fields, line)
             if bad is not None:
@@ -208,7 +233,9 @@ class RowLoader:
                 self._check_limit(bad)
                 continue
             try:
-                rows += self._by_column([fields])
+                made, places = self._by_column([fields], [line])
+                rows += made
+                lines += places
             except SqlError as error:
                 text = None
                 if not self.binary:
@@ -217,7 +244,7 @@ class RowLoader:
                         null if field is None else str(field) for field in fields
                     )
                 raise self._located(error, copy_context(self.relation.name, line, None, text)) from None
-        return rows
+        return rows, lines
 
     def _check_limit(self, bad: DataError) -> None:
         """Raise if more rows were left out than REJECT_LIMIT allows; ``bad``: the error of the latest."""
