@@ -30,6 +30,10 @@ int2vector oidvector   ``tuple`` of int (subscripts start at 0)
 record, composite      ``tuple``
 tid                    ``(int block, int offset)``
 bit varbit             ``str`` of 0 and 1
+inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.network``)
+macaddr macaddr8       ``bytes`` of length 6 and 8
+money                  ``int`` cents
+enums                  ``int``: the label's rank
 void                   ``""``
 unknown                ``str`` (a literal whose type is still open)
 =====================  ==========================================================================

@@ -21,6 +21,7 @@ from engine.catalog.state import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.transaction.block_state import BlockState
 from engine.transaction.conflicts import mode_name, tid_of
+from pgwire.codecs.network import address_of
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
@@ -53,7 +54,7 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             writing = txn is not None and txn.writing
             inside = txn is not None or other.block.state is BlockState.BLOCK
             row |= {
-                "client_addr": host, "client_port": port, "backend_start": other.backend_start_us,
+                "client_addr": None if host is None else address_of(host), "client_port": port, "backend_start": other.backend_start_us,
                 "xact_start": other.transaction_time_us if inside else None,
                 "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
                 "wait_event_type": event[0], "wait_event": event[1], "state": other.activity,

@@ -51,6 +51,8 @@ _KINDS: dict[int, Kind] = {
     BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
     TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
 }  # fmt: skip
+# cidr, macaddr8, money, macaddr, inet, pg_lsn (``pgwire.codecs.network``): their values order as they stand
+_KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
 # unsigned 32-bit identifiers need 64 bits
 _KINDS.update(
     dict.fromkeys(

@@ -24,6 +24,8 @@ from pgwire.codecs import (
     interval,
     json,
     jsonpath,
+    macaddr,
+    money,
     network,
     numeric,
     system,
@@ -176,9 +178,12 @@ def _add_texts() -> None:
         (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
         _add(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text, ascii=False)
-    _add(869, "inet", -1, network.parse_inet, network.show, network.recv_inet, network.send_inet)
-    _add(650, "cidr", -1, network.parse_cidr, network.show, network.recv_cidr, network.send_cidr)
-    _add(3220, "pg_lsn", 8, network.parse_lsn, network.show, network.recv_lsn, network.send_lsn)
+    _add(869, "inet", -1, network.parse_inet, network.show_inet, network.recv_inet, network.send_inet)
+    _add(650, "cidr", -1, network.parse_cidr, network.show_cidr, network.recv_cidr, network.send_cidr)
+    _add(829, "macaddr", 6, macaddr.parse, macaddr.show, macaddr.recv, macaddr.send)
+    _add(774, "macaddr8", 8, macaddr.parse8, macaddr.show, macaddr.recv8, macaddr.send)
+    _add(790, "money", 8, money.parse, money.show, money.recv, money.send)
+    _add(3220, "pg_lsn", 8, network.parse_lsn, network.show_lsn, network.recv_lsn, network.send_lsn)
     _add(
         domain.NAME, "name", 64, text.parse_name, text.show_text, text.recv_name, text.send_text, ascii=False
     )

@@ -155,7 +155,7 @@ def _register_extremes() -> None:
     known = facts()
     for name, greatest in (("max", True), ("min", False)):
         for proc in known.procs_by_name[name]:
-            if proc.kind == "a" and proc.arg_types[0] not in (f.ANYARRAY, f.TID, 650, 790, 869):
+            if proc.kind == "a" and proc.arg_types[0] not in (f.ANYARRAY, f.TID):
                 _both(known.signature(proc.oid), _extreme(greatest))
 
 

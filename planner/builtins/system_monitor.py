@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from pgwire.codecs.network import address_of
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_definitions import find_index
@@ -254,7 +255,9 @@ def _address(side: str, position: int) -> Callable[[EvalSession], Any]:
     def address(session: EvalSession) -> Any:
         system = session.system
         found = system.client_address if side == "client" else system.server_address
-        return None if found is None else found[position]
+        if found is None:
+            return None
+        return found[position] if position else address_of(found[0])
 
     return address
 

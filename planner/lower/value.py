@@ -116,6 +116,8 @@ KINDS.update(
     )
 )  # fmt: skip
 
+KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
+
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}
 
 

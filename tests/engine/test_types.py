@@ -56,3 +56,31 @@ def test_an_enum_takes_many_labels_at_one_place(server: ServerProcess) -> None:
         server.sql(f"ALTER TYPE many ADD VALUE 'n{number}'")
     [(shown,)] = server.sql("SELECT enum_last(NULL::many)")
     assert shown == "n59"
+
+
+def test_addresses_and_amounts_order_alike_on_every_executor(server: ServerProcess) -> None:
+    server.sql("CREATE TABLE net (i inet, c cidr, m macaddr, v money, l pg_lsn)")
+    server.sql(
+        "INSERT INTO net SELECT ('10.' || g % 7 || '.0.0/' || 8 + g % 9)::inet, ('10.' || g % 5 || '.0.0/16')::cidr,"
+        " ('08:00:2b:00:00:' || lpad((g * 37 % 97)::text, 2, '0'))::macaddr, (g * 13 % 101)::money, ('0/' || g)::pg_lsn"
+        " FROM generate_series(1, 90) g"
+    )
+    server.sql("CHECKPOINT")
+    answers = []
+    for executor in ("index", "local"):
+        client = server.connect()
+        client.run(f"SET executor = {executor}")
+        answers.append(
+            [
+                list(map(tuple, client.run(sql).rows))
+                for sql in (
+                    "SELECT i, c, m, v, l FROM net ORDER BY i, m, v, l",
+                    "SELECT c, count(*), min(i), max(c), max(v), min(l) FROM net GROUP BY c ORDER BY c DESC",
+                    "SELECT l FROM net WHERE i > '10.3.0.0/12' AND v < '$50' AND m <> '08:00:2b:00:00:37' ORDER BY l",
+                )
+            ]
+        )
+        client.close()
+    assert answers[0] == answers[1]
+    assert [len(answer) for answer in answers[0]] == [90, 5, len(answers[0][2])]
+    assert answers[0][2]

@@ -7,7 +7,7 @@ import pytest
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_input, binary_output, text_input, text_output
 
-INET, CIDR, LSN = 869, 650, 3220
+INET, CIDR, LSN, MAC, MAC8, MONEY = 869, 650, 3220, 829, 774, 790
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,10 @@ INET, CIDR, LSN = 869, 650, 3220
         (INET, "::1", "::1", "03800010" + "00" * 15 + "01"),
         (CIDR, "10.0.0.0/8", "10.0.0.0/8", "02080104" + "0a000000"),
         (CIDR, "10.1.2.3", "10.1.2.3/32", "02200104" + "0a010203"),
+        (CIDR, "2001:db8::/32", "2001:db8::/32", "03200110" + "20010db8" + "00" * 12),
+        (MAC, "0800.2b01.0203", "08:00:2b:01:02:03", "08002b010203"),
+        (MAC8, "08-00-2b-01-02-03", "08:00:2b:ff:fe:01:02:03", "08002bfffe010203"),
+        (MONEY, "(1,234.565)", "-$1,234.57", "fffffffffffe1dbf"),
         (LSN, "0/16b3748", "0/16B3748", "00000000016b3748"),
     ],
 )

@@ -1,0 +1,50 @@
+"""money: an ``int`` of cents, read and printed as in the locale C: ``-$1,234.56``. No digits are 0."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Final
+
+from pgwire.codecs.errors import DataError
+
+LIMIT: Final = 2**63
+_FORM: Final = re.compile(
+    r"\s*(?P<lead>[-+$\s(]*)(?P<whole>[0-9,]*)(?:\.(?P<part>[0-9]*))?\s*(?P<tail>[)\-+$\s]*)", re.ASCII
+)
+_WIRE: Final = struct.Struct(">q")
+
+
+def parse(text: str) -> int:
+    """Read an amount, its third decimal rounded; 22P02, 22003."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise DataError("22P02", f'invalid input syntax for type money: "{text}"')
+    lead, tail = found["lead"], found["tail"]
+    signs = [c for c in lead + tail if c in "-+("]
+    if len(signs) > 1 or (lead + tail).count("$") > 1 or ("(" in lead) != (")" in tail):
+        raise DataError("22P02", f'invalid input syntax for type money: "{text}"')
+    part = (found["part"] or "").ljust(3, "0")
+    cents = int(found["whole"].replace(",", "") or "0") * 100 + int(part[:2]) + (part[2] >= "5")
+    value = -cents if signs and signs[0] in "-(" else cents
+    if not -LIMIT <= value < LIMIT:
+        raise DataError("22003", f'value "{text}" is out of range for type money')
+    return value
+
+
+def show(value: int) -> str:
+    """Print an amount."""
+    whole, cents = divmod(abs(value), 100)
+    return f"{'-' if value < 0 else ''}${whole:,}.{cents:02}"
+
+
+def send(value: int) -> bytes:
+    """Return eight bytes."""
+    return _WIRE.pack(value)
+
+
+def recv(data: bytes) -> int:
+    """Read eight bytes; 22P03."""
+    if len(data) != 8:
+        raise DataError("22P03", "incorrect binary data format")
+    return int(_WIRE.unpack(data)[0])

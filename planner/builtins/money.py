@@ -1,0 +1,101 @@
+"""money: arithmetic in cents (manual 8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from pgwire.codecs.money import LIMIT
+from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
+
+_CONTEXT = Context(prec=1000)
+
+
+def _checked(cents: int) -> int:
+    if not -LIMIT <= cents < LIMIT:
+        raise SqlError("22003", "money out of range")
+    return cents
+
+
+def _rounded(value: float) -> int:
+    """Return the nearest integer, the even one between two, as rint; 22003."""
+    if value != value or abs(value) >= LIMIT:
+        raise SqlError("22003", "money out of range")
+    return _checked(round(value))
+
+
+def _zero() -> SqlError:
+    return SqlError("22012", "division by zero")
+
+
+def _divided(cents: int, by: int) -> int:
+    if by == 0:
+        raise _zero()
+    quotient = abs(cents) // abs(by)
+    return _checked(-quotient if (cents < 0) != (by < 0) else quotient)
+
+
+def _divided_by_float(cents: int, by: float) -> int:
+    if by == 0:
+        raise _zero()
+    return _rounded(cents / by)
+
+
+def ratio(a: int, b: int) -> float:
+    """Return money / money."""
+    if b == 0:
+        raise _zero()
+    return a / b
+
+
+def of_numeric(value: Decimal) -> int:
+    """Return an amount in cents, rounded half away from zero; 22003."""
+    if not value.is_finite():
+        word = "NaN" if value.is_nan() else "infinity"
+        raise SqlError("0A000", f"cannot convert {word} to bigint")
+    cents = value.scaleb(2, _CONTEXT).to_integral_value(ROUND_HALF_UP, _CONTEXT)
+    if not -LIMIT <= cents < LIMIT:
+        raise SqlError("22003", "bigint out of range")
+    return int(cents)
+
+
+class Total:
+    """sum(money)."""
+
+    def __init__(self) -> None:
+        """Start without a value."""
+        self.total: int | None = None
+
+    def step(self, cents: int) -> None:
+        """Add an amount."""
+        self.total = cents if self.total is None else _checked(self.total + cents)
+
+    def result(self) -> int | None:
+        """Return the sum, NULL for no amounts."""
+        return self.total
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    python("cash_pl(money,money)", lambda a, b: _checked(a + b))
+    python("cash_mi(money,money)", lambda a, b: _checked(a - b))
+    python("cash_div_cash(money,money)", ratio)
+    integers: dict[str, str] = {"int2": "int2", "int4": "int4", "int8": "int8"}
+    multiply: Callable[[int, int], int] = lambda a, b: _checked(a * b)  # noqa: E731
+    for name in integers:
+        python(f"cash_mul_{name}(money,{name})", multiply)
+        python(f"{name}_mul_cash({name},money)", multiply)
+        python(f"cash_div_{name}(money,{name})", _divided)
+    for short, name in (("flt4", "float4"), ("flt8", "float8")):
+        python(f"cash_mul_{short}(money,{name})", lambda c, f: _rounded(c * f))
+        python(f"{short}_mul_cash({name},money)", lambda f, c: _rounded(c * f))
+        python(f"cash_div_{short}(money,{name})", _divided_by_float)
+    python("numeric(money)", lambda cents: Decimal(cents).scaleb(-2, _CONTEXT))
+    python("money(numeric)", of_numeric)
+    for name in ("int4", "int8"):
+        python(f"money({name})", lambda n: _checked(n * 100))
+    REGISTRY.aggregate_python("sum(money)", Total)
+
+
+_register()
