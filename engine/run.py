@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection import session_statements
@@ -218,10 +218,16 @@ async def _declare(
         await _start_locking(session, plan)
     ctx = context(session, plan, params)
     result = await run_query(session, plan, "query", statement.query, ctx)
+    current: Sequence[tuple[Any, ...]] = ()
+    shown = statement.shown
     if plan.locking:
-        result = ReadyRows(statement.query.columns, await collect(session, result))
+        rows = await collect(session, result)
+        if statement.keys:
+            current = [row[len(shown) :] for row in rows]
+            rows = [row[: len(shown)] for row in rows]
+        result = ReadyRows(shown, rows)
     session.view.use(plan)
-    conn.cursors.declare(statement, Rows(statement.query.columns, result))
+    conn.cursors.declare(statement, Rows(shown, result), current)
     if statement.hold and session.block.state is BlockState.IMPLICIT:
         await conn.cursors.materialise_held()
     return Command("DECLARE CURSOR")

@@ -47,6 +47,7 @@ from planner.query import (
     CoerceViaIO,
     Const,
     CurrentSetting,
+    CursorValue,
     DistinctExpr,
     Expr,
     FieldSelect,
@@ -350,6 +351,12 @@ def _setting(unit: Unit, expr: CurrentSetting, depth: int) -> str:
     return f"{unit.name(current_value(expr.what, expr.type.typmod), 'cur')}(e.session)"
 
 
+def _cursor_value(unit: Unit, expr: CursorValue, depth: int) -> str:
+    """A column of the row that a cursor stands on."""
+    asked = (expr.cursor, expr.table, expr.table_name, expr.attnum)
+    return f"e.session.system.cursor_value(*{unit.name(asked, 'cur')})"
+
+
 def _sublink(unit: Unit, expr: SubLink, depth: int) -> str:
     """A sub-select: the executor's callable."""
     if unit.layout.subplan is None:
@@ -384,6 +391,7 @@ NODES.update(
         Subscript: _subscript,
         ArrayAssign: _array_assign,
         CurrentSetting: _setting,
+        CursorValue: _cursor_value,
         SubLink: _sublink,
     }
 )

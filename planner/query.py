@@ -291,6 +291,16 @@ class CurrentSetting(Expr):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CursorValue(Expr):
+    """Column ``attnum`` of the row of ``table`` that a cursor stands on (WHERE CURRENT OF): fixed for a statement."""
+
+    cursor: str
+    table: int
+    table_name: str
+    attnum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SortBy:
     """An ordering inside an aggregate or a window; ``lt`` is the type's ``<`` proc, ``eq`` its ``=``."""
 

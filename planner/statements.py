@@ -293,8 +293,17 @@ class Deallocate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CursorKey:
+    """Where a cursor's query gives the primary key ``attnums`` of a table that it locks: from the key column ``position`` on."""
+
+    table: int
+    attnums: tuple[int, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareCursor:
-    """DECLARE name CURSOR FOR query."""
+    """DECLARE name CURSOR FOR query; ``keys`` are behind the columns that are shown."""
 
     name: str
     query: QueryExpr
@@ -302,6 +311,13 @@ class DeclareCursor:
     scroll: bool | None = None
     hold: bool = False
     binary: bool = False
+    keys: tuple[CursorKey, ...] = ()
+
+    @property
+    def shown(self) -> tuple[OutputColumn, ...]:
+        """The columns that FETCH gives."""
+        behind = sum(len(key.attnums) for key in self.keys)
+        return self.query.columns[: len(self.query.columns) - behind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class Connection:
         self.planning = Planning(database, session)
         self.prepared = PreparedStatements(session, self.planning)
         self.portals: dict[str, Portal] = {}
-        self.cursors = Cursors(session)
+        self.cursors = session.cursors = Cursors(session)
         self.interrupts = Interrupts(session)
         self._idle_limit = IdleLimit(self._end)
         session.block.on_end.append(self._block_ended)

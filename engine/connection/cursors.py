@@ -7,14 +7,14 @@ are kept before they are counted as fetched (L40).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.connection.kept_rows import KeptRows
 from engine.connection.portal import Cursor, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
 from txn.errors import TxnError
 
@@ -50,8 +50,8 @@ class Cursors:
         """Return all open cursors (pg_cursors)."""
         return list(self._open.values())
 
-    def declare(self, statement: DeclareCursor, rows: Rows) -> None:
-        """Open a cursor over a started result."""
+    def declare(self, statement: DeclareCursor, rows: Rows, current: Sequence[RowTuple] = ()) -> None:
+        """Open a cursor over a started result; ``current``: for each row the keys of what it was made of."""
         self.check_new(statement.name)
         # PostgreSQL lets a cursor scroll back without SCROLL where its plan can; ours keeps rows, so
         # every cursor can unless NO SCROLL was said.
@@ -66,7 +66,26 @@ class Cursors:
             binary=statement.binary,
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
+            keys=statement.keys,
+            current=current,
         )
+
+    def current_value(self, name: str, table: int, table_name: str, attnum: int) -> object:
+        """Return a column of the key of a table's row that a cursor stands on.
+
+        Raises SqlError 34000 (no such cursor), 24000 (not on a row, not FOR UPDATE of the table), 0A000 (not FOR UPDATE).
+        """
+        cursor = self.get(name)
+        key = next((key for key in cursor.keys if key.table == table), None)
+        if key is None and cursor.keys:
+            raise SqlError(
+                "24000", f'cursor "{name}" does not have a FOR UPDATE/SHARE reference to table "{table_name}"'
+            )
+        if key is None:
+            raise not_supported("WHERE CURRENT OF a cursor without FOR UPDATE")
+        if not 0 < cursor.position <= len(cursor.current):
+            raise SqlError("24000", f'cursor "{name}" is not positioned on a row')
+        return cursor.current[cursor.position - 1][key.position + key.attnums.index(attnum)]
 
     def _store(self, rows: Rows) -> KeptRows:
         db = self._session.db

@@ -18,6 +18,7 @@ from planner.query import OutputColumn
 
 if TYPE_CHECKING:
     from engine.subscriptions.subscribe import Source
+    from planner.statements import CursorKey
 
 
 @dataclass(slots=True)
@@ -117,6 +118,10 @@ class Cursor:
     exhausted: bool = False
     live: Source | None = None
     """Of a subscription; then ``kept`` are rows that were read but not fetched yet, and ``store`` is empty."""
+
+    keys: tuple[CursorKey, ...] = ()
+    current: Sequence[RowTuple] = ()
+    """Of a cursor that locks rows: the keys of each row, for WHERE CURRENT OF."""
 
     def close(self) -> None:
         """Stop reading and drop what was read."""

@@ -37,6 +37,7 @@ from planner.catalog import DatabaseDef, RoleDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
+    from engine.connection.cursors import Cursors
     from engine.database import Database
     from engine.writes.parts import Parts
 
@@ -88,6 +89,7 @@ class Session:
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
         self.channels = SessionChannels(self)
+        self.cursors: Cursors | None = None  # of its connection
         self.cancelled = CancelFlag()
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0

@@ -34,6 +34,11 @@ class SystemView:
         self.sequences = SessionSequences(session)
         self._told = -1  # the transaction whose id was asked for
 
+    def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:
+        """Return a column of the row that a cursor stands on."""
+        assert self._session.cursors is not None
+        return self._session.cursors.current_value(cursor, table, table_name, attnum)
+
     @property
     def start_time_us(self) -> int:
         """When the server started."""

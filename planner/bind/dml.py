@@ -27,6 +27,7 @@ from planner.bind.assign import (
 from planner.bind.cells import CellReader, cell_reader
 from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
+from planner.bind.current_of import bind_current_of
 from planner.bind.expr import bind_boolean, bind_expr
 from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.generated import generated_from, with_values
@@ -548,7 +549,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_, view)
     assignments = node.assignments if view is None else with_base_names(view, node.assignments)
     bound = bind_assignments(scope, assignments)
-    where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
+    where = _where(scope, node.where, relation, view)
     returning, outputs = _returning(scope, node.returning)
     values = complete_assignments(relation if view is None else view.with_own_defaults(), bound, context.env)
     new = dict(values)
@@ -578,7 +579,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     """Bind DELETE. Raises what its clauses raise."""
     relation, view = _target(context, node.relation, "delete")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using, view)
-    where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
+    where = _where(scope, node.where, relation, view)
     returning, outputs = _returning(scope, node.returning)
     through = None
     if view is not None:
@@ -587,6 +588,14 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     returning, extras = split_returning(returning, {})
     source = rows_to_change(scope, relation, from_, where, [], extras)
     return Delete(table=relation.oid, source=source, returning=returning, columns=outputs, through=through)
+
+
+def _where(
+    scope: Scope, node: ast.Expression | None, relation: RelationDef, view: ViewTarget | None
+) -> Expr | None:
+    if isinstance(node, ast.CurrentOf):
+        return bind_current_of(scope.context, relation, view, node)
+    return None if node is None else bind_boolean(scope, node, "WHERE")
 
 
 def changed_scope(

@@ -181,6 +181,7 @@ def bind_close(context: BindContext, node: ast.ClosePortal) -> st.CloseCursor:
 
 def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCursor | st.DeclareSubscribe:
     """DECLARE CURSOR. Raises SqlError 42P11 for contradicting options."""
+    from planner.bind.current_of import with_keys
     from planner.bind.query import bind_query
     from planner.bind.subscribe import bind_cursor
 
@@ -192,7 +193,9 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
         raise SqlError("0A000", "DECLARE CURSOR must not contain data-modifying statements in WITH")
     query = bind_query(context, node.query)
     _check_locking_cursor(node)
+    query, keys = with_keys(context, query)
     return st.DeclareCursor(
+        keys=keys,
         name=node.name,
         query=query,
         text=node.text,

@@ -34,6 +34,7 @@ from planner.query import (
     CoerceViaIO,
     Const,
     CurrentSetting,
+    CursorValue,
     DistinctExpr,
     Expr,
     FuncExpr,
@@ -178,12 +179,12 @@ def _worth(expr: Expr) -> bool:
 def _cannot_fail(expr: Expr) -> bool:
     while isinstance(expr, RelabelType):
         expr = expr.arg
-    return isinstance(expr, CurrentSetting) or (isinstance(expr, FuncExpr) and not expr.args)
+    return isinstance(expr, CurrentSetting | CursorValue) or (isinstance(expr, FuncExpr) and not expr.args)
 
 
 def _own_kind(expr: Any) -> int:
     """Return what an expression is, its operands apart."""
-    if isinstance(expr, CurrentSetting):
+    if isinstance(expr, CurrentSetting | CursorValue):
         return _STABLE
     if isinstance(expr, Var):
         return _PLAIN if expr.range == -1 else _BOUND
