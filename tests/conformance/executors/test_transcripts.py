@@ -23,7 +23,9 @@ from tests.support.spark_cluster import spark_cluster
 ROUTES = ("index", "local", "spark")
 QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
 LOCKS_OR_CHANGES = re.compile(
-    r"\b(for\s+(update|share|no\s+key|key)|insert|update|delete|nextval|setval)\b", re.IGNORECASE
+    r"\b(for\s+(update|share|no\s+key|key)|insert|update|delete|merge|nextval|setval|set_config|pg_notify"
+    r"|pg_(try_)?advisory\w*|pg_(cancel|terminate)_backend)\b",
+    re.IGNORECASE,
 )
 OPENS = re.compile(r"\s*(begin|start\s+transaction)\b", re.IGNORECASE)
 ENDS = re.compile(r"\s*(commit|end|abort|rollback(?!\s+to)|prepare\s+transaction)\b", re.IGNORECASE)
@@ -90,6 +92,9 @@ def witness(findings: Findings) -> type[Speaker]:
 def test_transcripts_read_the_same_on_every_executor(server: ServerProcess) -> None:
     findings = Findings()
     for path in SCRIPTS:
-        play(path, server, speaker=witness(findings))
+        try:
+            play(path, server, speaker=witness(findings))
+        except AssertionError as error:  # asking again has changed what comes later
+            findings.differ.append(str(error))
     assert not findings.differ, "\n".join(findings.differ)
     assert findings.compared > 3 * len(SCRIPTS)
