@@ -230,13 +230,20 @@ class Transaction(Protocol):
     def bulk_replace(
         self,
         shard: ShardId,
-        changes: AsyncIterator[tuple[Sequence[RowId], Any]],
+        changes: AsyncIterator[tuple[Iterable[int], Any]],
         changed: frozenset[int],
     ) -> Awaitable[int | None]:
         """Update rows by writing parts: ``changes`` are ids of rows, and pyarrow.RecordBatches of what replaces them.
 
         The new versions get new ids. ``changed``: the attnums in which they differ. Returns the row count; None, and
         nothing is done, where table X is not to be had at once. All else as for ``bulk_insert``.
+        """
+
+    def bulk_delete(self, shard: ShardId, row_ids: Any) -> Awaitable[int | None]:
+        """Delete many rows: ``array('q')`` of their ids, or an Arrow int64 array; returns how many were there.
+
+        Rows of parts take a bit of memory each until the commit, and a bit of the log (``txn.bulk_ends``). None, and
+        nothing is done, where table X is not to be had at once.
         """
 
     def bulk_insert_parts(
@@ -248,7 +255,7 @@ class Transaction(Protocol):
         """Insert rows that processes elsewhere write as parts; returns the row count.
 
         Takes table X, then awaits ``write(job)``, which has the workers call ``txn.persist.part_job.write_parts`` and
-        returns what they have written. ``write`` may delete rows that the new ones replace; ``changed`` are then the
+        returns what they have written. ``write`` may ``bulk_delete`` rows that the new ones replace; ``changed`` are then the
         attnums in which they differ. All the rest as for ``bulk_insert``. Whatever else the workers wrote, and all of
         it when anything fails or the transaction ends, is deleted; a task that lives on can write nothing more.
         """

@@ -12,14 +12,16 @@ The parts belong to the transaction like intents: later statements of it read th
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey
@@ -27,7 +29,7 @@ from txn.locks.mode import IX
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
-from txn.types import Key, PartRef, Row, RowId, ShardId, ShardIndex
+from txn.types import Key, PartRef, Row, ShardId, ShardIndex
 from txn.view import View
 
 if TYPE_CHECKING:
@@ -182,16 +184,17 @@ def _count_up(first: int, count: int) -> Any:
 
 
 async def replace(
-    txn: StoreTransaction, view: View, changes: AsyncIterator[tuple[Sequence[RowId], Any]], changed: Columns
+    txn: StoreTransaction, view: View, changes: AsyncIterator[tuple[Iterable[int], Any]], changed: Columns
 ) -> int:
     """End rows and write what replaces them, under new ids, to parts. The caller holds table X. As ``insert``."""
 
     async def replacing() -> AsyncIterator[Any]:
+        replaced = array("q")
         async for row_ids, batch in changes:
-            found = txn.delete(view.shard, row_ids)
-            if not all(found if isinstance(found, list) else await found):
-                raise AssertionError(f"a row of shard {view.shard} that was scanned under lock has gone")
+            replaced.extend(row_ids)
             yield batch
+        if await end_rows(txn, view, replaced) != len(replaced):
+            raise AssertionError(f"a row of shard {view.shard} that was scanned under lock has gone")
 
     return await insert(txn, view, replacing(), changed)
 

@@ -300,10 +300,17 @@ def int64_view(column: Any) -> Any:
     return column if column.type == pa.int64() else column.cast(pa.int64())
 
 
+def int64_values(column: Any) -> array[int]:
+    """Return an Arrow int64 array without NULLs as Python's."""
+    values = array("q")
+    if len(column):
+        values.frombytes(column.buffers()[1][column.offset * 8 : (column.offset + len(column)) * 8])
+    return values
+
+
 def swap_big_endian(column: Any) -> Any:
     """Return a null-free int64 array as fixed_size_binary(8), most significant byte first."""
-    numbers = array("q")
-    numbers.frombytes(column.buffers()[1][column.offset * 8 : (column.offset + len(column)) * 8])
+    numbers = int64_values(column)
     numbers.byteswap()
     return pa.Array.from_buffers(pa.binary(8), len(column), [None, pa.py_buffer(numbers)])
 

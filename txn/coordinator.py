@@ -240,7 +240,8 @@ class Coordinator:
 
         What is staged begins above ``read_ts``: no reader at a timestamp sees it, and whoever reads the latest
         state holds locks that the batch's owners keep until it is readable. Only rows are staged, in the order of
-        the batch; the first schema change or bulk load ends that, and ``apply`` does the rest.
+        the batch, a part a slice where they end many at once; the first schema change or bulk load ends that, and ``apply``
+        does the rest.
         """
         self.staging = asyncio.get_running_loop().create_future()
         for writes in batch.writes:
@@ -250,6 +251,9 @@ class Coordinator:
                 history = self.shards.get(shard.shard)
                 live = None if history is None else history.latest.generation
                 if live is not None:
+                    for ended in shard.ended:
+                        live.end_rows(ended, writes.ts)
+                        yield
                     for start in range(0, len(shard.ops), STAGE_ROWS):
                         live.apply(shard.ops[start : start + STAGE_ROWS], writes.ts)
                         yield
@@ -312,6 +316,9 @@ class Coordinator:
             watches = self.watches.get(shard.shard) if self.watches else None
             if watches is not None:
                 notice(self, watches, shard, writes)
+            if shard.ended and writes.txn not in self._staged:
+                for ended in shard.ended:
+                    live.end_rows(ended, ts)
             if shard.parts:
                 live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
                 live.next_row_id = max(live.next_row_id, shard.next_row_id)

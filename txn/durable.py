@@ -403,6 +403,12 @@ class DurableLog:
         except TxnError as error:
             _log.info("an unfinished part was left behind: %s", error)
 
+    def named_parts(self, shard: ShardId) -> set[str]:
+        """Return the parts that are there after a restart by their names: in the manifest, or the entry that brought them."""
+        manifest = self._store.current.get(shard)
+        named = {part.ref.name for part in manifest.parts} if manifest is not None else set()
+        return named | {name for name, (of, _seq) in self._loaded.items() if of == shard}
+
     async def start_job(
         self, shard: ShardId, spec: ShardSpec, first_row_id: int, *, part_rows: int, part_bytes: int
     ) -> PartJob:

@@ -1,9 +1,11 @@
 """Bytes of log entries and registers: MessagePack with a format byte in front.
 
-    log entry   02 | length, checksums, length | [epoch, upper, [shard, ...]] | body
+    log entry   03 | length, checksums, length | [epoch, upper, [shard, ...]] | body
          body   [epoch, [[ts, write set or blob name], ...], [swap, ...]]
     write set   [txn, 0, [[shard, [[row id, replaced, [value, ...]], ...], parts ...], ...], schema]
-    blob        02 | write set | checksum                          (large write sets, C18)
+    blob        03 | write set | checksum                          (large write sets, C18)
+
+Format 2 differs only in that no write set of it has ended rows (``records.EndedRows``); it is read as well.
 
 The head of an entry says which shards are in doubt when its body is damaged; either half can be read alone.
 
@@ -36,11 +38,12 @@ from txn.types import ShardId, ShardSpec, Timestamp
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
-ENTRY_FORMAT = 2  # of log entries and of write sets in blobs
+ENTRY_FORMAT = 3  # of log entries and of write sets in blobs
 ENTRY_FORMAT_BYTE = bytes([ENTRY_FORMAT])
 _CRC = Struct("<I")
 _SIZES = Struct("<IIII")  # length and checksum of the head, checksum of the body, and the length again
 SEED = crc32(ENTRY_FORMAT_BYTE)  # of checksums: a format byte that flipped is told from another format's
+_SEEDS = {b"\x02": crc32(b"\x02"), ENTRY_FORMAT_BYTE: SEED}  # of the formats that are read
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
@@ -171,7 +174,7 @@ def blob_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> WriteSet:
     """Decode a write set that lies in a blob of its own, ``name``. Raises UnknownFormat, DamagedFile."""
     content = memoryview(data)[1:-4]
-    if len(data) < 5 or _CRC.unpack_from(data, len(data) - 4)[0] != crc32(content, SEED):
+    if len(data) < 5 or _CRC.unpack_from(data, len(data) - 4)[0] != crc32(content, _seed(data)):
         _expect_format(data, name)
         raise DamagedFile(name, "its checksum is not that of its content")
     try:
@@ -247,11 +250,12 @@ def _checked_body(data: bytes, name: str) -> tuple[memoryview, _Head | None]:
     one, head_crc, body_crc, other = _SIZES.unpack_from(data, 1)
     view = memoryview(data)
     head = None
+    seed = _seed(data)
     for length in {one, other}:
         body = view[start + length :]
-        if head is None and crc32(view[start : start + length], SEED) == head_crc:
+        if head is None and crc32(view[start : start + length], seed) == head_crc:
             head = _head_decoder.decode(view[start : start + length])
-        if crc32(body, SEED) == body_crc:
+        if crc32(body, seed) == body_crc:
             return body, head
     _expect_format(data, name)
     what = "its checksum is not that of its content"
@@ -260,9 +264,14 @@ def _checked_body(data: bytes, name: str) -> tuple[memoryview, _Head | None]:
     raise DamagedEntry(name, what, head.shards, head.upper)
 
 
+def _seed(data: bytes) -> int:
+    """Return what checksums of bytes in this format begin with."""
+    return _SEEDS.get(data[:1], SEED)
+
+
 def _expect_format(data: bytes, name: str) -> None:
     """Raise UnknownFormat for the format byte of another server's."""
-    if data[:1] != ENTRY_FORMAT_BYTE:
+    if data[:1] not in _SEEDS:
         raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {ENTRY_FORMAT}")
 
 

@@ -66,7 +66,11 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
         return  # a schema change is under way
     if generation.damage is not None:
         return  # nothing of it may be replaced
-    await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
+    generation.upkeep = True
+    try:
+        await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
+    finally:
+        generation.upkeep = False
 
 
 def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:

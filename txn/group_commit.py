@@ -76,6 +76,7 @@ class _Member:
     at: Timestamp | None = None  # the timestamp it wants
     reach: bool = False  # commits nothing: ``ts`` is to become readable
     spilled: int = 0  # bytes in a blob
+    staged: bool = False  # what it changes is applied in slices, however little says so
     withdrawn: Exception | None = None  # while it was being encoded
 
     def fail(self, error: BaseException) -> None:
@@ -159,7 +160,8 @@ class Committer:
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        member = _Member(validate, writes, oracle, b"", future, refused, at=at)
+        staged = any(w.ended for w in writes.shards)
+        member = _Member(validate, writes, oracle, b"", future, refused, at=at, staged=staged)
         if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
@@ -316,7 +318,7 @@ class Committer:
             return
         self._upper = upper
         stager = self.stager
-        if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled for m in members)):
+        if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled or m.staged for m in members)):
             await self._stage(stager(batch))
         self._apply(members, batch, seq, len(payload))
 

@@ -217,7 +217,7 @@ def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
             read_only=txn.read_only,
             read_ts=txn.read_ts,
             locks=len(txn.owner.held),
-            rows=sum(len(own.rows) for own in txn.own.values()),
+            rows=sum(own.staged for own in txn.own.values()),
             waiting=txn.owner.waiting is not None,
         )
 

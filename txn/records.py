@@ -24,7 +24,7 @@ from txn.types import PartRef, Row, RowId, ShardId, ShardSpec, Timestamp, TxnId
 class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row's change. ``replaced`` is the begin of the version it ends (0: none); values None: delete.
 
-    Names (row_id, replaced begin), never a position (docs/storage.md).
+    Names (row_id, replaced begin), not a position: that may change before a restart (docs/storage.md).
     """
 
     row_id: RowId
@@ -32,10 +32,21 @@ class RowOp(msgspec.Struct, frozen=True, array_like=True, gc=False):
     values: Row | None
 
 
+class EndedRows(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Rows of one part that end: many at once, named by their positions.
+
+    ``rows``: one bit per row of the part, least significant first, zstd-compressed. The part is one that a manifest or an
+    earlier entry of the log names, so that replaying meets it under this name (``txn.bulk_ends``).
+    """
+
+    part: str
+    rows: bytes
+
+
 class ShardWrites(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Changes of one shard: row operations, and parts written before the append (bulk load).
 
-    Rows of ``parts`` begin at the write set's timestamp, whatever their ``s_begin`` column holds (it was
+    ``ended`` are ended first. Rows of ``parts`` begin at the write set's timestamp, whatever their ``s_begin`` column holds (it was
     written before the timestamp was known): see ``PartRef.min_begin``.
     """
 
@@ -44,6 +55,7 @@ class ShardWrites(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     parts: tuple[PartRef, ...] = ()
     next_row_id: int = 0
     """With ``parts``: all their row ids are below it."""
+    ended: tuple[EndedRows, ...] = ()
 
 
 class SchemaChange(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

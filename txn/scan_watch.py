@@ -157,7 +157,7 @@ def conflict_with(
     for op in writes.ops:
         if watch.concerns(images_of(generation, op, kept, before)):
             return explain(core, generation, op.row_id, op.values, by, before)
-    if writes.parts:
+    if writes.parts or writes.ended:
         return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
     return None
 
@@ -183,7 +183,7 @@ def changed_since(core: Coordinator, generation: Generation, ts: int) -> set[Row
 
     The caller has a read hold at ``ts``, which keeps superseded versions and tombstones from vacuum.
     """
-    if max(generation.history_until, generation.purged_until) > ts:
+    if max(generation.history_until, generation.purged_until, generation.bulk_ended) > ts:
         return None
     if any(part.ref.max_begin > ts for part in generation.parts):
         return None

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, ending, promotion, reads, row_locks, schema, snapshot, writes
+from txn import bulk, bulk_ends, ending, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import ReadOnlyTransaction, SchemaChanged, TxnError
@@ -507,7 +507,7 @@ class StoreTransaction:
     async def bulk_replace(
         self,
         shard: ShardId,
-        changes: AsyncIterator[tuple[Sequence[RowId], Any]],
+        changes: AsyncIterator[tuple[Iterable[int], Any]],
         changed: frozenset[int],
     ) -> int | None:
         """See ``txn.api``."""
@@ -519,6 +519,19 @@ class StoreTransaction:
         self.life.busy += 1
         try:
             return await bulk.replace(self, self.write_view(shard), changes, changed)
+        finally:
+            self.life.busy -= 1
+
+    async def bulk_delete(self, shard: ShardId, row_ids: Any) -> int | None:
+        """See ``txn.api``."""
+        self.life.check_active()
+        # Not waited for: what the rows were found by may have been overtaken when the lock comes.
+        if not self.core.locks.try_acquire(self.owner, shard, X):
+            return None
+        self.check_scans()
+        self.life.busy += 1
+        try:
+            return await bulk_ends.end_rows(self, self.write_view(shard), row_ids)
         finally:
             self.life.busy -= 1
 

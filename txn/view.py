@@ -77,8 +77,12 @@ class View:
     def parts(self, statement: int, ts: int = INFINITY) -> tuple[PartState, ...]:
         """Return the committed parts and the own ones a read in ``statement`` at ``ts`` (the latest state) sees."""
         parts = self.generation.parts_at(ts)
-        if self.own is not None and self.own.parts:
-            parts += tuple(self.own.visible_parts(statement))
+        own = self.own
+        if own is not None:
+            if own.ended:
+                parts = own.without_ended(parts, statement)
+            if own.parts:
+                parts += tuple(own.visible_parts(statement))
         return parts
 
 

@@ -459,13 +459,14 @@ def write_set(txn: StoreTransaction) -> WriteSet | None:
         if dropped is not None and dropped.dropped:
             continue
         ops = _row_ops(own, own.rows.items()) if own.ops is None else own.ops
-        if ops or own.parts:
+        if ops or own.parts or own.ended:
             writes.append(
                 ShardWrites(
                     shard=shard,
                     ops=tuple(ops),
                     parts=tuple(part.ref for _statement, part in own.parts),
                     next_row_id=own.generation.next_row_id if own.parts else 0,
+                    ended=tuple(part.record for _statement, parts in own.ended for part in parts.values()),
                 )
             )
     if not changes and not writes:

@@ -4,12 +4,14 @@
             route local   Arrow batches ─► row ids end, the rest becomes parts (few rows: tuples, as ever)
     DELETE                row ids alone are read; old values are not
 
+Row ids stay 8 bytes each, and one bit of a part's rows once they have been looked up there (``txn.bulk_ends``).
 What an UPDATE writes as parts has new row ids, as in PostgreSQL it has new ctids. Only statements with nothing to do per
 row but to look for NULLs go this way: no RETURNING, CHECK, foreign key that the change concerns, deferrable key.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,12 +27,16 @@ from engine.writes.insert_bulk import BulkSource
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
+from txn.columns import int64_values
 from txn.errors import NullInColumn
 from txn.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
     from engine.writes.dml import ChangePlan
+
+
+BULK_ROWS = 20_000  # more rows than this are written as parts, or ended by their places in parts
 
 
 class BulkChanges(BulkSource):
@@ -47,7 +53,7 @@ class BulkChanges(BulkSource):
 
         super().__init__(session, change.shape.relation, attnums, stream, complete)
 
-    async def changes(self) -> AsyncIterator[tuple[list[RowId], Any]]:
+    async def changes(self) -> AsyncIterator[tuple[array[int], Any]]:
         """Yield row ids, and batches of what replaces those rows; 23502 for a NULL that may not be."""
         async for batch in self.source_batches():
             ids = _ids_of(batch)
@@ -69,11 +75,10 @@ def new_columns(change: ChangePlan) -> list[int]:
     return [0, *kept, *assigned]
 
 
-def _ids_of(batch: RowBatch) -> list[RowId]:
+def _ids_of(batch: RowBatch) -> array[int]:
     if batch.arrow is None:
-        return [RowId(row[0]) for row in batch.rows or ()]
-    ids: list[RowId] = batch.arrow.column(0).to_pylist()
-    return ids
+        return array("q", [row[0] for row in batch.rows or ()])
+    return int64_values(batch.arrow.column(0))
 
 
 async def update_on_spark(
@@ -101,7 +106,8 @@ async def update_on_spark(
 
     async def write(job: PartJob) -> list[WrittenPart]:
         written = await spark.write_parts(executable, ctx, job.requiring(not_null), rows)
-        await settle(txn.delete(shape.shard, [RowId(i) for i in written.row_ids]))
+        if await txn.bulk_delete(shape.shard, written.row_ids) != len(written.row_ids):
+            raise AssertionError(f"a row of shard {shape.shard} that was scanned under lock has gone")
         return written.parts
 
     try:
@@ -117,12 +123,19 @@ async def update_on_spark(
         return None
 
 
-async def deleted_ids(result: RowStream) -> list[RowId]:
-    """Return the row ids that a DELETE's source has found, each once."""
-    ids: list[RowId] = []
+async def delete_found(session: Session, change: ChangePlan, result: RowStream) -> int:
+    """Delete the rows whose ids a DELETE's source finds, each once; returns how many."""
+    ids = array("q")
     try:
         async for batch in result.batches:
             ids += _ids_of(batch)
     finally:
         result.close()
-    return list(dict.fromkeys(ids))
+    txn = session.block.ensure_txn()
+    if len(ids) > BULK_ROWS:
+        count = await txn.bulk_delete(change.shape.shard, ids)
+        if count is not None:
+            return count
+    each = [RowId(row_id) for row_id in dict.fromkeys(ids)]
+    await settle(txn.delete(change.shape.shard, each))
+    return len(each)

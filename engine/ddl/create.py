@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import PG_NAMESPACE_OID, CatalogSnapshot, CommentDef, Stored, key_of
@@ -33,7 +34,6 @@ from engine.reads.query import CompiledQuery, compiled_query, context, execute, 
 from engine.sequences.define import create_sequence, with_sequences
 from engine.transaction.time_travel import read_past
 from engine.transaction.timelines import crossing, unknown
-from engine.writes.dml import BULK_ROWS
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.shape import TableShape, whole_rows
 from planner import ast

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from engine.bulk.changes import BULK_ROWS
 from engine.catalog.physical import shard_column, shard_spec
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.slices import SLICE_ROWS
-from engine.writes.dml import BULK_ROWS
 from engine.writes.shape import table_layout
 from planner.bind import bind_check
 from planner.catalog import ConstraintDef, RelationDef

@@ -14,7 +14,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from engine.bulk.changes import BulkChanges, deleted_ids, update_on_spark
+from engine.bulk.changes import BULK_ROWS, BulkChanges, delete_found, update_on_spark
 from engine.bulk.spark_load import load_on_spark
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
@@ -57,8 +57,6 @@ from txn.types import IndexId, Row, RowId, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-
-BULK_ROWS = 20_000  # INSERT ... SELECT of more rows than this is written as parts
 
 
 def target_of(session: Session, oid: int) -> RelationDef:
@@ -487,9 +485,7 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     _query, ctx = await _start(session, plan, change, params)
     result = await run_query(session, plan, "source", change.source, ctx)
     if change.plain and isinstance(result, RowStream) and session.parts is None:
-        ids = await deleted_ids(result)
-        await settle(session.block.ensure_txn().delete(change.shape.shard, ids))
-        return outcome("DELETE", len(ids), None, None)
+        return outcome("DELETE", await delete_found(session, change, result), None, None)
     rows = await _source_rows(session, change, result)
     if rows:
         await settle(session.block.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -117,6 +118,16 @@ async def replace_some(store: ShardStore, rng: random.Random, shard: ShardId = S
     await now(txn.commit())
 
 
+async def delete_some(store: ShardStore, rng: random.Random, shard: ShardId = SHARD) -> None:
+    """Commit the end of a random half of the rows, named by their places in parts."""
+    txn = store.begin()
+    await now(txn.begin_write([shard]))
+    rows = snapshot_rows(await now(txn.snapshot(shard)))
+    ids = array("q", [row_id for row_id, _b, _v in rows if rng.random() < 0.5])
+    assert await txn.bulk_delete(shard, ids) == len(ids)
+    await now(txn.commit())
+
+
 async def table(store: ShardStore, at: Timestamp, shard: ShardId = SHARD) -> Rows:
     """Read a shard at a timestamp, as any reader does."""
     txn = store.begin(read_only=True, at=at)
@@ -185,6 +196,8 @@ def test_a_subscription_is_the_table_at_every_timestamp(seed: int) -> None:
             elif roll < 0.83:
                 await replace_some(store, rng, shard)
             elif roll < 0.86:
+                await delete_some(store, rng, shard)
+            elif roll < 0.88:
                 txn = store.begin()
                 await now(txn.truncate(shard))
                 await now(txn.insert(shard, [(1, 1, "after")]))

@@ -26,9 +26,9 @@ from txn.errors import DamagedFile
 from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
 from txn.mvcc.index import BuildingIndex, HotIndex, bounds_of
 from txn.mvcc.keys import KeyMaker
-from txn.mvcc.parts import PartState
+from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import INFINITY, Version, at
-from txn.records import RowOp
+from txn.records import EndedRows, RowOp
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
 Cold: TypeAlias = tuple[PartState, int]
@@ -75,13 +75,14 @@ class Generation:
     ``padding`` already knows the columns of a schema change under way, ``reader_padding`` does not. ``pinned``: schema changes under way; upkeep leaves the generation alone. ``resident``: commits up to here are in parts as well as in segments not yet evicted (0: none are); ``resident_history``: so are the superseded versions of then.
     ``history``: parts of superseded versions, the newest of which ended at ``history_until``. ``purged_until``: what was
     superseded up to then may be missing in the garbage queue, because it left memory with a flush. ``newest_part``: no row of
-    a part began later than the first one of that part did.
+    a part began later than the first one of that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended
+    many at once, which left no trace in the garbage queue.
     """
 
     __slots__ = (
-        "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
+        "bulk_ended", "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
         "last_change", "log", "newest_part", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
-        "resident", "resident_history", "rows", "shard", "spec",
+        "resident", "resident_history", "rows", "shard", "spec", "upkeep",
     )  # fmt: skip
 
     def __init__(self, spec: ShardSpec, number: int, garbage: Garbage, next_row_id: int = 1) -> None:
@@ -105,6 +106,8 @@ class Generation:
         self.resident_history = False
         self.flushing = False
         self.pinned = 0
+        self.upkeep = False
+        self.bulk_ended = 0
         self.flush_cut = 0
         self.flush_ended: list[tuple[RowId, int]] = []
         self.spec = spec
@@ -342,6 +345,16 @@ class Generation:
         self.parts += tuple(new)
         self._note_newest(new)
         self.last_change = max(self.last_change, ts)
+
+    def end_rows(self, ended: EndedRows, ts: int) -> None:
+        """End many rows of a part at once. Idempotent. Raises StoreCorrupted when one is not current (L7)."""
+        part = next((part for part in self.parts if part.ref.name == ended.part), None)
+        if part is None:
+            raise StoreCorrupted(f"shard {self.shard} has no part {ended.part}")
+        if not part.end_rows(mask_of(ended, part.ref.rows), ts):
+            raise StoreCorrupted(f"a row of part {ended.part} has ended before {ts}")
+        self.last_change = max(self.last_change, ts)
+        self.bulk_ended = max(self.bulk_ended, ts)
 
     def _note_newest(self, parts: Iterable[PartState]) -> None:
         self.newest_part = max(self.newest_part, *(part.ref.min_begin for part in parts), 0)

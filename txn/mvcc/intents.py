@@ -11,14 +11,16 @@ rollback leaves there is harmless, because every hit is resolved and re-checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
+import pyarrow.compute as pc
 
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
 from txn.mvcc.keys import IndexKey
+from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
 from txn.records import RowOp
 from txn.types import IndexId, Row, RowId
@@ -38,7 +40,7 @@ class Intent(msgspec.Struct, gc=False):
 class OwnWrites:
     """The intents of one transaction in one generation of a shard, with its bulk-loaded parts."""
 
-    __slots__ = ("_indexes", "_stacked", "cold", "generation", "ops", "parts", "rows")
+    __slots__ = ("_ends_seen", "_indexes", "_stacked", "cold", "ended", "generation", "ops", "parts", "rows")
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
@@ -47,6 +49,9 @@ class OwnWrites:
         """What rows were that lay in parts: to compare with others' scans at the commit (``txn.scan_watch``)."""
         self._stacked = False  # some row has more than one intent
         self.parts: list[tuple[int, PartState]] = []
+        self.ended: list[tuple[int, Mapping[str, Ended]]] = []
+        """Rows of committed parts ended in bulk, by statement and part (``txn.bulk_ends``)."""
+        self._ends_seen: tuple[int, dict[str, OwnEnds]] = (0, {})
         self._indexes: dict[IndexId, HotIndex] = {}
         self.ops: list[RowOp] | None = None
         """What a commit writes of ``rows``, where it was made ahead (``txn.writes.prepare``)."""
@@ -109,6 +114,43 @@ class OwnWrites:
     def visible_parts(self, statement: int) -> list[PartState]:
         """Return the own parts that a read in ``statement`` sees."""
         return [part for made, part in self.parts if made < statement]
+
+    def end_rows(self, statement: int, ended: Mapping[str, Ended]) -> None:
+        """Stage the end of rows of committed parts that have no intents."""
+        self.ended.append((statement, ended))
+
+    def undo_end(self) -> None:
+        """Take the latest ``end_rows`` back."""
+        self.ended.pop()
+        self._ends_seen = (0, {})
+
+    def without_ended(self, parts: tuple[PartState, ...], statement: int) -> tuple[PartState, ...]:
+        """Return committed parts as a read in ``statement`` sees them: without what earlier ones have ended in bulk."""
+        seen = [ended for made, ended in self.ended if made < statement]
+        if not seen:
+            return parts
+        count, known = self._ends_seen
+        if count != len(seen):
+            self._ends_seen = (len(seen), known := {})
+        out: list[PartState] = []
+        for part in parts:
+            name = part.ref.name
+            if name not in known:
+                masks = [ended[name].mask for ended in seen if name in ended]
+                if not masks:
+                    out.append(part)
+                    continue
+                mask = masks[0]
+                for other in masks[1:]:
+                    mask = pc.or_(mask, other)
+                known[name] = OwnEnds(part, mask)
+            out.append(known[name])
+        return tuple(out)
+
+    @property
+    def staged(self) -> int:
+        """How many rows have intents or have ended in bulk."""
+        return len(self.rows) + sum(part.rows for _s, parts in self.ended for part in parts.values())
 
     def visible_rows(self, statement: int) -> Iterator[tuple[RowId, Row]]:
         """Yield all own rows a read in ``statement`` sees, in the order of their first write."""

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn.columns import int64_values
+from txn.records import EndedRows
 from txn.types import IndexId, Key, KeyRange, PartRef, RowId
 
 if TYPE_CHECKING:
@@ -85,11 +87,45 @@ class PartState:
         self._positions.append(position)
         self._timestamps.append(ts)
         if type(ends) is dict and len(ends) * _ARRAY_SHARE > self.ref.rows and self.ref.rows > _ARRAY_ROWS:
-            dense = array("q", bytes(8 * self.ref.rows))
-            for at, end in ends.items():
-                dense[at] = end
-            self._ends = dense
+            self._ends = dense = self._dense()
             self._end_of = dense.__getitem__
+
+    def _dense(self) -> array[int]:
+        """Return the end of every row, 0 for none."""
+        ends = self._ends
+        if not isinstance(ends, dict):
+            return ends
+        dense = array("q", bytes(8 * self.ref.rows))
+        for at, end in ends.items():
+            dense[at] = end
+        return dense
+
+    def end_rows(self, mask: Any, ts: int) -> bool:
+        """Note that the rows of an Arrow boolean array over all positions end at ``ts``: milliseconds per million.
+
+        Idempotent; ``ts`` is at or above all ends so far. False, and nothing is noted, where one had ended before.
+        """
+        positions = int64_values(pc.indices_nonzero(mask).cast(pa.int64()))
+        if self.last_end >= ts:  # replayed over a manifest that has some of them (C27)
+            for position in positions:
+                self.end(position, ts)
+            return True
+        if len(positions) <= _ARRAY_ROWS:
+            if any(map(self._end_of, positions)):
+                return False
+            for position in positions:
+                self.end(position, ts)
+            return True
+        ends = self._dense()
+        now = _int64(ends)
+        if pc.any(pc.not_equal(now.filter(mask), pa.scalar(0, pa.int64()))).as_py():
+            return False
+        dense = int64_values(pc.if_else(mask, pa.scalar(ts, pa.int64()), now))
+        self._ends = dense
+        self._end_of = dense.__getitem__
+        self._positions += positions
+        self._timestamps += array("q", [ts]) * len(positions)
+        return True
 
     def end_of(self, position: int) -> int:
         """Return when a row ended, 0 if it has not."""
@@ -163,7 +199,7 @@ class PartState:
                 pieces.append(self._sorted)
                 if count > self._sorted_count:
                     pieces.append(_int64(self._positions[self._sorted_count : count]))
-            array_ = pieces[0] if len(pieces) == 1 and pieces[0] is self._sorted else _sort(pieces)
+            array_ = pieces[0] if len(pieces) == 1 and pieces[0] is self._sorted else sorted_positions(pieces)
             if count >= self._sorted_count:
                 self._sorted, self._sorted_count = array_, count
             pieces = [array_]
@@ -175,14 +211,20 @@ class PartState:
             return None
         if len(pieces) == 1:
             return pieces[0] if len(pieces[0]) else None
-        return _sort(pieces)
+        return sorted_positions(pieces)
+
+
+def mask_of(record: EndedRows, rows: int) -> Any:
+    """Return the Arrow boolean array of ended rows over a part of ``rows`` rows."""
+    bits = pa.decompress(record.rows, (rows + 7) // 8, "zstd")
+    return pa.Array.from_buffers(pa.bool_(), rows, [None, bits])
 
 
 def _int64(values: array[int]) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values.tobytes())])
 
 
-def _sort(pieces: list[Any]) -> Any:
+def sorted_positions(pieces: list[Any]) -> Any:
     """Concatenate and sort, without duplicates (a row may be ended and begun after ``ts``)."""
     whole = pa.concat_arrays(pieces)
     if len(pieces) > 1:

@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 import pyarrow.compute as pc
 
-from txn.columns import int64_array
+from txn.columns import int64_array, int64_values
 from txn.encode import decode_spec, encode_spec
 from txn.errors import DamagedFile, MissingFile, TxnError, UnknownFormat
 from txn.persist.checksum import seal, unseal
@@ -72,7 +72,7 @@ class Ends:
         """Make ends from parallel arrays in any order. The sorting does not hold the GIL."""
         keys = int64_array(positions)
         order = pc.array_sort_indices(keys)
-        return cls(_array(keys.take(order)), _array(int64_array(timestamps).take(order)))
+        return cls(int64_values(keys.take(order)), int64_values(int64_array(timestamps).take(order)))
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -87,14 +87,6 @@ class Ends:
         keys = int64_array(positions)
         if len(keys) > 1 and not pc.all(pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))).as_py():
             raise AssertionError("ends: positions do not rise")
-
-
-def _array(column: Any) -> array[int]:
-    """Return an int64 array of pyarrow as Python's."""
-    values = array("q")
-    if len(column):
-        values.frombytes(column.buffers()[1][column.offset * 8 : (column.offset + len(column)) * 8])
-    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

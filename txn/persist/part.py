@@ -212,6 +212,10 @@ class Part:
         """Return the row id at ``position``."""
         return RowId(self._system.row_id(position))
 
+    def row_ids(self) -> Any:
+        """Return the row ids by position as an Arrow int64 array."""
+        return self._system.row_ids()
+
     def begin(self, position: int) -> Timestamp:
         """Return the begin at ``position`` (0 while a bulk load is not committed)."""
         ref = self.ref

@@ -437,6 +437,14 @@ class SystemSidecar:
         """Return the stored begin at a position (0: a bulk load's, known by the part's reference)."""
         return self._begins[position] if self._begins is not None else self.one_begin or 0
 
+    def row_ids(self) -> Any:
+        """Return the row ids by position as an Arrow int64 array: the file itself where they are not consecutive."""
+        ids = self._ids
+        if isinstance(ids, range):
+            ones = pa.repeat(pa.scalar(1, pa.int64()), self.rows)
+            return pc.cumulative_sum(ones, start=pa.scalar(self._base - 1, pa.int64()))
+        return pa.Array.from_buffers(pa.int64(), self.rows, [None, pa.py_buffer(ids)])
+
     def positions(self, row_id: int) -> list[int]:
         """Return the positions of a row's versions."""
         if self._dense:

@@ -55,7 +55,7 @@ class Feed:
         """Take commits that have just become readable, in order, and wake whom they concern. Cheap."""
         for writes in commits:
             size = sum([len(shard.ops) for shard in writes.shards])
-            if size > MAX_OPS:
+            if size > MAX_OPS or any(shard.ended for shard in writes.shards):
                 self._clear(writes.ts)
                 continue
             self._recent.append(writes)

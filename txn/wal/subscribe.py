@@ -344,7 +344,9 @@ class Subscription:
         """Yield one commit's changes from its write set, or from versions where that does not tell them all."""
         ts = writes.ts
         mine = [w for w in writes.shards if w.shard in self.shards]
-        plain = not any(w.parts for w in mine) and not any(c.shard in self.shards for c in writes.schema)
+        plain = not any(w.parts or w.ended for w in mine) and not any(
+            c.shard in self.shards for c in writes.schema
+        )
         if not plain:
             self._move(Timestamp(ts - 1))
             async for changes in self._from_versions(ts):
