@@ -48,7 +48,7 @@ STORAGE_OPTIONS: dict[str, dict[str, Rule]] = {
     "toast": {k: v for k, v in _AUTOVACUUM.items() if "analyze" not in k},
     "btree": {"fillfactor": (10, 100), "deduplicate_items": _BOOLEAN},
     "hash": {"fillfactor": (10, 100)},
-    # a view's access rules: everything runs with the reader's rights
+    # security_invoker has its effect (``engine.ddl.privileges``)
     "view": {"security_barrier": _BOOLEAN, "security_invoker": _BOOLEAN},
 }
 
