@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,14 @@ from engine.reads.engine_query import EngineQuery, forget
 from engine.spark.errors import lost, to_sql_error
 from engine.spark.part_writer import OtherForm, Rows, write_frame
 from engine.spark.slots import JOB, POOL_PROPERTY
-from engine.spark.spool import AHEAD_BYTES, DIRECT_BYTES, Spool, estimated_bytes, measured_bytes
+from engine.spark.spool import (
+    AHEAD_BYTES,
+    DIRECT_BYTES,
+    Spool,
+    estimated_bytes,
+    free_broadcasts,
+    measured_bytes,
+)  # fmt: skip
 from engine.spark.stream import BatchStream, Collected
 from engine.spark.tasks import cancel_jobs
 from engine.spark.workers import prepare_workers
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from engine.spark.runtime import Live, SparkRuntime
     from txn.persist.part_job import PartJob
 
+log = logging.getLogger("holdfast.spark")
 CANCEL_POLL_S = 0.05
 LOOK_S: Final = 0.02
 """How often a consumer looks for the next file."""
@@ -75,6 +84,7 @@ class Running(EngineQuery):
         self._stream: BatchStream | None = None
         self._collected: Collected | None = None
         self._spool: Spool | None = None
+        self._frame: Any = None  # as long as jobs of it may run
         self._file: Iterator[Any] | None = None
         self._interrupted = False
         self._produced = False  # no job is left to run
@@ -192,6 +202,7 @@ class Running(EngineQuery):
         finally:
             if pool:
                 self._runtime.leave(self._client)
+            self._free()
         self._produced = True
         if not self._closed:  # the JVM has read what there is to read
             self.keep = None
@@ -266,6 +277,7 @@ class Running(EngineQuery):
     def _begin(self, sql: str) -> None:
         session, context = self._session, self._live.context
         frame, schema, described = self._analysed(sql)
+        self._frame = frame
         folder = self._runtime.spool_dir / self._tag
         rdd = self._large(frame)
         if rdd is not None:
@@ -285,6 +297,13 @@ class Running(EngineQuery):
     def _write(self) -> None:
         assert self._spool is not None
         self._spool.write(int(self._live.context.defaultParallelism))
+
+    def _free(self) -> None:
+        """Have broadcast tables freed, in a thread; nothing depends on it."""
+        frame, self._frame = self._frame, None
+        if frame is not None and self._live.gateway.alive:
+            with contextlib.suppress(RuntimeError):  # no thread any more: the server stops
+                self._runtime.control.submit(_freed, self._live, frame)
 
     # -- the end -------------------------------------------------------------------------------------
 
@@ -340,3 +359,10 @@ class Running(EngineQuery):
         for discard in left:
             with contextlib.suppress(RuntimeError):  # no thread any more: the next start empties the folder
                 self._pool.submit(discard)
+
+
+def _freed(live: Live, frame: Any) -> None:
+    try:
+        free_broadcasts(live.context._jvm, frame)
+    except Exception as error:  # the JVM has ended, or the query's stages were cancelled half way
+        log.debug("broadcast tables are left to the collector", exc_info=error)

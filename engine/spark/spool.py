@@ -268,3 +268,29 @@ def measured_bytes(jvm: Any, frame: Any) -> int | None:
             return None
         total += int(leaf.getRuntimeStatistics().sizeInBytes())
     return total
+
+
+def free_broadcasts(jvm: Any, frame: Any) -> None:
+    """Give back the memory of tables that a query which has ended had broadcast.
+
+    Spark frees them once its collector finds nobody knows them any more, which in a small heap is when the next query's
+    tables have found no room.
+    """
+    todo = [frame.queryExecution().executedPlan()]
+    while todo:
+        plan = todo.pop()
+        kind = plan.getClass().getSimpleName()
+        if kind == "AdaptiveSparkPlanExec":
+            todo.append(plan.executedPlan())
+        elif kind.endswith("QueryStageExec"):
+            inner = plan.plan()
+            if kind == "BroadcastQueryStageExec" and plan.isMaterialized() and _is_broadcast(inner):
+                inner.relationFuture().get().destroy()
+            todo.append(inner)
+        else:
+            leaves = jvm.scala.jdk.javaapi.CollectionConverters.asJava(plan.collectLeaves())
+            todo += [leaf for leaf in leaves if leaf.getClass().getSimpleName().endswith("QueryStageExec")]
+
+
+def _is_broadcast(plan: Any) -> bool:
+    return bool(plan.getClass().getSimpleName() == "BroadcastExchangeExec")  # and not another one used again

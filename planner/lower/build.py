@@ -120,6 +120,11 @@ def cast(node: Node, engine_type: str) -> Node:
     return exp.Cast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
 
 
+def is_cast_to(node: Node, engine_type: str) -> bool:
+    """Return whether a tree is a ``cast`` to a type already."""
+    return isinstance(node, exp.Cast) and node.to.args.get("kind") == engine_type
+
+
 def try_cast(node: Node, engine_type: str) -> Node:
     """Return ``TRY_CAST(node AS engine_type)``."""
     return exp.TryCast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
@@ -274,9 +279,9 @@ def window(call: Node, partition: Sequence[Node], order: Sequence[Node], spec: N
     )
 
 
-def lambda_(variable: str, body: Node) -> Node:
-    """Return a one-argument lambda (Spark's arrow; DuckDB's word)."""
-    return exp.Lambda(this=body, expressions=[name(variable)])
+def lambda_(variable: str, body: Node, *others: str) -> Node:
+    """Return a lambda (Spark's arrow; DuckDB's word)."""
+    return exp.Lambda(this=body, expressions=[name(variable), *(name(other) for other in others)])
 
 
 # --- queries ------------------------------------------------------------------------------------

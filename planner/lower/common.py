@@ -429,7 +429,7 @@ class Lowering:
     def _from(self, select: q.Select, scope: Scope) -> Node | None:
         """Return the FROM list joined, with the sub-selects that are lifted into it; None if it is empty."""
         source: Node | None = None
-        waiting = self._lifts(select.where, *(() if select.grouped else (t.expr for t in select.targets)))
+        waiting = self._lifts(select.where, () if select.grouped else [t.expr for t in select.targets])
         joined: set[int] = set()
         for item in select.from_:
             node = self._from_item(select, item, scope)
@@ -440,8 +440,8 @@ class Lowering:
             waiting = [lift for lift in waiting if lift not in ready]
         return None if source is None else lifting.join_lifted(self, source, waiting, scope.lifted)
 
-    def _lifts(self, *exprs: q.Expr | None) -> list[lifting.Lift]:
-        return lifting.lifts_in(*exprs) if self.d.name == "spark" else []
+    def _lifts(self, where: q.Expr | None, values: Sequence[q.Expr] = ()) -> list[lifting.Lift]:
+        return lifting.lifts_in(where, values) if self.d.name == "spark" else []
 
     def _from_item(self, select: q.Select, item: q.FromItem, scope: Scope) -> Node:
         if isinstance(item, q.RangeRef):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner.catalog import Catalog, EnumLabel
@@ -20,6 +21,17 @@ from planner.types import SqlType
 # Named values of one step of a chain: (name, node, engine type).
 Parts: TypeAlias = Sequence[tuple[str, Node, str]]
 Named: TypeAlias = Callable[[str], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Steps of a chain that are gone through ``times`` times; the last one yields the parts that the first one takes."""
+
+    times: int
+    steps: tuple[Callable[[Named], Parts], ...]
+
+
+Step: TypeAlias = Callable[[Named], Parts] | Loop
 
 # Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
 ERROR_MARK = "HF!"
@@ -113,23 +125,35 @@ class Dialect(ABC):
         variable = self.fresh("x")
         return self.list_item(self.mapped(self.one(node), variable, body(b.bare(variable))), b.integer(1))
 
-    def chain(
-        self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]
-    ) -> Node:
+    def chain(self, first: Parts, steps: Sequence[Step], last: Callable[[Named], Node]) -> Node:
         """Return ``last`` after steps that each compute named values from those of the step before.
 
             chain([("u", x, T)], [lambda v: [("a", abs(v("u")), T)]], lambda v: ...)
 
         A part is (name, node, engine type). Each value is computed once; depth does not grow with the steps.
         """
-        items = self.one(self._record(first))
+        items = self.one(self.record(first))
         for step in steps:
-            variable = self.fresh("x")
-            items = self.mapped(items, variable, self._record(step(_named(variable))))
+            items = self._through(items, step)
         variable = self.fresh("x")
         return self.list_item(self.mapped(items, variable, last(_named(variable))), b.integer(1))
 
-    def _record(self, parts: Parts) -> Node:
+    def _through(self, items: Node, step: Step) -> Node:
+        """Return an array's records after a step."""
+        if isinstance(step, Loop):
+            return self.looped(items, step)
+        variable = self.fresh("x")
+        return self.mapped(items, variable, self.record(step(_named(variable))))
+
+    def looped(self, items: Node, loop: Loop) -> Node:
+        """Return an array's records after a loop: its steps one after the other."""
+        for _ in range(loop.times):
+            for step in loop.steps:
+                items = self._through(items, step)
+        return items
+
+    def record(self, parts: Parts) -> Node:
+        """Return a struct of named parts."""
         return self.struct(
             self.struct_type([(n, t) for n, _, t in parts]), *((n, node) for n, node, _ in parts)
         )

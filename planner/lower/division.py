@@ -13,7 +13,7 @@ from typing import Final
 from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
-from planner.lower.dialect import Dialect, Named, Parts
+from planner.lower.dialect import Dialect, Loop, Named, Parts, Step
 from planner.lower.numeric import Piece
 from planner.lower.value import FLOATING, Fixed, Val
 
@@ -200,7 +200,7 @@ def _long(d: Dialect, left: Val, right: Val) -> Node:
     def quotient(v: Named) -> Parts:
         more = b.op("+", numeric.shift_up(d, v("q"), v("t")), d.integer_divide(v("m"), v("y")))
         return [
-            ("q", b.cast(more, numeric.UNSCALED), numeric.UNSCALED), ("m", b.op("%", v("m"), v("y")), numeric.UNSCALED),
+            ("m", b.op("%", v("m"), v("y")), numeric.UNSCALED), ("q", b.cast(more, numeric.UNSCALED), numeric.UNSCALED),
             *keep(v, "y", "n", "s"), ("p", b.op("-", v("p"), v("t")), small), *keep(v, "c"),
         ]  # fmt: skip
 
@@ -211,6 +211,7 @@ def _long(d: Dialect, left: Val, right: Val) -> Node:
         ]  # fmt: skip
 
     def last(v: Named) -> Node:
+        # After the last quotient all places are there (p is 0, and nothing was brought down), or they are too many.
         up = b.op(">=", v("m"), b.op("-", v("y"), v("m")))
         rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), numeric.UNSCALED))], v("q"))
         signed = b.case([(v("n"), b.neg(rounded))], rounded)
@@ -219,9 +220,7 @@ def _long(d: Dialect, left: Val, right: Val) -> Node:
             numeric.make(d, signed, v("s")),
         )
 
-    steps = [parts, digits, weights, scale, places, begin, quotient]
-    for _ in range(3):
-        steps += [bring_down, quotient]
+    steps: list[Step] = [parts, digits, weights, scale, places, begin, Loop(4, (quotient, bring_down))]
     return d.chain([first_left, first_right], steps, last)
 
 

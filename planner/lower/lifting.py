@@ -3,8 +3,8 @@
     SELECT … FROM a, b WHERE a.x < (SELECT avg(c.y) FROM c WHERE c.k = b.k AND c.z = 1)
 
     SELECT … FROM a CROSS JOIN b
-      LEFT JOIN (SELECT avg(c.y) AS q1, c.k AS q2 FROM c WHERE c.z = 1 GROUP BY c.k) AS s ON s.q2 = b.k
-    WHERE a.x < s.q1
+      JOIN (SELECT avg(c.y) AS q1, c.k AS q2 FROM c WHERE c.z = 1 GROUP BY c.k) AS s ON s.q2 = b.k
+    WHERE a.x < s.q1                                       (LEFT JOIN where rows without a match may stay)
 
 Spark rewrites such sub-selects itself, but only where the aggregate is the outermost of the sub-select does it join by the
 sub-select's own column; below a projection it first collects the distinct values of ``b.k`` by a join of its own. Values that take part
@@ -16,7 +16,7 @@ Lifted are aggregates of everything whose references to the query around are sid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,6 +62,8 @@ class Lift:
         needs: the ranges of the query around that are joined before: those of the condition in which it stands, so
             that Spark finds the condition right above the join.
         counts: whether the value is 0, not NULL, where no row belongs to a key.
+        inner: whether a condition fails where the value is NULL, so that rows without a value need not stay. Spark sees
+            that of plain comparisons alone, and orders inner joins more freely.
     """
 
     link: q.SubLink
@@ -69,16 +71,31 @@ class Lift:
     keys: tuple[_Key, ...]
     needs: frozenset[int]
     counts: bool
+    inner: bool
 
 
-def lifts_in(*roots: q.Expr | None) -> list[Lift]:
-    """Return what can be lifted out of expressions over the rows of one FROM, each once."""
+def lifts_in(where: q.Expr | None, values: Iterable[q.Expr] = ()) -> list[Lift]:
+    """Return what can be lifted out of a condition and other expressions over the rows of one FROM, each once."""
     found: dict[q.SubLink, q.Expr] = {}
-    for root in roots:
-        for term in _terms(root):
-            for link in _links(term):
-                found.setdefault(link, term)
-    return [lift for link, term in found.items() if (lift := _lift(link, _ranges(term))) is not None]
+    failing: set[q.SubLink] = set()
+    for term in _terms(where):
+        for link in _links(term):
+            found.setdefault(link, term)
+        failing |= _nulls_of(term)
+    for value in values:
+        for link in _links(value):
+            found.setdefault(link, value)
+    lifts = (_lift(link, _ranges(term), link in failing) for link, term in found.items())
+    return [lift for lift in lifts if lift is not None]
+
+
+def _nulls_of(expr: Any) -> set[q.SubLink]:
+    """Return the scalar sub-selects that make an expression NULL where they are."""
+    if isinstance(expr, q.SubLink):
+        return {expr} if expr.kind is q.SubLinkKind.SCALAR else set()
+    if isinstance(expr, q.FuncExpr | q.OpExpr):
+        return set().union(*map(_nulls_of, expr.args)) if facts().procs[expr.proc].strict else set()
+    return _nulls_of(expr.arg) if isinstance(expr, _PASSING) else set()
 
 
 def _ranges(node: Any, depth: int = 0) -> frozenset[int]:
@@ -98,7 +115,7 @@ def _links(node: Any) -> Iterator[q.SubLink]:
             yield from _links(child)
 
 
-def _lift(link: q.SubLink, needs: frozenset[int]) -> Lift | None:
+def _lift(link: q.SubLink, needs: frozenset[int], fails: bool) -> Lift | None:
     query = link.query
     if not isinstance(query, q.Select) or not query.grouped or query.group or query.grouping_sets:
         return None
@@ -125,7 +142,7 @@ def _lift(link: q.SubLink, needs: frozenset[int]) -> Lift | None:
     made = replace(query, targets=targets, columns=columns, where=where, group=group, order=())
     if free_levels(made) != ([], []):
         return None
-    return Lift(link, made, tuple(keys), needs, counts)
+    return Lift(link, made, tuple(keys), needs, counts, fails and not counts)
 
 
 def _terms(expr: q.Expr | None) -> Iterator[q.Expr]:
@@ -200,8 +217,8 @@ def join_lifted(lw: Lowering, source: Node, lifts: Sequence[Lift], lifted: dict[
             if key.turned:
                 sides.reverse()
             tests.append(expressions.call(lw, key.proc, sides, SqlType(f.BOOL)).node)
-        derived = b.derived(result.node, label)
-        source = b.join(source, derived, "LEFT", b.and_(*tests)) if tests else b.join(source, derived, "CROSS", None)  # fmt: skip
+        kind = "CROSS" if not tests else "INNER" if lift.inner else "LEFT"
+        source = b.join(source, b.derived(result.node, label), kind, b.and_(*tests) if tests else None)
         node = b.fn("coalesce", value.node, b.integer(0)) if lift.counts else value.node
         lifted[lift.link] = replace(value, node=node, type=lift.link.type)
     return source

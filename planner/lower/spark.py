@@ -14,7 +14,7 @@ from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import ERROR_MARK, Dialect, Named, Parts
+from planner.lower.dialect import ERROR_MARK, Dialect, Loop, Named, Parts, Step
 from planner.lower.duckdb import iso_date, iso_timestamp
 from planner.lower.value import Fixed, Val, kind_of
 from planner.types import SqlType
@@ -75,9 +75,10 @@ class SparkDialect(Dialect):
     def struct(self, engine_type: str, *parts: tuple[str, Node]) -> Node:
         """Return a typed named_struct."""
         items: list[Node] = []
-        for name, node in parts:
-            items += [b.string(name), node]
-        return b.cast(b.fn("named_struct", *items), engine_type)
+        # Casts of the fields: one of the whole struct would make another struct of each.
+        for (name, node), (_, type_) in zip(parts, _fields(engine_type), strict=True):
+            items += [b.string(name), node if b.is_cast_to(node, type_) else b.cast(node, type_)]
+        return b.fn("named_struct", *items)
 
     def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
         """Spark takes no sub-select inside a lambda: one among the nodes becomes a FROM item.
@@ -91,9 +92,7 @@ class SparkDialect(Dialect):
                 return self._over(node, label, self.let(rest, body))
         return super().let(nodes, body)
 
-    def chain(
-        self, first: Parts, steps: Sequence[Callable[[Named], Parts]], last: Callable[[Named], Node]
-    ) -> Node:
+    def chain(self, first: Parts, steps: Sequence[Step], last: Callable[[Named], Node]) -> Node:
         """As ``let``."""
         moved = [position for position, (_, node, _) in enumerate(first) if b.has_query(node)]
         if not moved:
@@ -106,6 +105,16 @@ class SparkDialect(Dialect):
             return super(SparkDialect, self).chain(parts, steps, last)
 
         return self.let([first[position][1] for position in moved], body)
+
+    def looped(self, items: Node, loop: Loop) -> Node:
+        """Return aggregate() over as many numbers: the steps are there once, however often they are gone through."""
+        record, state = self.fresh("x"), self.fresh("x")
+        body = self.one(b.bare(state))
+        for step in loop.steps:
+            body = self._through(body, step)
+        body = b.lambda_(state, self.list_item(body, b.integer(1)), self.fresh("x"))
+        turns = b.fn("sequence", b.integer(1), b.integer(loop.times))
+        return self.mapped(items, record, b.fn("aggregate", turns, b.bare(record), body))
 
     def _over(self, node: Node, label: str, inner: Node) -> Node:
         """Return ``inner`` where ``label.v`` is the value of ``node``, which holds a sub-select."""
@@ -386,3 +395,19 @@ class SparkDialect(Dialect):
         from planner.lower.expr import constant
 
         return constant(self, None if values is None else values[number - 1], type_)
+
+
+def _fields(struct: str) -> list[tuple[str, str]]:
+    """Return names and types of a struct type's fields.
+
+    STRUCT<u: DECIMAL(38, 0), s: INT>    [("u", "DECIMAL(38, 0)"), ("s", "INT")]
+    """
+    words, depth = [""], 0
+    for ch in struct.removeprefix("STRUCT<").removesuffix(">"):
+        depth += (ch in "<(") - (ch in ">)")
+        if ch == "," and not depth:
+            words.append("")
+        else:
+            words[-1] += ch
+    pairs = (word.split(":", 1) for word in words)
+    return [(name.strip(), type_.strip()) for name, type_ in pairs]

@@ -35,6 +35,7 @@ from planner.lower.value import (
     NAN_SCALE,
     Fixed,
     Floating,
+    Num,
     Val,
 )
 
@@ -182,14 +183,19 @@ def _text_of(d: Dialect, x: Node) -> Node:
     return text_key(d, u, s, d.to_text(b.fn("abs", u)))
 
 
-def pair(d: Dialect, value: Val) -> tuple[Node, Node]:
-    """Return the parts (k, t) of a numeric's key; both NULL for NULL. The node is used more than once."""
-    num = value.num
-    if (
+def _always_usual(num: Num | None) -> bool:
+    """Return whether every value of a form has a key without a text."""
+    return (
         isinstance(num, Fixed)
         and num.scale <= KEY_PLACES
         and num.precision - num.scale <= KEY_DIGITS - KEY_PLACES
-    ):
+    )
+
+
+def pair(d: Dialect, value: Val) -> tuple[Node, Node]:
+    """Return the parts (k, t) of a numeric's key; both NULL for NULL. The node is used more than once."""
+    num = value.num
+    if isinstance(num, Fixed) and _always_usual(num):
         unscaled = numeric.unscaled_of(d, value.node, num)
         if num.scale < KEY_PLACES:
             unscaled = b.cast(b.op("*", unscaled, wide(10 ** (KEY_PLACES - num.scale))), WIDE)
@@ -237,12 +243,35 @@ def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
     for value, constant, turned in ((left, right, False), (right, left, True)):
         if isinstance(value.num, Floating) and isinstance(constant.constant, Decimal):
             return _compare_constant(d, _MIRRORED[symbol] if turned else symbol, value, constant)
-    if b.is_simple(left.node) and b.is_simple(right.node):
+    simple = b.is_simple(left.node) and b.is_simple(right.node)
+    if simple and d.name == "spark":
+        return _compare_usual_first(d, symbol, left, right)
+    if simple:
         return _compare_pairs(symbol, pair(d, left), pair(d, right))
     if symbol in ("=", "<>"):
         return b.op(symbol, key(d, left), key(d, right))
     sides = [(n, key(d, value), d.types["numeric_key"]) for n, value in (("l", left), ("r", right))]
     return d.chain(sides, [], lambda v: _compare_pairs(symbol, _split(v("l")), _split(v("r"))))
+
+
+def _compare_usual_first(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
+    """Return ``left symbol right`` of simple nodes: of usual values by two integers, of others by whole keys.
+
+    Spark takes long to analyse long expressions, so the keys of unusual values are there once; it evaluates them, which
+    it does not compile, for those alone.
+    """
+    usual: list[Node] = []
+    numbers: list[Node] = []
+    for value in (left, right):
+        if _always_usual(value.num):
+            numbers.append(pair(d, value)[0])
+        else:
+            x = numeric.to_floating(d, value)
+            usual.append(_usual(x))
+            numbers.append(_usual_key(d, x))
+    sides = [(n, key(d, value), d.types["numeric_key"]) for n, value in (("l", left), ("r", right))]
+    others = d.chain(sides, [], lambda v: _compare_pairs(symbol, _split(v("l")), _split(v("r"))))
+    return b.case([(b.and_(*usual), b.op(symbol, *numbers))], others)
 
 
 def _split(whole: Node) -> tuple[Node, Node]:

@@ -31,11 +31,30 @@ def lowered(sql: str, dialect: Dialect | None = None) -> str:
         ("SELECT b FROM t WHERE a < (SELECT max(z) FROM s WHERE id + 1 = t.a * 2)", "ON (s5.q4_2 = (r1.c1 * 2))"),
     ],
 )  # fmt: skip
-def test_a_correlated_aggregate_is_a_left_join_by_its_own_columns(sql: str, on: str) -> None:
+def test_a_correlated_aggregate_is_a_join_by_its_own_columns(sql: str, on: str) -> None:
     text = lowered(sql)
-    assert "LEFT JOIN (SELECT" in text
+    assert "JOIN (SELECT" in text
     assert on in text
     assert "GROUP BY r2.c1" in text or "GROUP BY (r2.c1 + 1)" in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        (f"SELECT b FROM t WHERE a < ({OWN})", "INNER"),
+        (f"SELECT b FROM t WHERE g AND a + 1 < -({OWN})", "INNER"),
+        (f"SELECT b FROM t WHERE a < ({OWN}) OR g", "LEFT"),
+        (f"SELECT b FROM t WHERE ({OWN}) IS NULL", "LEFT"),
+        (f"SELECT b FROM t WHERE coalesce(({OWN}), 0) < 1", "LEFT"),
+        ("SELECT b FROM t WHERE a > (SELECT count(*) FROM s WHERE id = t.a)", "LEFT"),
+        (f"SELECT ({OWN}) FROM t", "LEFT"),
+        (f"SELECT ({OWN}) FROM t WHERE a < ({OWN})", "INNER"),
+    ],
+)
+def test_rows_without_a_match_stay_unless_the_condition_fails_of_null(sql: str, kind: str) -> None:
+    text = lowered(sql)
+    assert f" {kind} JOIN (SELECT" in text
+    assert text.count("JOIN") == 1
 
 
 def test_count_of_nothing_is_zero() -> None:
@@ -52,15 +71,14 @@ def test_an_average_of_everything_is_a_cross_join_and_a_maximum_stays() -> None:
 
 
 def test_it_is_joined_once_all_of_its_condition_is_there() -> None:
-    """Spark makes an inner join of it where the condition that NULL fails stands right above."""
     text = lowered(
         "SELECT 1 FROM t, s, t AS u WHERE s.id = t.a AND s.z < (SELECT max(z) FROM s AS v WHERE v.id = t.a)"
     )
-    assert text.index("hf_rel_2") < text.index("LEFT JOIN") < text.index("hf_rel_4")
+    assert text.index("hf_rel_2") < text.index("INNER JOIN (SELECT") < text.index("hf_rel_4")
     joined = lowered(
         f"SELECT 1 FROM t JOIN s ON s.id = t.a, t AS u WHERE t.a < ({OWN.replace('s WHERE', 's AS v WHERE')})"
     )
-    assert joined.index("hf_rel_2") < joined.index("LEFT JOIN") < joined.index("hf_rel_4")
+    assert joined.index("hf_rel_2") < joined.rindex("INNER JOIN (SELECT") < joined.index("hf_rel_4")
 
 
 @pytest.mark.parametrize(
@@ -90,4 +108,4 @@ def test_others_are_left_to_spark(query: str) -> None:
 
 
 def test_duckdb_has_none_of_it() -> None:
-    assert "LEFT JOIN" not in lowered(f"SELECT b FROM t WHERE a < ({OWN})", DuckDialect())
+    assert "JOIN" not in lowered(f"SELECT b FROM t WHERE a < ({OWN})", DuckDialect())
