@@ -236,7 +236,7 @@ class SparkExecutor:
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
         inputs = Inputs(
-            tag, self.runtime.spool_dir, located=self.runtime.files.located,
+            tag, self.runtime.tables_dir, located=self.runtime.files.located,
             bounds=self._bounds, conditions=plan.conditions, params=ctx.params,
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)

@@ -18,8 +18,11 @@ positions. Hot rows travel in the plan where they stand alone and are few, else 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ import pyarrow.parquet as pq
 
 from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
 from engine.spark.part_bounds import Bounds, Conditions, pruned
+from engine.spark.views import Entry, TableViews, place_of
 from planner.lower import literals
 from planner.lower.common import RelationUse
 from planner.lower.spark import SparkDialect
@@ -36,6 +40,7 @@ from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 MAX_INLINE_ROWS = 10_000
 MAX_BROADCAST_ROWS = 1_000_000
 _DIALECT = SparkDialect()
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_\d+_\d+)\b", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -81,35 +86,64 @@ class Inputs:
     """Everything one query reads, under names nobody else uses."""
 
     prefix: str
-    spool_dir: Path
+    tables_dir: Path
     files: list[FileInput] = field(default_factory=list)
     tables: list[TableInput] = field(default_factory=list)
-    spooled: list[Path] = field(default_factory=list)
     located: Callable[[str], str] = str
     """What Spark calls a part that the server reads at a path."""
     bounds: Bounds = field(default_factory=Bounds)
     conditions: Mapping[int, Conditions] = field(default_factory=dict)
     """By table, see ``part_bounds``."""
     params: tuple[Any, ...] = ()
+    _entered: dict[str, tuple[TableViews, Entry]] = field(default_factory=dict)
+    _discarded: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def name(self) -> str:
         """Return a new view name."""
         return f"{self.prefix}_{len(self.files) + len(self.tables) + 1}"
 
-    def register(self, session: Any, hidden: HiddenViews) -> None:
-        """Make the views. Blocks; call in a thread."""
+    def register(self, session: Any, hidden: HiddenViews, views: TableViews) -> None:
+        """Make the views, or find them made. Blocks; call in a thread."""
         for item in self.files:
-            self._scan(session, hidden, item).createOrReplaceTempView(item.view)
+            self._leave_out(item)
+            holed = tuple((part.path, part.rows, id(part.positions)) for part in item.holed)
+            key: Hashable = (
+                item.ddl, tuple(item.whole.items()), holed, tuple(item.sizes), item.marked, item.positions, place_of(item.hot)
+            )  # fmt: skip
+            kept = (tuple(item.holed), item.hot)
+            self._enter(views, item.view, key, partial(self._scan, session, hidden, item), kept, item.hot)
         for table in self.tables:
-            self._hand_over(session, table).createOrReplaceTempView(table.view)
+            key = (table.ddl, place_of(table.table))
+            self._enter(
+                views, table.view, key, partial(self._hand_over, session, table), table.table, table.table
+            )
 
-    def _scan(self, session: Any, hidden: HiddenViews, item: FileInput) -> Any:
-        """Return the frame of one view."""
-        self._leave_out(item)
+    def _enter(
+        self, views: TableViews, name: str, key: Hashable, make: Callable[[str], Any], kept: object, hot: Any
+    ) -> None:
+        entry = views.enter(key, make, kept, 0 if hot is None else int(hot.nbytes))
+        with self._lock:
+            if not self._discarded:
+                self._entered[name] = (views, entry)
+                return
+        views.leave(entry)  # the query was cancelled meanwhile
+
+    def named(self, sql: str) -> str:
+        """Return the query with the names of the views that serve it."""
+        names = {name: entry.view for name, (_, entry) in self._entered.items()}
+        return _NAMES.sub(lambda m: names.get(m.group(1), m.group(0)) if m.group(1) else m.group(0), sql)
+
+    def _scan(self, session: Any, hidden: HiddenViews, item: FileInput, name: str) -> tuple[Any, Path | None]:
+        """Return the frame of one view, and the file of its hot rows."""
         whole = dict(item.whole)
+        path = None
         if item.hot is not None:
-            path = self._spool(f"{item.view}.parquet", item.hot)
+            path = self._spool(f"{name}.parquet", item.hot)
             whole[str(path)] = path.stat().st_size
+        return self._frame(session, hidden, item, whole), path
+
+    def _frame(self, session: Any, hidden: HiddenViews, item: FileInput, whole: dict[str, int]) -> Any:
         if item.positions:
             frame = _read(session, item.ddl, whole)
             return frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
@@ -144,34 +178,31 @@ class Inputs:
         item.whole = whole
         item.holed, item.sizes = [item.holed[i] for i in kept], [item.sizes[i] for i in kept]
 
-    def _hand_over(self, session: Any, item: TableInput) -> Any:
+    def _hand_over(self, session: Any, item: TableInput, name: str) -> tuple[Any, Path | None]:
         from pyspark.sql.types import _parse_datatype_string
 
         if item.table.num_rows <= MAX_INLINE_ROWS:
-            return session.createDataFrame(_plain(item.table), schema=_parse_datatype_string(item.ddl))
-        return _read(session, item.ddl, [str(self._spool(f"{item.view}.parquet", item.table))])
+            return session.createDataFrame(_plain(item.table), schema=_parse_datatype_string(item.ddl)), None
+        path = self._spool(f"{name}.parquet", item.table)
+        return _read(session, item.ddl, [str(path)]), path
 
     def _spool(self, name: str, table: Any) -> Path:
-        """Write rows to a file of this query; as quickly as can be, it is read once."""
-        self.spool_dir.mkdir(parents=True, exist_ok=True)
-        path = self.spool_dir / name
-        self.spooled.append(path)
+        """Write rows to a file; as quickly as can be, few queries read it."""
+        self.tables_dir.mkdir(parents=True, exist_ok=True)
+        path = self.tables_dir / name
         pq.write_table(
             _plain(table), path, compression="lz4", row_group_size=65_536, use_dictionary=False,
             write_statistics=False,
         )  # fmt: skip
         return path
 
-    def drop_views(self, session: Any) -> None:
-        """Forget the names; an analysed query does not need them any more. Blocks."""
-        for view in [f.view for f in self.files] + [t.view for t in self.tables]:
-            session.catalog.dropTempView(view)
-
     def discard(self) -> None:
-        """Delete spooled files."""
-        for path in self.spooled:
-            path.unlink(missing_ok=True)
-        self.spooled.clear()
+        """Give the views back."""
+        with self._lock:
+            self._discarded = True
+            entered, self._entered = self._entered, {}
+        for views, entry in entered.values():
+            views.leave(entry)
 
 
 def _read(session: Any, ddl: str, paths: Iterable[str]) -> Any:

@@ -260,11 +260,8 @@ class Running(EngineQuery):
         from pyspark.sql.types import StructType
 
         session = self._session
-        self._inputs.register(session, self._live.hidden_views(session))
-        try:
-            frame = session._jsparkSession.sql(sql)
-        finally:
-            self._inputs.drop_views(session)
+        self._inputs.register(session, self._live.hidden_views(session), self._live.table_views(session))
+        frame = session._jsparkSession.sql(self._inputs.named(sql))
         described = frame.schema().json()
         schema = to_arrow_schema(
             StructType.fromJson(json.loads(described)),

@@ -29,6 +29,7 @@ from engine.spark.properties import application, is_local, shown
 from engine.spark.reaper import Reaper
 from engine.spark.restarts import Restarts
 from engine.spark.slots import QUEUE, FairPools, Slots, Waits
+from engine.spark.views import TableViews
 from planner.errors import SqlError
 
 log = logging.getLogger("holdfast.spark")
@@ -58,11 +59,23 @@ class Live:
     context: Any
     session: Any
     small: Any
-    _views: dict[int, HiddenViews] = field(default_factory=dict)
+    _hidden: dict[int, HiddenViews] = field(default_factory=dict)
+    _tables: dict[int, TableViews] = field(default_factory=dict)
 
     def hidden_views(self, session: Any) -> HiddenViews:
         """Return the arrays of hidden rows that a session keeps."""
-        return self._views.setdefault(id(session), HiddenViews(session, "hf_gone"))
+        return self._hidden.setdefault(id(session), HiddenViews(session, "hf_gone"))
+
+    def table_views(self, session: Any) -> TableViews:
+        """Return the tables that a session keeps."""
+        # The names are those of files too, which the sessions and JVMs of a server have in one folder.
+        prefix = f"hf_{self.gateway.process.pid}_{'few' if session is self.small else 'all'}"
+        return self._tables.setdefault(id(session), TableViews(session, prefix))
+
+    def discard_files(self) -> None:
+        """Delete what was written for tables; the JVM has ended."""
+        for views in self._tables.values():
+            views.discard()
 
 
 class SparkRuntime:
@@ -121,6 +134,11 @@ class SparkRuntime:
     def spool_dir(self) -> Path:
         """Where files of one query go; emptied at start."""
         return self.files.spool
+
+    @property
+    def tables_dir(self) -> Path:
+        """Where files of tables go that queries have in common (``views``)."""
+        return self.files.spool / "tables"
 
     @property
     def off(self) -> bool:
@@ -354,6 +372,7 @@ def _discard(live: Live) -> None:
     with contextlib.suppress(Exception):  # closed first: it would report a connection that breaks
         live.context._gateway.close()
     live.gateway.stop()
+    live.discard_files()
     if SparkContext._active_spark_context is live.context:
         _forget()
     with contextlib.suppress(Exception):  # it talks to a JVM that is gone

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner import builtins
@@ -28,80 +28,10 @@ from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
+from planner.lower.scope import Column, CteBinding, RangeBinding, RelationUse, Result, Scope
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
 from planner.rewrite import shift_levels
 from planner.types import SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """An output column of a lowered query: its name there and how it is held."""
-
-    name: str
-    type: SqlType
-    num: Num | None = None
-    padded: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A lowered query with its columns."""
-
-    node: Node
-    columns: tuple[Column, ...]
-
-    def values(self, label: str) -> list[Val]:
-        """Return the columns as seen through alias ``label``."""
-        return [Val(b.col(label, c.name), c.type, c.num, padded=c.padded) for c in self.columns]
-
-
-@dataclass(slots=True)
-class RelationUse:
-    """A relation as one range of the statement reads it.
-
-    Attributes:
-        placeholder: the table name to replace.
-        oid: the relation.
-        columns: attnum -> (SQL type, form) of the columns read, as ``c<attnum>``.
-        row_id: whether ``s_row_id`` is read.
-    """
-
-    placeholder: str
-    oid: int
-    columns: dict[int, tuple[SqlType, Num | None]] = field(default_factory=dict)
-    row_id: bool = False
-
-
-@dataclass(slots=True)
-class RangeBinding:
-    """A range in scope: attnum -> value; a relation notes what is read."""
-
-    values: dict[int, Val]
-    use: RelationUse | None = None
-    hidden: bool = False  # not yet in the FROM list
-
-
-@dataclass(frozen=True, slots=True)
-class CteBinding:
-    """A WITH item: its generated name and columns."""
-
-    label: str
-    columns: tuple[Column, ...]
-
-
-@dataclass(slots=True)
-class Scope:
-    """One query level.
-
-    ``known``: expressions that are already columns (after grouping). ``lifted``: sub-selects that are columns of the
-    FROM list (``lifting``).
-    """
-
-    ranges: dict[int, RangeBinding] = field(default_factory=dict)
-    ctes: dict[str, CteBinding] = field(default_factory=dict)
-    known: dict[q.Expr, Val] | None = None
-    lifted: dict[q.Expr, Val] = field(default_factory=dict)
-    windows: tuple[q.Window, ...] = ()
 
 
 @dataclass(slots=True)

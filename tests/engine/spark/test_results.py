@@ -78,7 +78,7 @@ def test_rows_come_in_order_and_jobs_wait_for_the_client(spark: Spark, little_ro
             expected += len(numbers)
         assert expected == 6_000_001
         assert query._produced
-        await until(lambda: not list(spark.executor.runtime.spool_dir.iterdir()))
+        await until(lambda: not list(spark.executor.runtime.spool_dir.glob("hf_*")))
 
     run(spark, body())
 
@@ -141,7 +141,7 @@ def test_no_job_runs_on_for_who_has_gone(spark: Spark, how: str) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await starting
         await until(lambda: active_jobs(query) == 0 and slots.running == 0)
-        await until(lambda: not list(spark.executor.runtime.spool_dir.iterdir()))
+        await until(lambda: not list(spark.executor.runtime.spool_dir.glob("hf_*")))
 
     run(spark, body())
 
