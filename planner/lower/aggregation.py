@@ -25,7 +25,8 @@ from planner.types import SqlType
 from planner.walk import children
 
 if TYPE_CHECKING:
-    from planner.lower.common import Lowering, Scope
+    from planner.lower.common import Lowering
+    from planner.lower.scope import Scope
 
 
 @dataclass(slots=True)

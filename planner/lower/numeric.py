@@ -40,6 +40,7 @@ NUMERIC = SqlType(f.NUMERIC)
 UNSCALED = "DECIMAL(38, 0)"
 USUAL_PLACES = 18  # digits to shift by which powers come from a list
 PIECES_NODES = 300  # of an expression that is repeated rather than bound to a variable
+FEW_SCALES = 12
 OVERFLOW = ("22003", "value overflows numeric format")
 
 
@@ -145,14 +146,33 @@ def to_floating(d: Dialect, value: Val) -> Node:
             d.types["numeric"], ("u", b.cast(b.string(str(unscaled)), UNSCALED)), ("s", b.integer(num.scale))
         )
 
-    def body(x: Node) -> Node:
-        unscaled = unscaled_of(d, x, num)
-        if num.dynamic is not None:
-            unscaled = _drop_zeros(d, unscaled, b.op("-", b.integer(num.scale), num.dynamic))
-        made = d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale_of(num), d.types["int32"])))
+    def struct(x: Node, unscaled: Node, scale: Node) -> Node:
+        made = d.struct(d.types["numeric"], ("u", unscaled), ("s", b.cast(scale, d.types["int32"])))
         return b.case([(b.is_null(x, True), made)], b.null())
 
+    if num.dynamic is None:
+        return d.repeat([value.node], lambda x: struct(x, unscaled_of(d, x, num), b.integer(num.scale)))
+    if d.name == "spark" and num.scale <= FEW_SCALES:
+        return d.let([value.node, num.dynamic], lambda x, s: struct(x, _at_scale(d, x, s, num.scale), s))
+    dynamic = num.dynamic
+
+    def body(x: Node) -> Node:
+        unscaled = _drop_zeros(d, unscaled_of(d, x, num), b.op("-", b.integer(num.scale), dynamic))
+        return struct(x, unscaled, dynamic)
+
     return d.repeat([value.node], body)
+
+
+def _at_scale(d: Dialect, node: Node, scale: Node, most: int) -> Node:
+    """Return a DECIMAL's unscaled value at a scale of 0 to ``most`` that has all its places: a cast for each of them.
+
+    Spark takes long to analyse a division, see ``division``.
+    """
+    arms = [
+        (b.op("=", scale, b.integer(s)), unscaled_of(d, b.cast(node, d.decimal(MAX_PRECISION, s)), Fixed(MAX_PRECISION, s)))
+        for s in range(most)
+    ]  # fmt: skip
+    return b.case(arms, unscaled_of(d, b.cast(node, d.decimal(MAX_PRECISION, most)), Fixed(MAX_PRECISION, most)))  # fmt: skip
 
 
 def unscaled_of(d: Dialect, node: Node, num: Fixed) -> Node:
