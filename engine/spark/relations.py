@@ -111,18 +111,16 @@ class Inputs:
             key: Hashable = (
                 item.ddl, tuple(item.whole.items()), holed, tuple(item.sizes), item.marked, item.positions, place_of(item.hot)
             )  # fmt: skip
-            kept = (tuple(item.holed), item.hot)
-            self._enter(views, item.view, key, partial(self._scan, session, hidden, item), kept, item.hot)
+            kept = [part.positions for part in item.holed] + ([] if item.hot is None else [item.hot])
+            self._enter(views, item.view, key, partial(self._scan, session, hidden, item), kept)
         for table in self.tables:
             key = (table.ddl, place_of(table.table))
-            self._enter(
-                views, table.view, key, partial(self._hand_over, session, table), table.table, table.table
-            )
+            self._enter(views, table.view, key, partial(self._hand_over, session, table), [table.table])
 
     def _enter(
-        self, views: TableViews, name: str, key: Hashable, make: Callable[[str], Any], kept: object, hot: Any
+        self, views: TableViews, name: str, key: Hashable, make: Callable[[str], Any], kept: list[Any]
     ) -> None:
-        entry = views.enter(key, make, kept, 0 if hot is None else int(hot.nbytes))
+        entry = views.enter(key, make, kept, sum(int(each.nbytes) for each in kept))
         with self._lock:
             if not self._discarded:
                 self._entered[name] = (views, entry)

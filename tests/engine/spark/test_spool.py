@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.spark.spool import AHEAD_BYTES, GROWTH, MAX_WINDOW, Spool, _Window, next_window
+from engine.spark.spool import AHEAD_BYTES, GROWTH, MAX_WINDOW, Spool, _Window, free_broadcasts, next_window
 from engine.spark.stream import KEPT_BYTES, Collected
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
@@ -167,3 +167,61 @@ def test_an_error_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(EOFError):
         Collected(batches, SCHEMA, tmp_path / "hf_1.arrow")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+class Plan:
+    """A node of a physical plan, as far as ``free_broadcasts`` looks at it."""
+
+    def __init__(self, kind: str, *inner: Plan, done: bool = True) -> None:
+        self.kind, self.inner, self.done, self.destroyed = kind, inner, done, 0
+
+    def getClass(self) -> Plan:
+        return self
+
+    def getSimpleName(self) -> str:
+        return self.kind
+
+    def isMaterialized(self) -> bool:
+        return self.done
+
+    def executedPlan(self) -> Plan:
+        return self.inner[0]
+
+    plan = executedPlan
+
+    def queryExecution(self) -> Plan:
+        return self
+
+    def collectLeaves(self) -> list[Plan]:
+        return list(self.inner)
+
+    def relationFuture(self) -> Plan:
+        assert self.done, "asking would begin it"
+        return self
+
+    def get(self) -> Plan:
+        return self
+
+    def destroy(self) -> None:
+        self.destroyed += 1
+
+
+def test_broadcast_tables_of_all_stages_are_freed_once() -> None:
+    first, second = Plan("BroadcastExchangeExec"), Plan("BroadcastExchangeExec", Plan("FileSourceScanExec"))
+    never = Plan("BroadcastExchangeExec", done=False)
+    shuffle = Plan(
+        "ShuffleQueryStageExec", Plan("ShuffleExchangeExec", Plan("BroadcastQueryStageExec", first))
+    )
+    top = Plan(
+        "ProjectExec",
+        shuffle,
+        Plan("BroadcastQueryStageExec", second),
+        Plan("BroadcastQueryStageExec", Plan("ReusedExchangeExec", first)),
+        Plan("BroadcastQueryStageExec", never, done=False),
+        Plan("FileSourceScanExec"),
+    )
+    jvm: Any = SimpleNamespace()
+    jvm.scala = jvm.jdk = jvm.javaapi = jvm.CollectionConverters = jvm
+    jvm.asJava = list
+    free_broadcasts(jvm, Plan("QueryExecution", Plan("AdaptiveSparkPlanExec", top)))
+    assert (first.destroyed, second.destroyed, never.destroyed) == (1, 1, 0)
