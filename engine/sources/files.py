@@ -31,7 +31,7 @@ from engine.sources import offsets as stored
 from engine.sources.changes import TableChanges, primary_key
 from engine.sources.files_directory import Found, below, changed, changing, directory, listed
 from engine.sources.files_read import Rows, load_spec, read_file
-from engine.sources.files_spark import BadFile, SparkFiles, may_read
+from engine.sources.files_spark import BadFile, SparkLoad, may_read
 from engine.sources.options import Options
 from engine.sources.reader import Batch, Lag, Place, Progress, Reread, Temporary
 from engine.spark.executor import SparkExecutor
@@ -340,7 +340,7 @@ class FilesReader:
         for _ in files:
             self._ready.popleft()
         self.progress.activity = "loading"
-        load = SparkFiles(self._spark, self._spec, [path for _found, path in large], [f.size for f in files])
+        load = SparkLoad(self._spark, self._spec, [path for _found, path in large], [f.size for f in files])
         before = self._totals
         offsets = self._forgotten()
         rows: dict[str, int] = {}

@@ -40,7 +40,7 @@ class BadFile(Exception):
 
 
 @dataclass(slots=True)
-class SparkFiles:
+class SparkLoad:
     """One load. ``rows``: of each file, once ``write`` has returned."""
 
     spark: SparkExecutor

@@ -79,9 +79,14 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_COMMON,
         "brokers": Rule(kind="text", required=True, help="host:port, ..."),
         "topic": Rule(kind="text", required=True, help="which topic"),
-        "format": Rule(kind="choice", choices=("json",), default="json", help="of every message"),
+        "format": Rule(kind="choice", choices=("json", "text", "bytes"), default="json", help="of every message's value"),
         "start": Rule(kind="choice", choices=("earliest", "latest"), default="earliest", help="where to begin"),
         "envelope": _ENVELOPE,
+        "key_column": Rule(kind="text", help="the column that gets the message's key"),
+        "partition_column": Rule(kind="text", help="the column that gets its partition"),
+        "offset_column": Rule(kind="text", help="the column that gets its offset"),
+        "timestamp_column": Rule(kind="text", help="the column that gets its timestamp"),
+        "properties": Rule(kind="text", help="of Kafka's client, as a JSON object of strings"),
     },
 }  # fmt: skip
 

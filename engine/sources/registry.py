@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.spaces import Space
 from engine.sources.files import FilesReader
+from engine.sources.kafka import KafkaReader
+from engine.sources.kafka_topic import topic_of
 from engine.sources.postgres import PostgresReader
 from engine.sources.rate import RateReader
 from engine.sources.reader import Reader
@@ -38,8 +40,12 @@ def _files(db: Database, source: SourceDef) -> Reader:
     return FilesReader(source, _table(db, source.tables[0]), db.server_files.directories, db.spark)
 
 
+def _kafka(db: Database, source: SourceDef) -> Reader:
+    return KafkaReader(source, _table(db, source.tables[0]), topic_of(db, source.options))
+
+
 _READERS: dict[str, Callable[[Database, SourceDef], Reader]] = {
-    "rate": _rate, "files": _files, "postgres": _postgres,
+    "rate": _rate, "files": _files, "postgres": _postgres, "kafka": _kafka,
 }  # fmt: skip
 
 

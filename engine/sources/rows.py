@@ -51,7 +51,13 @@ class RowReader:
         self._not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
 
     def rows(self, fields: Sequence[Sequence[str | None]], where: Where) -> list[Row]:
-        """Return rows. Raises DataError with ``where`` as CONTEXT for the first field that does not read."""
+        """Return rows. Raises DataError with ``where`` as CONTEXT for the first field that does not read, or 23502."""
+        rows = self.values(fields, where)
+        self.check(rows, where)
+        return rows
+
+    def values(self, fields: Sequence[Sequence[str | None]], where: Where) -> list[Row]:
+        """Return rows that may have NULLs where there should be none. Else as ``rows``."""
         count = len(fields)
         columns: list[Sequence[Any]] = [(None,) * count] * self.width
         for position, (column, read) in enumerate(zip(self.columns, self.readers, strict=True)):
@@ -64,9 +70,7 @@ class RowReader:
                 index = len(values)
                 raise located(error, where(index, column.name, fields[index][position])) from None
             columns[column.attnum - 1] = values
-        rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * count
-        self.check(rows, where)
-        return rows
+        return list(zip(*columns, strict=True)) if columns else [()] * count
 
     def check(self, rows: Sequence[Row], where: Where) -> None:
         """Raise 23502, with ``where`` as CONTEXT, for the first row with a NULL too many."""

@@ -198,16 +198,17 @@ class Runner:
         poll_s = self._options.int("poll_interval_ms") / 1000
         limit = self._options.int("max_rows_per_second")
         while not self._stopping:
-            self._status.state = reader.progress.activity
+            if self._status.state != "retrying":  # until something has come of it
+                self._status.state = reader.progress.activity
             self._status.lag = reader.progress.lag
             if reader.progress.done:
                 return
             batch = await reader.poll()
+            self._status.state = reader.progress.activity
             if batch is None:
                 await self._sleep(poll_s)
                 continue
             self._context = batch.context
-            self._status.state = reader.progress.activity
             try:
                 ts = await self._commit(batch)
             except Reread:

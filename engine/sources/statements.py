@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import key_of
@@ -21,8 +20,8 @@ from engine.ddl.drop import drop_relations
 from engine.ddl.keys import add_keys
 from engine.eager import settle
 from engine.reads.plans import Plan
+from engine.sources import kafka_topic, postgres_slot, rate
 from engine.sources import offsets as stored
-from engine.sources import postgres_slot, rate
 from engine.sources.files_directory import directory
 from engine.sources.files_read import csv_options
 from engine.sources.options import Options, check
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 Params = tuple[Any, ...]
-
-KAFKA_CONNECTOR: Final = "spark-sql-kafka-0-10"
-_JARS: Final = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
 async def create(
@@ -125,7 +121,8 @@ async def _tables(
     if not statement.table.columns:
         raise SqlError("42601", "a KAFKA source requires columns")
     _check_envelope(statement, Options("kafka", options))
-    raise _no_kafka(dict(session.db.config.spark_conf))
+    await kafka_topic.look(session.db, statement.table, options)
+    return [statement.table], []
 
 
 def _check_files(session: Session, statement: st.CreateSource, given: dict[str, str]) -> None:
@@ -149,20 +146,6 @@ def _check_files(session: Session, statement: st.CreateSource, given: dict[str, 
     for name in ("path", "move_to"):
         if name in given:
             directory(given[name], session.db.server_files.directories)
-
-
-def _no_kafka(conf: Mapping[str, str]) -> SqlError:
-    """Return the 0A000 error for a KAFKA source, which says what is missing."""
-    given = ",".join(conf.get(name, "") for name in _JARS)
-    return SqlError(
-        "0A000",
-        "KAFKA sources are not supported"
-        if KAFKA_CONNECTOR in given
-        else "KAFKA sources need Spark's connector for Kafka, which is not configured",
-        detail="Nothing here has been run against a broker."
-        if KAFKA_CONNECTOR in given
-        else f"No jar of {KAFKA_CONNECTOR} is named by {', '.join(_JARS[:-1])} or {_JARS[-1]} of the setting spark_conf.",
-    )
 
 
 def _check_envelope(statement: st.CreateSource, options: Options) -> None:

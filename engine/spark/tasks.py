@@ -84,9 +84,19 @@ class SparkTasks:
         """
         if not items:
             return []
+
+        def call(live: Live) -> list[Any]:
+            context = live.context
+            prepare_workers(context)
+            return list(context.parallelize(list(items), len(items)).mapPartitions(Calls(function)).collect())
+
+        return await self.run(call, done)
+
+    async def run(self, work: Callable[[Live], T], done: Callable[[int], None] | None = None) -> T:
+        """Return what ``work`` does with the JVM, in a thread and a slot, its jobs under the tag. Else as ``map``."""
         loop = asyncio.get_running_loop()
         pool = await self._runtime.enter(self._client)
-        running = loop.run_in_executor(self._runtime.jobs, self._run, pool, function, list(items))
+        running = loop.run_in_executor(self._runtime.jobs, self._tagged, pool, work)
         self._runtime.waits.enter(self._client, JOB)
         try:
             while True:
@@ -99,19 +109,20 @@ class SparkTasks:
             running.add_done_callback(forget)
             self._cancel()
             raise
+        except SqlError:
+            raise
         except Exception as error:
             raise self._translated(error) from error
         finally:
             self._runtime.waits.leave(self._client, JOB)
             self._runtime.leave(self._client)
 
-    def _run(self, pool: str, function: Callable[[Any, str], Any], items: list[Any]) -> list[Any]:
+    def _tagged(self, pool: str, work: Callable[[Live], T]) -> T:
         context = self._live.context
         context.addJobTag(self._tag)
         context.setLocalProperty(POOL_PROPERTY, pool)
         try:
-            prepare_workers(context)
-            return list(context.parallelize(items, len(items)).mapPartitions(Calls(function)).collect())
+            return work(self._live)
         finally:
             with contextlib.suppress(Exception):  # a JVM that is gone has no tags
                 context.clearJobTags()

@@ -77,11 +77,12 @@ class JsonDecoder:
             self.line += 1
             if not line.strip():
                 continue
-            rows.append(self._row(line))
+            rows.append(self.row(line))
             numbers.append(self.line)
         return CopyRows(rows, numbers)
 
-    def _row(self, line: bytes) -> list[str | None]:
+    def row(self, line: bytes) -> list[str | None]:
+        """Return the field texts of one object. Raises DataError 22P02, 22P04, 22P05, 22021."""
         fields: list[str | None] = [None] * len(self.columns)
         try:
             found = _OBJECT.decode(decode(line))

@@ -3,6 +3,7 @@
     HFTEST_CLOCK=file     the file holds seconds (a number, may be negative) by which the wall clock is off; read anew
                           every time the clock is asked, so that a test sets the clock of a running server
     HFTEST_WRONG=1        DuckDB leaves out the first row of every batch
+    HFTEST_KAFKA=1        topics of Kafka are folders, read by a stand-in for Spark's connector (tests/support/kafka)
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -79,6 +80,10 @@ def main() -> int:
         _wrong_answers()
     if os.environ.get("HFTEST_SMALL"):
         _small_limits()
+    if os.environ.get("HFTEST_KAFKA"):
+        from tests.support.kafka import stand_in
+
+        stand_in()
     from engine.__main__ import main as serve
 
     return serve()

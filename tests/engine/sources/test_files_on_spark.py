@@ -107,17 +107,17 @@ def test_what_is_before_a_malformed_file_is_here(here: Connection, folder: Path)
         folder, {"a": lines(0), "b": lines(LINES), "c": lines(2 * LINES) + "x,y\n", "d": lines(3 * LINES)}
     )
     here.execute(
-        f"CREATE SOURCE some (id bigint, v text) FROM FILES (path = '{folder}', format = csv, {ON_SPARK})"
+        f"CREATE SOURCE several (id bigint, v text) FROM FILES (path = '{folder}', format = csv, {ON_SPARK})"
     )
-    error = error_of(here, "some")
+    error = error_of(here, "several")
     assert error == (
         f'22P02: invalid input syntax for type bigint: "x"\nCONTEXT: file "{folder}/c", line {LINES + 1}, column id: "x"'
     )
-    all_here(here, "some", 2 * LINES)
+    all_here(here, "several", 2 * LINES)
     (folder / "c").write_text(lines(2 * LINES))
     os.utime(folder / "c", ns=(0, ord("c")))
-    here.execute("ALTER SOURCE some RESUME")
-    all_here(here, "some", 4 * LINES)
+    here.execute("ALTER SOURCE several RESUME")
+    all_here(here, "several", 4 * LINES)
 
 
 def test_parquet_of_another_schema_and_no_parquet(here: Connection, folder: Path) -> None:
@@ -127,17 +127,17 @@ def test_parquet_of_another_schema_and_no_parquet(here: Connection, folder: Path
     for name in "ab":
         (folder / f".{name}").rename(folder / name)
     here.execute(
-        f"CREATE SOURCE columns (id bigint) FROM FILES (path = '{folder}', format = parquet, {ON_SPARK})"
+        f"CREATE SOURCE wide (id bigint) FROM FILES (path = '{folder}', format = parquet, {ON_SPARK})"
     )
-    assert error_of(here, "columns").startswith(
+    assert error_of(here, "wide").startswith(
         f'42804: column "id" of file "{folder}/b" has type double, which does not go to a column of type int8'
     )
-    all_here(here, "columns", LINES)
+    all_here(here, "wide", LINES)
     (folder / "b").write_bytes(b"PAR1" + bytes(200_000))
-    here.execute("ALTER SOURCE columns RESUME")
-    wait_for(here, "SELECT split_part(last_error, E'\\n', 1) FROM holdfast_sources WHERE name = 'columns'",
+    here.execute("ALTER SOURCE wide RESUME")
+    wait_for(here, "SELECT split_part(last_error, E'\\n', 1) FROM holdfast_sources WHERE name = 'wide'",
              f'22P04: file "{folder}/b" is not a Parquet file')  # fmt: skip
-    all_here(here, "columns", LINES)
+    all_here(here, "wide", LINES)
 
 
 def test_a_killed_jvm_neither_loses_nor_repeats_a_file(

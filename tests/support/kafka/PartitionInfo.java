@@ -1,0 +1,4 @@
+package org.apache.kafka.common;
+
+/** As Kafka's, but for replicas. */
+public record PartitionInfo(String topic, int partition) {}

@@ -1,0 +1,4 @@
+package org.apache.kafka.common;
+
+/** As Kafka's. */
+public record TopicPartition(String topic, int partition) {}
