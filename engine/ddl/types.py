@@ -28,6 +28,7 @@ from engine.ddl.drop import (
     drop_relations,
     notice_cascade,
     replace_table,
+    resolve,
     table_of,
     view_dependents,
 )
@@ -335,6 +336,14 @@ def resolve_type_name(session: Session, schema: str, name: str) -> int | None:
 def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -> TypeDef | None:
     shown = f"{schema}.{name}" if schema else name
     oid = resolve_type_name(session, schema, name)
+    relation = resolve(session, schema, name) if oid is None else None
+    if relation is not None and relation.kind in "rvm":
+        words = described(session, relation)
+        raise SqlError(
+            "2BP01",
+            f"cannot drop type {relation.name} because {words} requires it",
+            hint=f"You can drop {words} instead.",
+        )
     if oid is None:
         missing = schema and schema != "pg_temp" and session.catalog.schema(schema) is None
         message = f'schema "{schema}" does not exist' if missing else f'type "{shown}" does not exist'

@@ -8,7 +8,7 @@ from planner.bind.context import BindContext
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import owner_name
 from planner.catalog import TypeDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID, element_of, format_type
 
 PG_TYPE = 1247
@@ -48,8 +48,12 @@ def find_type(context: BindContext, name: ast.Name) -> int:
 def users_type(context: BindContext, name: ast.Name, *, change: bool = True) -> TypeDef:
     """Return the user's type that a name means.
 
-    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array type, where it is to be changed.
+    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array or row type, where it is to be changed.
     """
+    if _is_row_type(context, name):
+        if not change:
+            raise not_supported("a row type of a relation here")
+        raise SqlError("42809", f"{name[-1]} is a table's row type", hint="Use ALTER TABLE instead.")
     oid = find_type(context, name)
     if oid < FIRST_USER_OID:
         raise SqlError("42501", f"must be owner of type {format_type(oid)}")
@@ -66,7 +70,18 @@ def users_type(context: BindContext, name: ast.Name, *, change: bool = True) -> 
     return found
 
 
+def _is_row_type(context: BindContext, name: ast.Name) -> bool:
+    """Tell whether a name means no type but a relation that has a row type."""
+    schema = name[-2] if len(name) > 1 else ""
+    if context.find_type(schema, name[-1]) is not None:
+        return False
+    relation = context.find_relation(schema, name[-1])
+    return relation is not None and relation.kind in "rvm"
+
+
 def _enum(context: BindContext, name: ast.Name) -> int:
+    if _is_row_type(context, name):
+        raise SqlError("42809", f"{name[-1]} is not an enum")
     oid = find_type(context, name)
     made = context.catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
     if made is None or made.kind != "e" or made.oid != oid:

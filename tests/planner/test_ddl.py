@@ -126,7 +126,7 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("CREATE TABLE n (a int) INHERITS (t)", "INHERITS"),
         ("CREATE TABLE n (a int) PARTITION BY LIST (a)", "PARTITION BY"),
         ("CREATE TABLE n (a point)", "point"),
-        ("CREATE TABLE n (a inet[])", "inet"),
+        ("CREATE TABLE n (a box[])", "box"),
         ("CREATE TABLE n (a text COLLATE \"en-x-icu\")", "en-x-icu"),
         ("CREATE INDEX ON t USING gin (j)", "gin"),
         ("CREATE VIEW n AS SELECT 1 AS a WITH CHECK OPTION", "CHECK OPTION"),

@@ -1,0 +1,23 @@
+-- statements about types that are a relation's, and types of temporary schemas
+create table rt (a int);
+create view rv as select 1 as x;
+drop type rt;
+drop type if exists rv;
+alter type rt rename to x;
+alter type rt add value 'x';
+alter type rt rename value 'x' to 'y';
+alter type rt owner to postgres;
+alter type rt set schema public;
+create type rt as enum ('a');
+create type e as enum ('a', 'b');
+create table e (a int);
+create temp table tt (m e);
+create type pg_temp.te as enum ('t');
+create temp table t3 (x pg_temp.te default 't');
+insert into t3 default values returning *;
+drop type e;
+drop type e cascade;
+create type e as enum ('a', 'b');
+prepare p(e) as select $1;
+execute p('b');
+execute p('c');
