@@ -5,6 +5,13 @@ cd "$(dirname "$0")/.."
 mkdir -p .drivers
 test -x .drivers/venv/bin/python || "${PYTHON:-python3}" -m venv .drivers/venv
 .drivers/venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -r requirements-drivers.lock
+# SQLAlchemy's source archive holds the tests of dialects
+version=$(sed -n 's/^SQLAlchemy==//Ip' requirements-drivers.lock)
+if [ ! -d ".drivers/sqlalchemy-$version" ]; then
+  .drivers/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary sqlalchemy \
+    --dest .drivers "sqlalchemy==$version"
+  tar -xzf ".drivers/sqlalchemy-$version.tar.gz" -C .drivers
+fi
 if command -v npm >/dev/null; then
   cp tests/drivers/clients/package.json tests/drivers/clients/package-lock.json .drivers/
   npm ci --silent --no-audit --no-fund --prefix .drivers

@@ -78,7 +78,7 @@ def _type_columns(session: Session, column: ColumnDef) -> RowDict:
     fact = f.facts().types.get(oid)
     array = fact is not None and fact.category == "A" and fact.length == -1
     values: dict[str, object] = {
-        "data_type": "ARRAY" if array else "USER-DEFINED" if oid >= FIRST_USER_OID else format_type(oid, -1),
+        "data_type": "ARRAY" if array else "USER-DEFINED" if oid >= FIRST_USER_OID else format_type(oid),
         "udt_name": fact.name if fact is not None else None, "udt_schema": "pg_catalog",
     }  # fmt: skip
     made = session.catalog.type_by_oid(oid)
@@ -156,7 +156,7 @@ def sequences(session: Session) -> Iterator[RowDict]:
             bits = {f.INT2: 16, f.INT4: 32, f.INT8: 64}[made.type_oid]
             yield {
                 "sequence_catalog": session.database, "sequence_schema": item.schema, "sequence_name": item.name,
-                "data_type": format_type(made.type_oid, -1), "numeric_precision": bits,
+                "data_type": format_type(made.type_oid), "numeric_precision": bits,
                 "numeric_precision_radix": 2, "numeric_scale": 0, "start_value": str(made.start),
                 "minimum_value": str(made.minimum), "maximum_value": str(made.maximum),
                 "increment": str(made.increment), "cycle_option": _yes(made.cycle),

@@ -110,6 +110,18 @@ def test_sequences_have_no_row_type(server: ServerProcess) -> None:
     client.close()
 
 
+def test_information_schema_says_character_without_a_length(server: ServerProcess) -> None:
+    client = server.connect()
+    client.run("BEGIN")
+    client.run("CREATE TABLE padded (a char(8), b varchar(3), c numeric(5,2))")
+    kinds = "SELECT data_type, udt_name FROM information_schema.columns WHERE table_name = 'padded' ORDER BY ordinal_position"
+    assert client.run(kinds).rows == [
+        ("character", "bpchar"), ("character varying", "varchar"), ("numeric", "numeric"),
+    ]  # fmt: skip
+    client.run("ROLLBACK")
+    client.close()
+
+
 def test_a_transaction_sees_its_own_ddl_in_the_catalog(server: ServerProcess) -> None:
     client, other = server.connect(), server.connect()
     query = "SELECT count(*) FROM pg_class WHERE relname = 'mine'"
