@@ -77,7 +77,11 @@ def main() -> int:
         print(_head(arguments.route), flush=True)
         for number in arguments.query:
             sql = data.query(number, arguments.scale)
-            failed = _warm(number, sql, runners, answers, None if arguments.no_compare else theirs)
+            failed = (
+                set()
+                if arguments.cold
+                else _warm(number, sql, runners, answers, None if arguments.no_compare else theirs)
+            )
             bad += len(failed)
             medians[number] = _race(
                 sql, [r for r in arguments.route if r not in failed], runners, arguments.rounds
@@ -105,6 +109,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--plain-heap-mb", type=int, default=1024, help="plain Spark's heap (default: %(default)s)"
     )
+    parser.add_argument("--cold", action="store_true", help="no uncounted run before (for large scales)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare answers with PostgreSQL's")
     arguments = parser.parse_args()
     arguments.route = arguments.route or list(ROUTES)
