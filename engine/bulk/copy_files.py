@@ -199,13 +199,13 @@ async def load_on_spark(
     spark = session.db.spark
     assert spark is not None
     relation, options = spec.relation, spec.options
+    progress.bytes_total = total = sum(file.size for file in files)
     tasks = await spark.tasks(ctx)
-    total = sum(file.size for file in files)
     chunk_bytes = max(min(CHUNK_BYTES, total // (2 * tasks.parallelism)), MIN_TASK_BYTES)
     looks = looks_at(files, options, chunk_bytes)
     found = [_unwrapped(answer) for answer in await tasks.map(Looking(options), looks)]
     work = numbered(chunk_bytes, splits_of(files, options, looks, found))
-    progress.bytes_total = sum(split.size for splits in work for split in splits)
+    progress.bytes_total = sum(split.size for splits in work for split in splits)  # of Parquet: as decoded
     summed = Sum(relation.name, options)
 
     async def write(job: PartJob) -> list[WrittenPart]:
