@@ -29,9 +29,9 @@ def test_hidden_and_generated_columns_survive_a_crash(seed: int) -> None:
         disk.crash_at_step = disk.steps + rng.randrange(1, 60)
         generation = disk.generation
         try:
-            await session.run("CREATE UNIQUE INDEX ti ON t (lower(a)) WHERE id < 9")
-            done = 1
             await session.run("ALTER TABLE t ADD b int GENERATED ALWAYS AS (id * 2) STORED")
+            done = 1
+            await session.run("CREATE UNIQUE INDEX ti ON t (lower(a)) WHERE id < 9")
             done = 2
             await session.run("UPDATE t SET a = 'B' || id WHERE id = 5")
             done = 3
@@ -51,12 +51,12 @@ def test_hidden_and_generated_columns_survive_a_crash(seed: int) -> None:
         indexes = [n for (n,) in await session.run("SELECT indexname FROM pg_indexes WHERE indexname = 'ti'")]
         rows = sorted(await session.run("SELECT * FROM t"))
         assert len(rows) == 9
-        assert ("ti" in indexes) or done == 0
-        assert ("b" in columns) or done < 2
+        assert ("b" in columns) or done == 0
+        assert ("ti" in indexes) or done < 2
         if "b" in columns:
-            assert indexes, "the index was committed before the column"
             assert all(int(str(row[2])) == 2 * int(str(row[0])) for row in rows)
         if indexes:
+            assert "b" in columns, "the column was committed before the index"
             plan = await session.run("EXPLAIN SELECT id FROM t WHERE lower(a) = 'a3' AND id < 9")
             assert any("using ti" in str(line) for line in plan)
             found = [await session.run(f"SELECT id FROM t WHERE lower(a) = lower('{a}') AND id < 9")
