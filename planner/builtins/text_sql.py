@@ -197,11 +197,18 @@ def _position(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 
 
 def _replace(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    """An empty search text changes nothing."""
+    """An empty search text changes nothing, but NULL for the new one is NULL all the same."""
     made = b.fn("replace", *(a.node for a in args))
     if args[1].constant:
         return made
-    return d.repeat([args[1].node], lambda x: b.case([(b.op("=", x, b.string("")), args[0].node)], made))
+
+    def guarded(searched: Node) -> Node:
+        empty, new = b.op("=", searched, b.string("")), args[2]
+        if not isinstance(new.constant, str):
+            empty = b.and_(empty, b.is_null(b.copied(new.node), negated=True))
+        return b.case([(empty, args[0].node)], made)
+
+    return d.repeat([args[1].node], guarded)
 
 
 def _split_part(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

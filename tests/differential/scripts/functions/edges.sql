@@ -50,3 +50,6 @@ reset role;
 drop table whole;
 revoke usage on schema public from hf_whole;
 drop role hf_whole;
+create table texts (k int primary key, s text);
+insert into texts values (1, 'a'), (2, null), (3, '');
+select k, replace('Bc', '', s), replace(s, '', 'x'), replace('Bc', s, 'x'), replace('Bc', s, null) from texts order by k;

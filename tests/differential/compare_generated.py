@@ -1,0 +1,118 @@
+"""Generated queries (``generated``) on two servers: rows, types and SQLSTATEs, on every executor in turn."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+
+from tests.differential.generated import SCHEMA, Generator
+
+EXECUTORS = ("auto", "index", "local")
+FLOATS = (700, 701)
+NUMERIC = 1700
+_Field = psycopg.pq.DiagnosticField
+
+
+@dataclass
+class Answer:
+    """``state`` of an error, or rows with the types of their columns."""
+
+    state: str = ""
+    message: str = ""
+    types: tuple[int, ...] = ()
+    rows: list[tuple[str | None, ...]] = field(default_factory=list)
+
+
+@dataclass
+class Found:
+    """What came of a run: differences as texts, and how statements ended."""
+
+    differences: list[str] = field(default_factory=list)
+    ends: Counter[str] = field(default_factory=Counter)
+
+    def summary(self) -> str:
+        return f"{len(self.differences)} differences; " + ", ".join(
+            f"{n} {e}" for e, n in sorted(self.ends.items())
+        )
+
+
+def ask(connection: psycopg.Connection[Any], sql: str) -> Answer:
+    """Run a statement."""
+    done = connection.pgconn.exec_(sql.encode())
+    if done.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+        state, message = (done.error_field(f) or b"" for f in (_Field.SQLSTATE, _Field.MESSAGE_PRIMARY))
+        return Answer(state=state.decode(), message=message.decode())
+    values = [[done.get_value(r, c) for c in range(done.nfields)] for r in range(done.ntuples)]
+    return Answer(
+        types=tuple(done.ftype(c) for c in range(done.nfields)),
+        rows=[tuple(None if v is None else v.decode() for v in row) for row in values],
+    )
+
+
+def same(ours: Answer, theirs: Answer) -> bool:
+    """Tell whether two answers are the same; floats to twelve digits."""
+    if ours.state or theirs.state:
+        return ours.state == theirs.state
+    if ours.types != theirs.types or len(ours.rows) != len(theirs.rows):
+        return False
+    return all(
+        a == b
+        or (
+            kind in FLOATS
+            and a is not None
+            and b is not None
+            and math.isclose(float(a), float(b), rel_tol=1e-12)
+        )
+        for mine, other in zip(ours.rows, theirs.rows, strict=True)
+        for a, b, kind in zip(mine, other, ours.types, strict=True)
+    )
+
+
+def _by_value(answer: Answer) -> Answer:
+    """Return an answer whose numerics have no trailing zeros."""
+    rows = [
+        tuple(
+            format(Decimal(v).normalize(), "f") if kind == NUMERIC and v is not None else v
+            for v, kind in zip(row, answer.types, strict=True)
+        )
+        for row in answer.rows
+    ]
+    return Answer(types=answer.types, rows=rows)
+
+
+def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
+    """Return why two answers may differ, "" where nothing explains it (docs/sql.md, Differences)."""
+    chosen = any(word in sql for word in ("GROUP BY", "DISTINCT", "UNION", "INTERSECT"))
+    if chosen and not ours.state and not theirs.state and same(_by_value(ours), _by_value(theirs)):
+        return "which of equal numerics a group shows"
+    if ours.state == "0A000" and "executor" in ours.message:
+        return "refused by a pinned executor"
+    one = ours.state if not theirs.state else theirs.state if not ours.state else ""
+    return "an error in a value that the other side leaves unevaluated" if one.startswith("22") else ""
+
+
+def compare(ours: psycopg.Connection[Any], theirs: psycopg.Connection[Any], seed: int, count: int) -> Found:
+    """Ask both ``count`` queries."""
+    for connection in (ours, theirs):
+        connection.execute(SCHEMA)
+        connection.execute("SET timezone = 'UTC'")
+    found = Found()
+    generator = Generator(seed)
+    for number in range(count):
+        sql = generator.query()
+        executor = EXECUTORS[number % len(EXECUTORS)]
+        ours.execute(f"SET executor = {executor}")
+        mine, other = ask(ours, sql), ask(theirs, sql)
+        if same(mine, other):
+            found.ends[f"error {other.state}" if other.state else "equal"] += 1
+        elif reason := explained(mine, other, sql):
+            found.ends[reason] += 1
+        else:
+            found.ends["different"] += 1
+            found.differences.append(f"{executor}: {sql}\n  ours   {mine}\n  theirs {other}"[:3000])
+    return found
