@@ -40,7 +40,7 @@ def unused_name(
 def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> str:
     """Return the name that a constraint without one gets: ``table_pkey``, ``table_col_key``."""
     label = "pkey" if key.primary else "key"
-    columns = [] if key.primary else list(key.columns)
+    columns = [] if key.primary else [*key.columns, *key.include]
     taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
     return unused_name(session, relation.schema, relation.name, columns, label, taken)
 

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.long
 TIMEOUT_S = 1500
 AT_LEAST = 1883
 PLUGIN = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):
     from sqlalchemy.dialects.postgresql import provision
     provision._extensions.clear()
@@ -37,7 +39,7 @@ def test_dialect_suite(server: ServerProcess, tmp_path: Path, driver: str) -> No
     name = f"suite_{driver}"  # it looks at everything in its database
     server.sql(f"CREATE DATABASE {name}")
     url = urlsplit(server.url)._replace(scheme=f"postgresql+{driver}", path=f"/{name}").geturl()
-    client = Client(Target.from_url(urlsplit(server.url)._replace(path=f"/{name}").geturl()))
+    client = Client(Target.from_url(urlsplit(server.url)._replace(path=f"/{name}").geturl()), timeout_s=60)
     for schema in ("test_schema", "test_schema_2"):
         client.run(f"CREATE SCHEMA {schema}")
     client.close()
