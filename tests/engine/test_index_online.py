@@ -17,6 +17,7 @@ from txn.persist.memory import MemoryDisk
 
 ROWS = 300_000
 WRITERS = 3
+BUILDS = 6
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +86,20 @@ class Writers:
 
 
 @pytest.mark.parametrize(
-    ("statement", "where"),
+    ("statement", "undo", "where"),
     [
-        ("CREATE INDEX CONCURRENTLY t_v ON t (v)", "v > -2000000"),
-        ("CREATE UNIQUE INDEX t_s ON t (s)", "s >= ''"),
-        ("ALTER TABLE t ADD CONSTRAINT t_both UNIQUE (s, v)", "s >= ''"),
+        ("CREATE INDEX CONCURRENTLY t_v ON t (v)", "DROP INDEX t_v", "v > -2000000"),
+        ("CREATE UNIQUE INDEX t_s ON t (s)", "DROP INDEX t_s", "s >= ''"),
+        (
+            "ALTER TABLE t ADD CONSTRAINT t_both UNIQUE (s, v)",
+            "ALTER TABLE t DROP CONSTRAINT t_both",
+            "s >= ''",
+        ),
     ],
 )
-def test_others_write_while_the_index_is_built(server: ServerProcess, statement: str, where: str) -> None:
+def test_others_write_while_the_index_is_built(
+    server: ServerProcess, statement: str, undo: str, where: str
+) -> None:
     client = server.connect(timeout_s=120)
     writers = Writers(server)
     phases: set[str] = set()
@@ -107,18 +114,28 @@ def test_others_write_while_the_index_is_built(server: ServerProcess, statement:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    time.sleep(0.3)
-    start = time.monotonic()
-    client.run(statement)
-    end = time.monotonic()
-    watching.set()
-    watcher.join()
-    writers.stop()
+    apart = False
+    try:
+        for attempt in range(BUILDS):
+            if attempt:
+                client.run(undo)
+            time.sleep(0.3)
+            start = time.monotonic()
+            client.run(statement)
+            end = time.monotonic()
+            # With the table locked nobody would be answered before the end, and somebody would wait for nearly all of it. On
+            # a busy machine it can look so, too, but not every time.
+            wrote = writers.answered(start, end) > 2 * WRITERS
+            apart = wrote and writers.longest_s(start, end) < max(0.6 * (end - start), 0.1)
+            if apart:
+                break
+    finally:
+        watching.set()
+        watcher.join()
+        writers.stop()
+    assert apart, f"nobody wrote during any of {BUILDS} builds"
     assert not writers.errors
     assert phases, "the build was not to be seen in pg_stat_progress_create_index"
-    # With the table locked nobody would be answered before the end, and somebody would wait for nearly all of it.
-    assert writers.answered(start, end) > 2 * WRITERS
-    assert writers.longest_s(start, end) < max(0.6 * (end - start), 0.1)
     client.run("SET executor = 'index'")
     plan = "\n".join(str(line) for (line,) in client.run(f"EXPLAIN SELECT * FROM t WHERE {where}").rows)
     assert "Index" in plan or "index" in plan, plan
