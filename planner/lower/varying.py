@@ -407,7 +407,8 @@ def total(d: Dialect, value: Val, call: Aggregate) -> Node:
     small = d.types["int32"]
     first = [
         ("a", call("sum", over(low)), WIDE), ("b", call("sum", over(high)), WIDE),
-        ("s", call("max", over(lambda _, s: s)), small),
+        # of what is there: NULL may have a scale, too
+        ("s", call("max", over(lambda u, s: b.case([(b.is_null(u, negated=True), s)]))), small),
         *((part, call("sum", over(rest(part))), WIDE) for part in "whl"),
     ]  # fmt: skip
 

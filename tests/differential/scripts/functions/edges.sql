@@ -53,3 +53,6 @@ drop role hf_whole;
 create table texts (k int primary key, s text);
 insert into texts values (1, 'a'), (2, null), (3, '');
 select k, replace('Bc', '', s), replace(s, '', 'x'), replace('Bc', s, 'x'), replace('Bc', s, null) from texts order by k;
+create table sums (k int, n numeric(8, 2), m numeric);
+insert into sums values (1, 1.5, 2.25), (1, 2, null), (2, 3, null), (2, null, 1.5);
+select k, sum(n * m), sum(n * m) is null, sum(m) from sums group by k order by k;
