@@ -9,6 +9,9 @@ SEEDS ?= 1000
 FIRST ?= 1
 SF ?= 1
 
+# Processes that share the test files; all tests that need a Spark JVM are one process's.
+JOBS ?= 2
+
 .PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs drivers clean
 
 install: $(COMPILED)
@@ -29,7 +32,7 @@ serve: $(COMPILED)
 	@exec $(BIN)/holdfast serve $(ARGS)
 
 test: $(COMPILED)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
 
 fmt: $(STAMP)
 	$(BIN)/ruff format .

@@ -26,6 +26,24 @@ def _quiet_interpreter_exit() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+JVM = (
+    "tests/engine/spark/",
+    "tests/engine/bulk/",
+    "tests/engine/sources/test_files_on_spark",
+    "tests/conformance/executors/",
+)
+"""Where tests share one Spark JVM of their process."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each process of ``-n`` whole files, which share a server, and one of them all that needs the JVM."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        file = item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group("jvm" if file.startswith(JVM) else file))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="rewrite golden scripts with what they print now")
     parser.addoption(

@@ -64,7 +64,7 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run an async test body; anything that hangs fails."""
 
     async def bounded() -> T:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(280):
             return await work()
 
     return asyncio.run(bounded())
