@@ -12,7 +12,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs drivers clean
+.PHONY: serve diff test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs drivers clean
 
 install: $(COMPILED)
 
@@ -90,6 +90,10 @@ tpch: $(STAMP)
 bench-tpch: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.tpch.race --scale $(SF) $(ARGS)
+
+# 5,000 random queries beside a private PostgreSQL 15, and all scripts (tests/differential)
+diff: $(COMPILED)
+	HOLDFAST_DIFF=5000 $(BIN)/pytest -s tests/differential
 
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
