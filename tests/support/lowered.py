@@ -6,12 +6,8 @@ runs a query on an executor and returns PostgreSQL's text of every value, so tha
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +26,10 @@ from planner.parse import parse_one
 from planner.query import QueryExpr
 from planner.types import SqlType
 from tests.support.catalog import MemoryCatalog
+from tests.support.postgres import fresh_schema
 from txn.api import Predicate
 from txn.columns import rows_to_table
 from txn.types import PartRef, ShardId, Snapshot, SnapshotPart, Timestamp
-
-PG_BIN = Path("/usr/lib/postgresql/15/bin")
 
 
 class _Transaction:
@@ -155,48 +150,20 @@ class PostgreSQL:
         ]
 
 
-def start_postgresql(folder: Path) -> Iterator[PostgreSQL]:
-    """Start a server for a module's tests and stop it after; nothing is yielded where there is none."""
+@contextmanager
+def database_of(dsn: str) -> Iterator[PostgreSQL]:
+    """Connect to a new database of the PostgreSQL at ``dsn``, and drop it after."""
     import psycopg
 
-    if not (PG_BIN / "initdb").exists() or shutil.which("runuser") is None or os.geteuid() != 0:
-        return
-    home = folder / "pg"
-    home.mkdir()
-    shutil.chown(home, "postgres")
-    for parent in [folder, *folder.parents][:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    user = ["runuser", "-u", "postgres", "--"]
-    data = str(home / "data")
-    subprocess.run(
-        [*user, str(PG_BIN / "initdb"), "-D", data, "-A", "trust", "-N", "--locale=C.UTF-8", "-E", "UTF8"],
-        check=True, capture_output=True, cwd="/",
-    )  # fmt: skip
-    options = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB"
-    server = subprocess.Popen(
-        [*user, str(PG_BIN / "postgres"), "-D", data, *options.split()],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-    )  # fmt: skip
-    try:
-        for _ in range(100):
-            try:
-                connection = psycopg.connect(
-                    host="127.0.0.1", port=port, user="postgres", dbname="postgres", autocommit=True
-                )
-                break
-            except psycopg.OperationalError:
-                time.sleep(0.1)
-        else:
-            raise RuntimeError("PostgreSQL did not start")
-        with connection:
-            connection.execute("SET timezone = 'UTC'")
-            yield PostgreSQL(connection)
-    finally:
-        server.terminate()
-        server.wait(20)
+    name = fresh_schema()
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        try:
+            with psycopg.connect(f"{dsn} dbname={name}", autocommit=True) as connection:
+                connection.execute("SET timezone = 'UTC'")
+                yield PostgreSQL(connection)
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def type_oid(name: str) -> int:

@@ -15,7 +15,8 @@ import pytest
 
 from engine.local.executor import LocalExecutor
 from planner.errors import SqlError
-from tests.support.lowered import PostgreSQL, World, start_postgresql
+from tests.support.lowered import PostgreSQL, World, database_of
+from tests.support.postgres import postgres  # noqa: F401 - a fixture
 
 SEED = 20251
 SPECIALS = ["NaN", "Infinity", "-Infinity"]
@@ -79,13 +80,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def judge(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    for server in start_postgresql(tmp_path_factory.mktemp("varying-pg")):
+def judge(world: World, postgres: str) -> Iterator[PostgreSQL]:  # noqa: F811
+    with database_of(postgres) as server:
         for statement in world.statements:
             server.run(statement)
         yield server
-        return
-    pytest.skip("no PostgreSQL 15 on this machine")
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,8 @@ def test_a_scan_loses_the_parts_it_does_not_need(tmp_path: Path, monkeypatch: py
         item = FileInput("v", "", dict.fromkeys(paths[:3], 1), holed, [1], oid=7, marked=True)
         item.paths = {path: path for path in paths}
         inputs = Inputs("x", tmp_path, conditions={7: (tests,)})
-        inputs._scan(None, None, item)  # type: ignore[arg-type]
+        inputs._leave_out(item)
+        inputs._scan(None, None, item, "v")  # type: ignore[arg-type]
         return read
 
     assert scan(Comparison(1, ">=", 8), Comparison(1, "<", 20)) == paths[:2]

@@ -12,7 +12,8 @@ import pytest
 from engine.local.executor import LocalExecutor
 from planner.errors import SqlError
 from tests.golden.harness import check
-from tests.support.lowered import PostgreSQL, World, printed, sample_world, start_postgresql
+from tests.support.lowered import PostgreSQL, World, database_of, printed, sample_world
+from tests.support.postgres import postgres  # noqa: F401 - a fixture
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
 
@@ -23,15 +24,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory, world: World) -> Iterator[PostgreSQL]:
-    started = False
-    for server in start_postgresql(tmp_path_factory.mktemp("pg")):
-        started = True
+def postgresql(postgres: str, world: World) -> Iterator[PostgreSQL]:  # noqa: F811
+    with database_of(postgres) as server:
         for statement in world.statements:
             server.run(statement)
         yield server
-    if not started:
-        pytest.skip("no PostgreSQL 15 on this machine")
 
 
 def _runner(answer: Callable[[str], list[tuple[str | None, ...]]]) -> Callable[[list[str]], list[str]]:
@@ -59,15 +56,15 @@ def test_local_answers_as_postgresql_does(
             return runner.run(world.answer(executor, query))
 
         if rewrite:  # the truth is PostgreSQL's, never ours
-            check(script, _runner(request.getfixturevalue("postgres").run), rewrite=True)
+            check(script, _runner(request.getfixturevalue("postgresql").run), rewrite=True)
         check(script, _runner(answer), rewrite=False)
         runner.run(executor.close())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_the_scripts_are_postgresql_s_answers(script: Path, postgres: PostgreSQL) -> None:
-    check(script, _runner(postgres.run), rewrite=False)
+def test_the_scripts_are_postgresql_s_answers(script: Path, postgresql: PostgreSQL) -> None:
+    check(script, _runner(postgresql.run), rewrite=False)
 
 
 def test_refusals_name_the_construct(world: World) -> None:
