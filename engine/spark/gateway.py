@@ -127,7 +127,6 @@ def command(
         "-cp", os.pathsep.join([f"{jars}/*", *paths]),
         f"-Xmx{heap_bytes >> 20}m",
         "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:+ExitOnOutOfMemoryError",
         "-Duser.timezone=UTC",
         "-Dio.netty.tryReflectionSetAccessible=true",
         f"-Dlog4j2.configurationFile={logging_file}",

@@ -65,6 +65,9 @@ _DEFAULTS: Final[dict[str, str]] = {
     # What Spark remembers of ended queries for its web page, plans as text among it: by default gigabytes, where
     # expressions are long.
     "spark.sql.maxPlanStringLength": "65536",
+    # What the parser has learnt from long texts: a fifth of a small heap after one query of many nested expressions.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "5",
     "spark.sql.ui.retainedExecutions": "20",
     "spark.ui.retainedJobs": "200",
     "spark.ui.retainedStages": "200",

@@ -55,6 +55,16 @@ def test_tables_that_have_not_changed_are_registered_once(spark: Spark) -> None:
     assert spark.rows("SELECT sum(a) FROM t") == found
 
 
+def test_only_what_nobody_handles_ends_the_jvm(spark: Spark) -> None:
+    """Spark asks for memory and spills where the heap has none: the JVM must not end at the first such refusal."""
+    live: Any = spark.executor.runtime._live or spark.runner.run(spark.executor.runtime.live())
+    jvm = live.context._jvm
+    options = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+    assert not [option for option in options if "OutOfMemoryError" in option]
+    handler = jvm.java.lang.Thread.getDefaultUncaughtExceptionHandler()
+    assert handler.getClass().getSimpleName() == "SparkUncaughtExceptionHandler"
+
+
 def test_many_hot_rows_go_by_a_file(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.spark.relations.MAX_INLINE_ROWS", 1)
     assert spark.rows("SELECT sum(a), max(d), max(i) FROM t") == [
