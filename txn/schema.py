@@ -18,10 +18,10 @@ from txn.errors import DuplicateKey
 from txn.index_build import merge_parts
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
-from txn.mvcc.intents import OwnWrites
+from txn.mvcc.intents import Intent, OwnWrites
 from txn.mvcc.keys import KeyMaker
 from txn.mvcc.version import INFINITY, Version
-from txn.types import RowId, ShardId, ShardIndex, ShardSpec
+from txn.types import Row, RowId, ShardId, ShardIndex, ShardSpec
 from txn.view import Steps, View
 
 if TYPE_CHECKING:
@@ -117,16 +117,19 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
         if i.unique and replace(i, primary=False) not in sure and i.index not in ready
     ]  # fmt: skip
     old_padding = generation.padding
+    narrow: list[tuple[Intent, Row]] = []
 
     def undo() -> None:
         generation.padding = old_padding
+        for intent, values in narrow:
+            intent.values = values
         for index_id in [*(i.index for i in added), *ready]:
             generation.indexes.pop(index_id, None)
         _rebuild_own(txn, view)
 
     generation.padding = Padding(spec.columns)
     txn.journal.append(undo)
-    _widen_own(txn, view, generation.padding)
+    narrow += _widen_own(txn, view, generation.padding)
     for build, definition in built:
         yield from build.adopt(generation, definition)
     for definition in added:
@@ -153,19 +156,24 @@ def _rebuild_own(txn: StoreTransaction, view: View) -> None:
         own.forget_indexes()
 
 
-def _widen_own(txn: StoreTransaction, view: View, padding: Padding) -> None:
-    """Give own intents the new columns. Values are only appended, so undoing needs nothing."""
+def _widen_own(txn: StoreTransaction, view: View, padding: Padding) -> list[tuple[Intent, Row]]:
+    """Give own intents the new columns; returns those it changed, with what they were.
+
+    An intent left wide would have a value for a number of a column that a later ADD COLUMN gives again.
+    """
+    narrow: list[tuple[Intent, Row]] = []
     own = txn.own_of(view.shard)
     if own is not None:
         own.forget_indexes()
         for newest in own.rows.values():
-            intent = newest
+            intent: Intent | None = newest
             while intent is not None:
-                if intent.values is not None and len(intent.values) < padding.width:
-                    intent.values = padding.pad(intent.values)
-                if intent.older is None:
-                    break
+                values = intent.values
+                if values is not None and len(values) < padding.width:
+                    narrow.append((intent, values))
+                    intent.values = padding.pad(values)
                 intent = intent.older
+    return narrow
 
 
 def _fill(generation: Generation, index: HotIndex) -> Steps[None]:

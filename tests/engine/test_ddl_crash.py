@@ -98,7 +98,8 @@ async def work(database: Database, step: Step, acknowledged: list[Model], pendin
             await session.run("CHECKPOINT")
 
 
-@pytest.mark.parametrize("seed", range(30))
+# The last two roll ADD COLUMN back over rows of their own block, and add another column later.
+@pytest.mark.parametrize("seed", [*range(30), 1005, 1009])
 def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) -> None:
     rng = random.Random(seed)
 

@@ -31,6 +31,7 @@ from txn.store import ShardStore
 from txn.types import IndexId, KeyRange, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 BY_T = IndexId(12)
+UNSET = ShardColumn(attnum=4, type=INT)
 
 
 def with_column(version: int = 2) -> ShardSpec:
@@ -131,6 +132,31 @@ def test_added_column_gives_older_rows_its_missing_value(flushed: bool) -> None:
         await store.flush()
         store = await reopen(store, disk)
         assert await everything(store) == expected
+        await store.close()
+
+    run(go)
+
+
+def test_a_column_undone_leaves_nothing_in_rows_for_the_next_one_of_its_number() -> None:
+    async def go() -> None:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store, [])
+        ddl = await write(store)
+        at_once(ddl.insert(SHARD, [(1, 1, "a"), (2, 2, "b")]))
+        mark = ddl.savepoint()
+        await now(ddl.alter_shard(dataclasses.replace(with_column(), columns=(*spec().columns, UNSET))))
+        ddl.next_statement()
+        at_once(ddl.insert(SHARD, [(3, 3, "c", 30)]))
+        ddl.rollback_to(mark)
+        await now(ddl.commit())
+        store.validate()
+        ddl = await write(store)
+        await now(ddl.alter_shard(with_column()))
+        await now(ddl.commit())
+        for _ in range(2):
+            assert await everything(store) == [(1, 1, "a", 7), (2, 2, "b", 7)]
+            store = await reopen(store, disk)
         await store.close()
 
     run(go)

@@ -643,6 +643,8 @@ class Generation:
                 if version.older is not None and version.older.begin >= version.begin:
                     raise StoreCorrupted(f"row {row_id}: begins do not fall")
                 if version.values is not None:
+                    if len(version.values) > self.padding.width:
+                        raise StoreCorrupted(f"row {row_id} has a value for a column that is not there")
                     for index in self.indexes.values():
                         if isinstance(index, BuildingIndex):
                             continue
