@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.objects import object_store, proxy  # noqa: F401 - fixtures of several suites
+from tests.support.tls import certificate  # noqa: F401
 
 # No deadlines: how long an example takes, or its making, says more about the machine than about the code. In CI the
 # examples are the same every time, so that a red run is about the change.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from tests.support.store import tiny_limits
+from tests.support.store import tear_away, tiny_limits
 from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
 
@@ -37,12 +37,7 @@ def test_hidden_and_generated_columns_survive_a_crash(seed: int) -> None:
             done = 3
         except Failed:
             assert disk.generation != generation, "no crash: the statement was refused"
-        disk.crash_at_step = None
-        disk.crash()
-        core = database.store.core
-        core.stop_vacuum()
-        await database.store._flusher.stop()
-        await core.log.close()
+        await tear_away(database.store, disk)
         database = await open_database(disk, TxnOptions())
         database.store.validate()
         session = Session(database, 2)

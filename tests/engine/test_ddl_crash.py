@@ -16,7 +16,7 @@ from engine.database import Database
 from tests.support.ddl_model import Model, Step, expected
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from tests.support.store import tiny_limits
+from tests.support.store import tear_away, tiny_limits
 from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
 
@@ -117,12 +117,7 @@ def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) ->
             except Failed:
                 if disk.generation == generation:
                     raise  # no crash: the statement was refused
-            disk.crash_at_step = None
-            disk.crash()
-            core = database.store.core
-            core.stop_vacuum()
-            await database.store._flusher.stop()
-            await core.log.close()
+            await tear_away(database.store, disk)
             database = await open_database(disk, TxnOptions())
             database.store.validate()
             found = await dump(database)

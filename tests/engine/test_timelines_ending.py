@@ -11,7 +11,7 @@ from engine.database import Database
 from engine.subscriptions.named import SHARD
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from tests.support.store import now, settle
+from tests.support.store import now, settle, tear_away
 from txn.errors import TxnError
 from txn.persist.memory import MemoryDisk
 from txn.types import Timestamp
@@ -259,11 +259,7 @@ def test_timelines_come_and_go_completely_or_not_at_all_wherever_a_crash_comes()
             await Session(db, 1).run("CREATE TABLE here (id int PRIMARY KEY)")
             disk.crash_at_step = step
             done = await live(db)
-            disk.crash_at_step = None
-            disk.crash()
-            db.store.core.stop_vacuum()
-            await db.store._flusher.stop()
-            await db.store.core.log.close()
+            await tear_away(db.store, disk)
             db = await open_database(disk)
             found = await state(db)
             assert found in after[done : done + 2] or done == len(LIVES), (step, done, found)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import shutil
 import socket
 import ssl
 import struct
-import subprocess
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -479,21 +477,6 @@ def test_a_remark_between_statements_is_sent_at_once(serve: Callable[..., Server
 
 
 # ---------------------------------------------------------------------------- encryption and other sockets
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs openssl to make a certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
-         "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return folder
 
 
 def server_context(folder: Path) -> ssl.SSLContext:

@@ -111,6 +111,15 @@ async def open_memory_store(
     return await start_store(log, options, offload=inline)
 
 
+async def tear_away(store: ShardStore, disk: MemoryDisk) -> None:
+    """Tear the power away, at a step that was planned or now, and end what is left of the store's tasks."""
+    disk.crash_at_step = None
+    disk.crash()
+    store.core.stop_vacuum()
+    await store._flusher.stop()
+    await store.core.log.close()
+
+
 async def make_table(store: ShardStore, rows: Any = (), schema: ShardSpec | None = None) -> Timestamp:
     """Create a shard with some rows."""
     schema = schema or spec()

@@ -12,6 +12,7 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
+from tests.support.crashes import State, three_lives
 from tests.support.durable import run
 from tests.support.store import (
     BY_K,
@@ -22,6 +23,7 @@ from tests.support.store import (
     open_memory_store,
     settle,
     snapshot_rows,
+    tear_away,
     tiny_limits,
 )
 from txn import flush_job
@@ -272,10 +274,7 @@ def test_parts_that_no_manifest_names_yet_are_not_named_in_the_log() -> None:
             await now(txn.commit())
         after = [row for row in before if row[0] not in (0, 1, 21)]
         assert await committed(store) == after
-        disk.crash()
-        store.core.stop_vacuum()
-        await store._flusher.stop()
-        await store.core.log.close()
+        await tear_away(store, disk)
         store = await open_memory_store(disk)
         assert await committed(store) == after
         await store.close()
@@ -366,9 +365,6 @@ def test_many_rows_of_a_part_end_by_columns() -> None:
     run(go)
 
 
-State = dict[int, Row]
-
-
 async def work(
     store: ShardStore, rng: random.Random, acknowledged: list[State], pending: list[State]
 ) -> None:
@@ -405,38 +401,12 @@ async def work(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_crash_at_any_step_leaves_all_of_it_or_nothing(seed: int) -> None:
-    rng = random.Random(seed)
-
-    async def go() -> None:
-        disk = MemoryDisk()
-        store = await open_memory_store(disk)
-        await make_table(store)
-        acknowledged: list[State] = [{}]
-        for _life in range(3):
-            pending: list[State] = []
-            disk.crash_at_step = disk.steps + rng.randrange(1, 160)
-            try:
-                await work(store, rng, acknowledged, pending)
-            except TxnError:
-                assert disk.generation
-            disk.crash_at_step = None
-            disk.crash()
-            store.core.stop_vacuum()
-            await store._flusher.stop()
-            await store.core.log.close()
-            store = await open_memory_store(disk)
-            store.validate()
-            found = await committed(store)
-            assert found in [sorted(s.values()) for s in (acknowledged[-1], *pending)]
-            acknowledged.append({row[0]: row for row in found})
-        await store.close()
-
     with (
         tiny_limits(),
         mock.patch("txn.wal.txns._RETRY_S", 0.0001),
         mock.patch.object(parts_module, "_ARRAY_ROWS", 2),
     ):
-        run(go)
+        run(lambda: three_lives(random.Random(seed), work, 160))
 
 
 def test_row_ids_of_a_part_are_those_of_its_rows() -> None:

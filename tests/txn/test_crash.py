@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from typing import Any
 from unittest import mock
 
 import pytest
 
+from tests.support.crashes import State, content, three_lives
 from tests.support.durable import run
 from tests.support.logs import log_level
-from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, tiny_limits
+from tests.support.store import (
+    BY_K,
+    SHARD,
+    make_table,
+    now,
+    open_memory_store,
+    tiny_limits,
+)
 from txn.errors import TxnError
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
 from txn.persist.part import part_of_blob
 from txn.store import ShardStore
-from txn.types import KeyRange
-
-State = dict[int, tuple[int, int, str]]
 
 
 async def work(
@@ -52,45 +56,10 @@ async def work(
             await store.flush()
 
 
-async def content(store: ShardStore) -> list[Any]:
-    txn = store.begin(read_only=True)
-    by_range = [r.values for r in await now(txn.range(SHARD, BY_K, KeyRange()))]
-    assert sorted(v for _r, _b, v in snapshot_rows(await now(txn.snapshot(SHARD)))) == by_range
-    txn.rollback()
-    return by_range
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_acknowledged_commits_survive_and_others_are_atomic(seed: int) -> None:
-    rng = random.Random(seed)
-
-    async def go() -> None:
-        disk = MemoryDisk()
-        store = await open_memory_store(disk)
-        await make_table(store)
-        acknowledged: list[State] = [{}]
-        for _life in range(3):
-            pending: list[State] = []
-            disk.crash_at_step = disk.steps + rng.randrange(1, 120)
-            try:
-                await work(store, rng, acknowledged, pending)
-            except TxnError:
-                assert disk.generation
-            disk.crash_at_step = None
-            disk.crash()
-            store.core.stop_vacuum()
-            await store._flusher.stop()
-            await store.core.log.close()
-            store = await open_memory_store(disk)
-            store.validate()
-            possible = [sorted(s.values()) for s in (acknowledged[-1], *pending)]
-            found = await content(store)
-            assert found in possible
-            acknowledged.append({r[0]: r for r in found})
-        await store.close()
-
     with tiny_limits(), mock.patch("txn.wal.txns._RETRY_S", 0.0001):
-        run(go)
+        run(lambda: three_lives(random.Random(seed), work, 120))
 
 
 def test_no_space_fails_the_commit_and_the_server_goes_on() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import INT, SHARD, StepClock, make_table, now, open_memory_store, spec
+from tests.support.store import INT, SHARD, StepClock, make_table, now, open_memory_store, spec, tear_away
 from tests.txn.test_subscribe import OTHER, Mirror, change, load, small_pieces, table
 from txn.coordinator import TxnOptions
 from txn.errors import ReadBelowSince, SubscriptionEnded
@@ -25,11 +25,8 @@ async def end(store: ShardStore, crash: MemoryDisk | None) -> None:
     """Close a store, or end what is left of it after a crash of its disk."""
     if crash is None:
         await store.close()
-        return
-    crash.crash()
-    store.core.stop_vacuum()
-    await store._flusher.stop()
-    await store.core.log.close()
+    else:
+        await tear_away(store, crash)
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -12,7 +12,17 @@ import pytest
 
 import txn.index_build as index_build
 from tests.support.durable import run
-from tests.support.store import BY_K, INT, SHARD, make_table, now, open_memory_store, spec, tiny_limits
+from tests.support.store import (
+    BY_K,
+    INT,
+    SHARD,
+    make_table,
+    now,
+    open_memory_store,
+    spec,
+    tear_away,
+    tiny_limits,
+)
 from txn import coordinator, group_commit
 from txn.errors import DuplicateKey, SchemaChanged, TxnError
 from txn.mvcc.index import BuildingIndex
@@ -346,9 +356,7 @@ def test_sidecars_of_builds_that_were_cut_off_and_of_dropped_indexes_go_at_the_n
         await now(txn.alter_shard(with_index(False)))
         await now(txn.commit())
         building.close()
-        store.core.stop_vacuum()
-        await store._flusher.stop()
-        disk.crash()
+        await tear_away(store, disk)
         store = await open_memory_store(disk)
         assert store.core.log._sweeper is not None
         await store.core.log._sweeper

@@ -30,6 +30,7 @@ from tests.support.store import (
     settle,
     snapshot_rows,
     spec,
+    tear_away,
     tiny_limits,
 )
 from txn.coordinator import TxnOptions
@@ -264,10 +265,7 @@ def test_going_on_after_a_crash_loses_and_repeats_nothing(seed: int) -> None:
             assert before == await table(store, token)
             for _step in range(rng.randrange(6)):
                 await change(store, rng)
-            disk.crash()
-            store.core.stop_vacuum()
-            await store._flusher.stop()
-            await store.core.log.close()
+            await tear_away(store, disk)
             store = await open_memory_store(disk, KEEP, clock)
             mirror = Mirror(
                 store.subscribe([SHARD], token, snapshot=False),

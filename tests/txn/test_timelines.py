@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tiny_limits
+from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tear_away, tiny_limits
 from txn.coordinator import TxnOptions
 from txn.errors import CrossesTimelines, ReadBelowSince, TxnError
 from txn.persist.memory import MemoryDisk
@@ -65,14 +65,6 @@ async def read(
     rows: list[Row] = [r.values for r in await now(txn.range(shard, BY_K, KeyRange()))]
     txn.rollback()
     return {k: v for k, v, _text in rows}
-
-
-async def crash(store: ShardStore, disk: MemoryDisk) -> None:
-    disk.crash_at_step = None
-    disk.crash()
-    store.core.stop_vacuum()
-    await store._flusher.stop()
-    await store.core.log.close()
 
 
 def test_a_commit_moves_its_own_timeline_and_a_common_one_moves_all() -> None:
@@ -182,17 +174,17 @@ def test_a_dropped_timeline_leaves_nothing_behind() -> None:
         store.core.forget_history()
         assert not store.core.timelines.left
         assert there not in store.core.shards
-        await crash(store, disk)
+        await tear_away(store, disk)
         store = await open_(disk)
         await store.keep_timelines(["a"])
         assert store.read_ts("a") >= newest
         await store.forget(ShardId(3))
         await store.drop_timeline("a")
-        await crash(store, disk)
+        await tear_away(store, disk)
         store = await open_(disk)  # the log still tells of shards in it
         assert not store.has_timeline("a")
         await store.create_timeline("b")
-        await crash(store, disk)
+        await tear_away(store, disk)
         store = await open_(disk)
         await store.keep_timelines([])
         assert len(store.core.timelines) == 1
@@ -319,7 +311,7 @@ def test_timelines_survive_crashes_at_any_step(seed: int) -> None:
                 assert disk.generation
             else:
                 assert await check(store, points)
-            await crash(store, disk)
+            await tear_away(store, disk)
             store = await open_(disk, clock)
             store.validate()
             for name in NAMES:
@@ -365,7 +357,7 @@ def test_common_commits_beside_many_writers() -> None:
             for ts in common:
                 seen = await read(store, shards[name], name, ts)
                 assert set(seen) == {k for k in range(n, 120, 3) if stamps[k] <= ts}
-        await crash(store, disk)
+        await tear_away(store, disk)
         store = await open_(disk)
         for n, name in enumerate(NAMES):
             assert set(await read(store, shards[name], name)) == set(range(n, 120, 3))
@@ -393,7 +385,7 @@ def test_a_restart_begins_above_what_every_timeline_has_handed_out(lost: str) ->
             assert await put(store, {here: {1: 1}}, None) < high, (
                 "the last entry of the log is another timeline's"
             )
-        await crash(store, disk)
+        await tear_away(store, disk)
         if lost == "nothing":
             store = await open_(disk, clock)
         else:
@@ -413,7 +405,7 @@ def test_a_lost_register_is_no_licence_to_begin_anew() -> None:
         await store.create_timeline("a")
         await make(store, 2, "a")
         await store.core.log.oracles["a"].remove()
-        await crash(store, disk)
+        await tear_away(store, disk)
         with pytest.raises(DamagedLog, match="timeline a is missing"):
             await open_(disk)
 

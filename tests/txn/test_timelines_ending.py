@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import BY_K, StepClock, now, open_memory_store, settle
+from tests.support.store import BY_K, StepClock, now, open_memory_store, settle, tear_away
 from tests.txn.test_durable_holds import altered
 from tests.txn.test_timelines import COMMON, OPTIONS, make, open_, put, read
 from txn import group_commit
@@ -167,10 +167,7 @@ def test_a_clock_that_is_set_back_stops_no_timeline(restart: bool) -> None:
             before = await put(store, {there: {1: 1}}, "a")
         clock.ms -= HOUR_MS
         if restart:
-            store.core.stop_vacuum()
-            await store._flusher.stop()
-            disk.crash()
-            await store.core.log.close()
+            await tear_away(store, disk)
             store = await open_(disk, clock)
         assert await put(store, {COMMON: {1: 1}}, None) > before
         for timeline in store.core.timelines:

@@ -11,7 +11,7 @@ import pytest
 
 import txn.wal.txns
 from tests.support.durable import run
-from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tiny_limits
+from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tear_away, tiny_limits
 from txn.coordinator import TxnOptions
 from txn.errors import LockTimeout, TimestampPassed, TxnError
 from txn.inspect import ShardFacts
@@ -229,11 +229,7 @@ def test_a_crash_between_any_two_steps_leaves_a_prefix() -> None:
         else:
             done = await content(store)
         crashed = bool(disk.generation)
-        disk.crash_at_step = None
-        disk.crash()
-        store.core.stop_vacuum()
-        await store._flusher.stop()
-        await store.core.log.close()
+        await tear_away(store, disk)
         store = await open_memory_store(disk, clock=clock)
         found = await content(store)
         if found != done:

@@ -23,6 +23,7 @@ from tests.support.store import (
     now,
     open_memory_store,
     snapshot_rows,
+    tear_away,
     tiny_limits,
 )
 from txn.errors import DuplicateKey
@@ -278,10 +279,7 @@ class StoreModel(RuleBasedStateMachine):
     def restart(self, crash: bool) -> None:
         async def go() -> None:
             if crash:
-                self.store.core.stop_vacuum()
-                await self.store._flusher.stop()
-                self.disk.crash()
-                await self.store.core.log.close()
+                await tear_away(self.store, self.disk)
             else:
                 await self.store.close()
             self.store = await open_memory_store(self.disk, clock=self.clock)
