@@ -34,7 +34,9 @@ from planner.facts import (
     ANYCOMPATIBLENONARRAY,
     ANYELEMENT,
     ANYENUM,
+    ANYMULTIRANGE,
     ANYNONARRAY,
+    ANYRANGE,
     BOOL,
     DATE,
     INT2VECTOR,
@@ -201,6 +203,9 @@ def find_pathway(source: int, target: int, context: CastContext) -> Pathway | No
     return None
 
 
+_BY_KIND = {ANYENUM: "e", ANYRANGE: "r", ANYMULTIRANGE: "m"}
+
+
 def is_binary_coercible(source: int, target: int) -> bool:
     """Tell whether a ``source`` value is a ``target`` value as it stands."""
     if source == target or target in (ANY, ANYELEMENT, ANYCOMPATIBLE):
@@ -209,8 +214,8 @@ def is_binary_coercible(source: int, target: int) -> bool:
         return element_of(source) != 0
     if target in (ANYNONARRAY, ANYCOMPATIBLENONARRAY):
         return element_of(source) == 0
-    if target == ANYENUM:
-        return type_kind(source) == "e"
+    if target in _BY_KIND:
+        return type_kind(source) == _BY_KIND[target]
     cast = facts().casts.get((source, target))
     return cast is not None and cast.method == "b" and cast.context == "i"
 

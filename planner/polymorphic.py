@@ -14,25 +14,26 @@ anywhere and take the type the others decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from planner.errors import SqlError
 from planner.facts import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
+    ANYCOMPATIBLEMULTIRANGE,
     ANYCOMPATIBLENONARRAY,
     ANYCOMPATIBLERANGE,
     ANYELEMENT,
     ANYENUM,
+    ANYMULTIRANGE,
     ANYNONARRAY,
     ANYRANGE,
     TEXT,
     UNKNOWN,
     facts,
 )
-from planner.typefacts import array_of, element_of, format_type, range_subtype
-
-ANYMULTIRANGE, ANYCOMPATIBLEMULTIRANGE = 4537, 4538
+from planner.typefacts import array_of, element_of, format_type, multirange_of, range_of, range_subtype
 
 _SIMPLE = frozenset((ANYELEMENT, ANYNONARRAY, ANYENUM))
 _COMPATIBLE = frozenset(
@@ -44,6 +45,8 @@ _COMPATIBLE = frozenset(
         ANYCOMPATIBLEMULTIRANGE,
     )
 )
+_BY_COMMON_TYPE = frozenset((ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLEARRAY))
+_RANGE_NAMES = frozenset((ANYRANGE, ANYMULTIRANGE, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE))
 POLYMORPHIC = _SIMPLE | _COMPATIBLE | {ANYARRAY, ANYRANGE, ANYMULTIRANGE}
 
 
@@ -64,38 +67,47 @@ def enforce(actual: Sequence[int], declared: Sequence[int], result: int) -> tupl
     """
     if not any(t in POLYMORPHIC for t in declared) and result not in POLYMORPHIC:
         return tuple(declared), result
-    element, array, compatible, range_type = _solve(actual, declared, probing=False)
-    types: list[int] = []
-    for have, want in zip(actual, declared, strict=True):
-        if want in _SIMPLE:
-            types.append(element if have == UNKNOWN else have)
-        elif want == ANYARRAY:
-            types.append((array or _array_of(element)) if have == UNKNOWN else have)
-        elif want in (ANYRANGE, ANYMULTIRANGE):
-            types.append(range_type if have == UNKNOWN else have)
-        elif want in (ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY):
-            types.append(compatible)
-        elif want == ANYCOMPATIBLEARRAY:
-            types.append(_array_of(compatible))
-        elif want in _COMPATIBLE:
-            types.append(have)
-        else:
-            types.append(want)
-    return tuple(types), _result(result, element, array, compatible, range_type)
+    found = _solve(actual, declared, probing=False)
+    types = [
+        found.type_for(want)
+        if have == UNKNOWN or want in _BY_COMMON_TYPE
+        else have
+        if want in POLYMORPHIC
+        else want
+        for have, want in zip(actual, declared, strict=True)
+    ]
+    return tuple(types), found.type_for(result)
 
 
-def _result(result: int, element: int, array: int, compatible: int, range_type: int) -> int:
-    if result in _SIMPLE:
-        return element
-    if result == ANYARRAY:
-        return array or _array_of(element)
-    if result in (ANYRANGE, ANYMULTIRANGE):
-        return range_type
-    if result in (ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY):
-        return compatible
-    if result == ANYCOMPATIBLEARRAY:
-        return _array_of(compatible)
-    return result
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """The types that the polymorphic names stand for; 0 where nothing decides them."""
+
+    element: int
+    array: int
+    range: int
+    compatible: int
+    compatible_range: int
+
+    def type_for(self, declared: int) -> int:
+        """Return the type that a declared one stands for; 42704, 42804 where there is none."""
+        if declared in _SIMPLE:
+            return self.element
+        if declared == ANYARRAY:
+            return self.array or _array_of(self.element)
+        if declared in (ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY):
+            return self.compatible
+        if declared == ANYCOMPATIBLEARRAY:
+            return _array_of(self.compatible)
+        if declared in _RANGE_NAMES:
+            found = self.range if declared in (ANYRANGE, ANYMULTIRANGE) else self.compatible_range
+            if not found:
+                raise SqlError(
+                    "42804",
+                    f"could not determine polymorphic type {format_type(declared)} because input has type unknown",
+                )
+            return found if declared in (ANYRANGE, ANYCOMPATIBLERANGE) else multirange_of(found)
+        return declared
 
 
 def _array_of(oid: int) -> int:
@@ -115,9 +127,38 @@ def _alike(current: int, actual: int, family: str) -> int:
     return actual
 
 
-def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> tuple[int, int, int, int]:
-    """Find (anyelement, anyarray, anycompatible, anyrange) types; 0 where nothing decides them."""
-    element = array = range_type = 0
+def _ranged(have: int, want: int) -> int:
+    """Return the range type that an argument declared as a range or a multirange brings; 42804."""
+    multi = want in (ANYMULTIRANGE, ANYCOMPATIBLEMULTIRANGE)
+    found = range_of(have) if multi else have if range_subtype(have) else 0
+    if not found:
+        word = "multirange" if multi else "range"
+        raise SqlError(
+            "42804",
+            f"argument declared {format_type(want)} is not a {word} type but type {format_type(have)}",
+        )
+    return found
+
+
+def _one_range(ranges: dict[int, int], single: int, multi: int) -> int:
+    """Return the range type that arguments declared ``single`` and ``multi`` agree on, 0 without any."""
+    range_type, multirange = ranges.get(single, 0), ranges.get(multi, 0)
+    if not multirange:
+        return _ranged(range_type, single) if range_type else 0
+    found = _ranged(multirange, multi)
+    if range_type and range_type != found:
+        raise SqlError(
+            "42804",
+            f"argument declared {format_type(multi)} is not consistent with argument declared {format_type(single)}",
+            detail=f"{format_type(multirange)} versus {format_type(range_type)}",
+        )
+    return found
+
+
+def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> _Solution:
+    """Find what the polymorphic names stand for."""
+    element = array = 0
+    ranges: dict[int, int] = {}
     simple_seen = unknown_seen = False
     common: list[int] = []
     for have, want in zip(actual, declared, strict=True):
@@ -132,8 +173,8 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
             element = _alike(element, have, "anyelement")
         elif want == ANYARRAY:
             array = _alike(array, have, "anyarray")
-        elif want == ANYRANGE:
-            range_type = _alike(range_type, have, "anyrange")
+        elif want in _RANGE_NAMES:
+            ranges[want] = _alike(ranges.get(want, 0), have, format_type(want))
         elif want == ANYCOMPATIBLEARRAY:
             part = element_of(have)
             if not part:
@@ -142,21 +183,12 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
                     f"argument declared anycompatiblearray is not an array but type {format_type(have)}",
                 )
             common.append(part)
-        elif want == ANYCOMPATIBLERANGE:
-            subtype = range_subtype(have)
-            if not subtype:
-                raise SqlError(
-                    "42804",
-                    f"argument declared anycompatiblerange is not a range type but type {format_type(have)}",
-                )
-            common.append(subtype)
-        elif want in (ANYMULTIRANGE, ANYCOMPATIBLEMULTIRANGE):
-            raise SqlError(
-                "42804",
-                f"argument declared anymultirange is not a multirange type but type {format_type(have)}",
-            )
         else:
             common.append(have)
+    range_type = _one_range(ranges, ANYRANGE, ANYMULTIRANGE)
+    compatible_range = _one_range(ranges, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE)
+    if compatible_range:
+        common.append(range_subtype(compatible_range))
     element = _element(element, array, range_type)
     if not element and simple_seen and not probing:
         raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
@@ -174,7 +206,13 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
                 "42804",
                 f"type matched to anycompatiblenonarray is an array type: {format_type(compatible)}",
             )
-    return element, array, compatible, range_type
+        if compatible_range and compatible != range_subtype(compatible_range):
+            raise SqlError(
+                "42804",
+                f"anycompatiblerange type {format_type(compatible_range)} does not match anycompatible type"
+                f" {format_type(compatible)}",
+            )
+    return _Solution(element, array, range_type, compatible, compatible_range)
 
 
 def _element(element: int, array: int, range_type: int) -> int:
@@ -193,10 +231,6 @@ def _element(element: int, array: int, range_type: int) -> int:
         element = part
     if range_type:
         part = range_subtype(range_type)
-        if not part:
-            raise SqlError(
-                "42804", f"argument declared anyrange is not a range type but type {format_type(range_type)}"
-            )
         if element and element != part:
             raise SqlError(
                 "42804",

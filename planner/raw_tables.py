@@ -55,7 +55,7 @@ REFUSED = {
     "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",
     "CreateEnumStmt": "CREATE TYPE",
     "CompositeTypeStmt": "CREATE TYPE",
-    "CreateRangeStmt": "CREATE TYPE",
+    "CreateRangeStmt": "CREATE TYPE AS RANGE",
     "AlterEnumStmt": "ALTER TYPE",
     "AlterTypeStmt": "ALTER TYPE",
     "AlterCompositeTypeStmt": "ALTER TYPE",

@@ -70,9 +70,24 @@ def array_of(oid: int) -> int:
 
 
 @functools.cache
+def _ranges() -> dict[int, tuple[int, int]]:
+    """Return subtype and multirange type of each range type."""
+    return {int(r["rngtypid"]): (int(r["rngsubtype"]), int(r["rngmultitypid"])) for r in rows("range")}
+
+
 def range_subtype(oid: int) -> int:
     """Return a range type's subtype, or 0 if ``oid`` is no range type."""
-    return next((int(r["rngsubtype"]) for r in rows("range") if int(r["rngtypid"]) == oid), 0)
+    return _ranges().get(oid, (0, 0))[0]
+
+
+def multirange_of(oid: int) -> int:
+    """Return a range type's multirange type, or 0 if ``oid`` is no range type."""
+    return _ranges().get(oid, (0, 0))[1]
+
+
+def range_of(oid: int) -> int:
+    """Return a multirange type's range type, or 0 if ``oid`` is no multirange type."""
+    return next((range_ for range_, (_, multirange) in _ranges().items() if multirange == oid), 0)
 
 
 def format_type(oid: int, typmod: int | None = None) -> str:

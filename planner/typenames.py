@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pgwire.codecs.ranges import MULTIRANGES, RANGES
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -48,7 +49,7 @@ MAX_TIME_PRECISION = 6
 # Types a column may have: the value domain of ``planner.types`` and arrays of it.
 _STORABLE = frozenset(
     (16, 17, 18, 19, 20, 21, 23, 24, 25, 26, 28, 29, 114, 700, 701, 1042, 1043, 1082, 1083, 1114, 1184,
-     1186, 1266, 650, 774, 790, 829, 869, 3220, 1560, 1562, 1700, 2202, 2203, 2204, 2205, 2206, 2950, 3802, 4089, 4096)
+     1186, 1266, 650, 774, 790, 829, 869, 3220, *RANGES, *MULTIRANGES, 1560, 1562, 1700, 2202, 2203, 2204, 2205, 2206, 2950, 3802, 4089, 4096)
 )  # fmt: skip
 
 

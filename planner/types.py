@@ -34,6 +34,7 @@ inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.ne
 macaddr macaddr8       ``bytes`` of length 6 and 8
 money                  ``int`` cents
 enums                  ``int``: the label's rank
+ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
 void                   ``""``
 unknown                ``str`` (a literal whose type is still open)
 =====================  ==========================================================================

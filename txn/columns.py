@@ -44,6 +44,7 @@ _SIMPLE: dict[str, Any] = {
     "numeric": _NUMERIC,
     "text": pa.string(),
     "bytes": pa.binary(),
+    "tailed": pa.binary(),
     "uuid": pa.binary(16),
     "date": pa.date32(),
     "time": pa.time64("us"),
@@ -54,6 +55,14 @@ _SIMPLE: dict[str, Any] = {
 }
 _VIA_INT64 = frozenset(("time", "timestamp", "timestamptz"))
 _DIMS = pa.list_(pa.int32())
+
+
+NO_TAIL = bytes(4)
+
+
+def without_tail(value: bytes) -> bytes:
+    """Return what of a ``tailed`` value is compared."""
+    return value[: -4 - int.from_bytes(value[-4:], "big")]
 
 
 def arrow_type(type_: PhysicalType) -> Any:
@@ -420,7 +429,7 @@ def value_getter(column: Any, type_: PhysicalType, dims: Any = None) -> Getter:
         return _none  # such a column may come without buffers
     if kind in ("int16", "int32", "int64", "float32", "float64", "date") or kind in _VIA_INT64:
         return _nulls(column, _primitive_getter(column, kind))
-    if kind == "text" or kind == "bytes":
+    if kind in ("text", "bytes", "tailed"):
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             return _nulls(column, _varlen_getter(column, kind == "text"))
     elif kind == "uuid":

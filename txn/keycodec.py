@@ -9,7 +9,7 @@
     bool                       1
     float32/64                 8, of the double: sign flipped, or all bits if negative; NaN highest, -0 = 0
     decimal, numeric           class, then exponent and digits, inverted if negative; by value: 1.0 = 1.00
-    text, bytes                bytes with 00 -> 00 FF, then 00
+    text, bytes, tailed        bytes (of tailed: those compared) with 00 -> 00 FF, then 00
     uuid                       16
     interval                   16: microseconds with months of 30 days, as PostgreSQL compares them
     timetz                     8 + 8: UTC time, then zone
@@ -29,7 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import flatten_list, int64_view, swap_big_endian, to_python
+from txn.columns import NO_TAIL, flatten_list, int64_view, swap_big_endian, to_python, without_tail
 from txn.types import Key, KeyRange, PhysicalType
 
 NULL = b"\x02"
@@ -95,6 +95,10 @@ def _bytes(value: bytes) -> bytes:
     return value.replace(b"\x00", b"\x00\xff") + b"\x00"
 
 
+def _tailed(value: bytes) -> bytes:
+    return _bytes(without_tail(value))
+
+
 def _text(value: str) -> bytes:
     return value.encode("utf-8", "surrogatepass").replace(b"\x00", b"\x00\xff") + b"\x00"
 
@@ -139,6 +143,7 @@ _ENCODERS: dict[str, Callable[[Any], bytes]] = {
     "numeric": _number,
     "text": _text,
     "bytes": _bytes,
+    "tailed": _tailed,
     "uuid": _uuid,
     "interval": _interval,
     "timetz": _timetz,
@@ -194,6 +199,11 @@ def _to_bytes(data: bytes, at: int) -> tuple[bytes, int]:
         end += 2
 
 
+def _to_tailed(data: bytes, at: int) -> tuple[bytes, int]:
+    value, end = _to_bytes(data, at)
+    return value + NO_TAIL, end
+
+
 def _to_text(data: bytes, at: int) -> tuple[str, int]:
     value, end = _to_bytes(data, at)
     return value.decode("utf-8", "surrogatepass"), end
@@ -242,6 +252,7 @@ _DECODERS: dict[str, Decoder] = {
     "numeric": _to_number,
     "text": _to_text,
     "bytes": _to_bytes,
+    "tailed": _to_tailed,
     "uuid": _fixed(16, bytes),
     "interval": _fixed(16, _to_interval),
     "timetz": _fixed(16, _to_timetz),

@@ -12,6 +12,9 @@ that the engine's users see (``planner.types`` documents it; the physical kinds 
                                                  -2 -Infinity, -3 Infinity (txn.columns)
     text         str                             string
     bytes        bytes                           binary
+    tailed       bytes, whose last four say      binary
+                 how many before them are not
+                 compared
     uuid         bytes of 16                     fixed_size_binary(16)
     date         int days (+-(2**31-1) = inf)    date32
     time         int us                          time64[us]
@@ -43,7 +46,7 @@ Row: TypeAlias = tuple[Any, ...]
 Key: TypeAlias = tuple[Any, ...]
 
 Kind: TypeAlias = Literal[
-    "bool", "int16", "int32", "int64", "float32", "float64", "decimal", "numeric", "text", "bytes",
+    "bool", "int16", "int32", "int64", "float32", "float64", "decimal", "numeric", "text", "bytes", "tailed",
     "uuid", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "list",
 ]  # fmt: skip
 

@@ -33,7 +33,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
 from planner.catalog import ColumnDef
 from planner.errors import SqlError
-from planner.facts import DATE, JSON, JSONB, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, facts
+from planner.facts import BYTEA, DATE, JSON, JSONB, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, facts
 from txn.columns import arrow_type
 from txn.types import ShardColumn
 
@@ -179,9 +179,9 @@ def fits(type_: Any, column: ShardColumn, definition: ColumnDef) -> bool:
     if t.is_time(type_):
         return kind == "time"
     if t.is_fixed_size_binary(type_):
-        return kind == "bytes" or (kind == "uuid" and type_.byte_width == 16)
+        return definition.type.oid == BYTEA or (kind == "uuid" and type_.byte_width == 16)
     if t.is_binary(type_) or t.is_large_binary(type_):
-        return kind == "bytes"
+        return definition.type.oid == BYTEA
     if t.is_list(type_) or t.is_large_list(type_) or t.is_fixed_size_list(type_):
         return kind == "list" or definition.type.oid in (JSON, JSONB)
     nested: bool = t.is_struct(type_) or t.is_map(type_)

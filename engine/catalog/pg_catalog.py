@@ -281,8 +281,8 @@ def operator_class(type_oid: int, method: str) -> int:
         type_oid = f.TEXT
     elif fact is not None and fact.category == "A":
         type_oid = f.ANYARRAY
-    elif fact is not None and fact.kind == "e":
-        type_oid = f.ANYENUM
+    elif fact is not None:
+        type_oid = {"e": f.ANYENUM, "r": f.ANYRANGE, "m": f.ANYMULTIRANGE}.get(fact.kind, type_oid)
     return _OPCLASS.get((am, type_oid), 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pgwire.codecs.ranges import RANGES
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import not_supported
 from planner.facts import BIT as BIT_OID
@@ -53,6 +54,9 @@ _KINDS: dict[int, Kind] = {
 }  # fmt: skip
 # cidr, macaddr8, money, macaddr, inet, pg_lsn (``pgwire.codecs.network``): their values order as they stand
 _KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
+_KINDS.update(
+    {oid: "tailed" if r.scaled else "bytes" for r in RANGES.values() for oid in (r.oid, r.multirange)}
+)
 # unsigned 32-bit identifiers need 64 bits
 _KINDS.update(
     dict.fromkeys(

@@ -28,6 +28,7 @@ from pgwire.codecs import (
     money,
     network,
     numeric,
+    ranges,
     system,
     text,
     uuid,
@@ -233,6 +234,31 @@ def _add_composites() -> None:
     )  # fmt: skip
 
 
+def _add_ranges() -> None:
+    for type_ in ranges.RANGES.values():
+        _add_range(
+            type_, type_.oid, type_.name, ranges.range_parser, ranges.range_printer, ranges.range_receiver,
+            ranges.range_sender,
+        )  # fmt: skip
+        _add_range(
+            type_, type_.multirange, type_.multirange_name, ranges.multirange_parser, ranges.multirange_printer,
+            ranges.multirange_receiver, ranges.multirange_sender,
+        )  # fmt: skip
+
+
+def _add_range(
+    type_: ranges.RangeType, oid: int, name: str,
+    parser: Callable[[ranges.RangeType, Parse], Parse], printer: Callable[[Print], Print],
+    receiver: Callable[[ranges.RangeType, Recv], Recv], sender: Callable[[Send], Send],
+) -> None:  # fmt: skip
+    element = _CODECS[type_.subtype]
+    _CODECS[oid] = Codec(
+        oid=oid, name=name, size=-1,
+        parse=lambda s: parser(type_, element.parse(s)), show=lambda s: printer(element.show(s)),
+        recv=lambda s: receiver(type_, element.recv(s)), send=lambda s: sender(element.send(s)),
+    )  # fmt: skip
+
+
 def _no_record(settings: CodecSettings) -> Callable[[Any], Any]:
     def refuse(value: Any) -> Any:
         raise DataError("0A000", "input of anonymous composite types is not implemented")
@@ -290,6 +316,7 @@ def _fill() -> None:
     _add_texts()
     _add_times()
     _add_composites()
+    _add_ranges()
     for oid, element in domain.ARRAY_ELEMENT.items():
         _CODECS[oid] = _array_codec(oid, _CODECS[element])
     for oid, base in _DOMAINS.items():

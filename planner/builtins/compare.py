@@ -16,6 +16,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from pgwire.codecs.ranges import RANGES, comparable
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
     BPCHAR,
@@ -129,13 +130,17 @@ def _jsonb_hash(text: str) -> Any:
     return _freeze(_json_load(text))
 
 
+# what ranges of numeric compare is a part of their values
+_SCALED_RANGES: dict[int, Key] = {
+    oid: comparable for r in RANGES.values() if r.scaled for oid in (r.oid, r.multirange)
+}
 _SORT: dict[int, Key] = {
     BPCHAR: _strip, FLOAT4: _nan_sort, FLOAT8: _nan_sort, NUMERIC: _nan_sort, INTERVAL: interval_length,
-    TIMETZ: _timetz, RECORD: _record, JSONB: _jsonb_sort,
+    TIMETZ: _timetz, RECORD: _record, JSONB: _jsonb_sort, **_SCALED_RANGES,
 }  # fmt: skip
 _HASH: dict[int, Key] = {
     BPCHAR: _strip, FLOAT4: _nan_hash, FLOAT8: _nan_hash, NUMERIC: _nan_hash, INTERVAL: interval_length,
-    RECORD: _record, JSONB: _jsonb_hash,
+    RECORD: _record, JSONB: _jsonb_hash, **_SCALED_RANGES,
 }  # fmt: skip
 
 

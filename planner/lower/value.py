@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pgwire.codecs.ranges import RANGES
 from planner import facts as f
 from planner.errors import not_supported
 from planner.facts import facts
@@ -117,6 +118,10 @@ KINDS.update(
 )  # fmt: skip
 
 KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
+# ranges and multiranges but those of numeric, whose bytes are not all compared (``pgwire.codecs.ranges``)
+KINDS.update(
+    dict.fromkeys((oid for r in RANGES.values() if not r.scaled for oid in (r.oid, r.multirange)), "bytes")
+)
 
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}
 

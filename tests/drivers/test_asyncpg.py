@@ -207,6 +207,23 @@ def test_password_login(server: ServerProcess) -> None:
     asyncio.run(body())
 
 
+def test_ranges(server: ServerProcess) -> None:
+    async def body(connection: asyncpg.Connection) -> None:
+        one, rest = asyncpg.Range(1, 5), asyncpg.Range(decimal.Decimal("1.50"), None)
+        empty: asyncpg.Range = asyncpg.Range(empty=True)
+        await connection.execute(
+            "CREATE TABLE async_ranges (r int4range, n numrange, m int4multirange, a numrange[])"
+        )
+        row = (one, rest, [one, asyncpg.Range(7, 9)], [rest, None, empty])
+        await connection.execute("INSERT INTO async_ranges VALUES ($1, $2, $3, $4)", *row)
+        await connection.copy_records_to_table("async_ranges", records=[row])
+        rows = await connection.fetch("SELECT * FROM async_ranges")
+        assert [tuple(found) for found in rows] == [row, row]
+        assert await connection.fetchval("SELECT r @> $1::int FROM async_ranges LIMIT 1", 3) is True
+
+    run(server, body)
+
+
 def test_enums(server: ServerProcess) -> None:
     async def body(connection: asyncpg.Connection) -> None:
         await connection.execute("CREATE TYPE async_mood AS ENUM ('sad', 'grüße')")

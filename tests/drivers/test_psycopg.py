@@ -16,6 +16,8 @@ import pytest
 from psycopg import sql
 from psycopg.types.enum import EnumInfo, register_enum
 from psycopg.types.json import Jsonb
+from psycopg.types.multirange import Multirange
+from psycopg.types.range import Range
 
 from tests.support.server import ServerProcess
 
@@ -180,3 +182,33 @@ def test_enums(connection: psycopg.Connection[Any]) -> None:
         with connection.cursor(binary=binary) as cursor:
             cursor.execute("SELECT %s, %s", [Mood.HAPPY, [Mood.SAD, Mood.HAPPY]])
             assert cursor.fetchone() == (Mood.HAPPY, [Mood.SAD, Mood.HAPPY])
+
+
+def test_ranges(connection: psycopg.Connection[Any]) -> None:
+    day = dt.date(2020, 1, 1)
+    values: list[Any] = [
+        Range(1, 5), Range(2**40, None), Range(decimal.Decimal("1.50"), decimal.Decimal("2.0"), "[]"),
+        Range(day, day + dt.timedelta(9)), Range(None, dt.datetime(2020, 1, 1, 10), "(]"),
+        Range(dt.datetime(2020, 1, 1, tzinfo=dt.UTC), None), Range(empty=True),
+        Multirange([Range(1, 3), Range(5, None)]), Multirange([Range(None, day)]),
+    ]  # fmt: skip
+    names = "int4range int8range numrange daterange tsrange tstzrange int4range int4multirange datemultirange"
+    connection.execute(
+        "CREATE TABLE psycopg_ranges ("
+        + ", ".join(f"c{i} {name}" for i, name in enumerate(names.split()))
+        + ", many numrange[])"
+    )
+    row = [*values, [Range(decimal.Decimal(1), None), None]]
+    for binary in (False, True):
+        mark = "%b" if binary else "%t"
+        connection.execute(f"INSERT INTO psycopg_ranges VALUES ({', '.join([mark] * len(row))})", row)  # type: ignore[arg-type]
+        with connection.cursor(binary=binary) as cursor:
+            cursor.execute("SELECT * FROM psycopg_ranges")
+            assert all(found == tuple(row) for found in cursor)
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY psycopg_ranges FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types([*names.split(), "numrange[]"])
+            copy.write_row(row)
+        with cursor.copy("COPY psycopg_ranges TO STDOUT (FORMAT binary)") as copy:
+            copy.set_types([*names.split(), "numrange[]"])
+            assert list(copy.rows()) == [tuple(row)] * 3

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 
 
@@ -84,3 +87,46 @@ def test_addresses_and_amounts_order_alike_on_every_executor(server: ServerProce
     assert answers[0] == answers[1]
     assert [len(answer) for answer in answers[0]] == [90, 5, len(answers[0][2])]
     assert answers[0][2]
+
+
+def test_ranges_order_and_group_alike_on_every_executor_and_outlast_kill_9(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data")
+    try:
+        server.sql(
+            "CREATE TABLE spans (id int PRIMARY KEY, r int4range, d daterange, m int8multirange, n numrange UNIQUE, a tsrange[])"
+        )
+        server.sql(
+            "INSERT INTO spans SELECT g, int4range(g % 7, g % 7 + g % 4, '[]'), daterange(NULL, '2020-01-01'::date + g % 5),"
+            " int8multirange(int8range(g % 3, g % 3 + 2), int8range(9, 9 + g % 2)), numrange(g, g + 1.50),"
+            " ARRAY[tsrange('2020-01-01', NULL), NULL] FROM generate_series(1, 90) g"
+        )
+        server.sql("CHECKPOINT")
+        server.sql("INSERT INTO spans VALUES (91, 'empty', '(,)', '{}', 'empty', '{empty}')")
+        server.kill()
+        server = ServerProcess(tmp_path / "data")
+        answers = []
+        for executor in ("index", "local"):
+            client = server.connect()
+            client.run(f"SET executor = {executor}")
+            answers.append(
+                [
+                    list(map(tuple, client.run(sql).rows))
+                    for sql in (
+                        "SELECT r, d, m, a FROM spans ORDER BY r, d DESC, m, id",
+                        "SELECT r, count(*), count(DISTINCT m) FROM spans GROUP BY r ORDER BY r DESC",
+                        "SELECT id FROM spans WHERE m > '{[1,2)}' AND r <> '[3,4)' AND d <= '(,2020-01-03)' ORDER BY id",
+                        "SELECT x.id, y.id FROM spans x JOIN spans y ON x.r = y.r AND x.m = y.m ORDER BY 1, 2 LIMIT 200",
+                    )
+                ]
+            )
+            client.close()
+        assert answers[0] == answers[1]
+        assert answers[0][0][0] == ("empty", "(,)", "{}", "{empty}")
+        assert all(answers[0])
+        # by the key, of parts and of rows in memory; the display scale of elements is no part of it
+        for key, shown in (("[5.00,6.5)", "[5,6.50)"), ("empty", "empty")):
+            assert server.sql(f"SELECT n FROM spans WHERE n = '{key}'") == [(shown,)]
+            with pytest.raises(ServerError, match="duplicate key"):
+                server.sql(f"INSERT INTO spans (id, n) VALUES (100, '{key}')")
+    finally:
+        server.stop()

@@ -6,6 +6,7 @@ in Python as they do in PostgreSQL; the rest are mapped:
     NULL            NULL_LAST, above everything (NULLs sort last)
     NaN             NAN, above every number, equal to itself
     interval        its length in microseconds with 30-day months, as PostgreSQL compares intervals
+    tailed          the bytes that are compared
     timetz          (UTC microseconds, zone)
     list            (all elements mapped, number of dimensions, their sizes)
 
@@ -19,7 +20,7 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from txn.columns import flatten_list
+from txn.columns import NO_TAIL, flatten_list, without_tail
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
 
 IndexKey: TypeAlias = Any
@@ -103,6 +104,8 @@ def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
         return _interval
     if kind == "timetz":
         return _timetz
+    if kind == "tailed":
+        return without_tail
     element = type_.element
     if element is None:
         raise ValueError("a list type needs an element type")
@@ -126,6 +129,8 @@ def value_unmapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
         return lambda value: nan if value is NAN else value
     if kind == "interval":
         return lambda us: (0, 0, us)
+    if kind == "tailed":
+        return lambda value: value + NO_TAIL
     if kind == "timetz":
         return lambda value: (value[0] - value[1] * 1_000_000, value[1])
     inner = None if type_.element is None else value_unmapper(type_.element)

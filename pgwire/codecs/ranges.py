@@ -1,0 +1,571 @@
+"""Range and multirange types: values as bytes that order as the types do, and their text and binary forms.
+
+    range       00                                  empty, below all others
+                01 lower upper
+    multirange  range ... 00                        ordered, apart from each other; shorter ones first
+
+    bound       01                                  no lower bound
+                02 element (8 bytes, sign flipped) at     int4, int8, date, timestamp, timestamptz
+                03 element (digits, ends itself)   at     numeric
+                04                                  no upper bound
+    at          01 just below the element (upper, exclusive) · 02 at it (inclusive) · 03 just above it (lower, exclusive)
+
+So any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
+scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
+
+    what is compared | two bytes for each bound | length of that, four bytes
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from pgwire.codecs import domain
+from pgwire.codecs.calendar import check_date
+from pgwire.codecs.errors import DataError
+
+_SIGN: Final = 0x8000_0000_0000_0000
+_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+_INVERT: Final = bytes(255 - i for i in range(256))
+_BCD_UP: Final = bytes(min(i + 1, 255) for i in range(256))
+_BCD_DOWN: Final = bytes(max(i - 1, 0) for i in range(256))
+_SPECIAL: Final = {1: Decimal("-Infinity"), 3: Decimal(0), 5: Decimal("Infinity"), 6: Decimal("NaN")}
+_LOWEST, _FIXED, _DIGITS, _HIGHEST = 1, 2, 3, 4
+_BELOW, _AT, _ABOVE = 1, 2, 3
+
+
+class Bound(NamedTuple):
+    """An end of a range: what is compared, and the display scale of a numeric element (else 0)."""
+
+    key: bytes
+    scale: int = 0
+
+    @property
+    def infinite(self) -> bool:
+        """Whether there is no bound."""
+        return self.key[0] in (_LOWEST, _HIGHEST)
+
+    @property
+    def inclusive(self) -> bool:
+        """Whether the element belongs to the range."""
+        return not self.infinite and self.key[-1] == _AT
+
+    def moved(self, by: int) -> Bound:
+        """Return the same place as the other kind of bound: an upper one's as lower (1), a lower one's as upper (-1)."""
+        return Bound(self.key[:-1] + bytes((self.key[-1] + by,)), self.scale)
+
+
+Span = tuple[Bound, Bound]
+"""A range that is not empty: lower and upper bound."""
+
+NO_LOWER: Final = Bound(bytes((_LOWEST,)))
+NO_UPPER: Final = Bound(bytes((_HIGHEST,)))
+
+
+@dataclass(frozen=True, slots=True)
+class RangeType:
+    """A range type and its multirange type.
+
+    Attributes:
+        step: of discrete types: the function to the next element (22003, 22008), the element itself where it is infinite.
+    """
+
+    oid: int
+    name: str
+    subtype: int
+    multirange: int
+    multirange_name: str
+    step: Callable[[int], int] | None = None
+
+    @property
+    def scaled(self) -> bool:
+        """Whether elements have display scales."""
+        return self.subtype == domain.NUMERIC
+
+
+def _step_int4(value: int) -> int:
+    if value >= 2**31 - 1:
+        raise DataError("22003", "integer out of range")
+    return value + 1
+
+
+def _step_int8(value: int) -> int:
+    if value >= 2**63 - 1:
+        raise DataError("22003", "bigint out of range")
+    return value + 1
+
+
+def _step_date(value: int) -> int:
+    if abs(value) == domain.DATE_INFINITY:
+        return value
+    return check_date(value + 1)
+
+
+_ALL: Final = (
+    RangeType(3904, "int4range", domain.INT4, 4451, "int4multirange", _step_int4),
+    RangeType(3906, "numrange", domain.NUMERIC, 4532, "nummultirange"),
+    RangeType(3908, "tsrange", domain.TIMESTAMP, 4533, "tsmultirange"),
+    RangeType(3910, "tstzrange", domain.TIMESTAMPTZ, 4534, "tstzmultirange"),
+    RangeType(3912, "daterange", domain.DATE, 4535, "datemultirange", _step_date),
+    RangeType(3926, "int8range", domain.INT8, 4536, "int8multirange", _step_int8),
+)
+RANGES: Final = {type_.oid: type_ for type_ in _ALL}
+MULTIRANGES: Final = {type_.multirange: type_ for type_ in _ALL}
+
+
+def range_type(oid: int) -> RangeType:
+    """Return the range type with an oid, or that of a multirange type."""
+    return RANGES.get(oid) or MULTIRANGES[oid]
+
+
+# -- elements --------------------------------------------------------------------------------------------
+
+
+def _number(value: Decimal) -> bytes:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        return b"\x06" if exponent != "F" else b"\x01" if sign else b"\x05"
+    significant = "".join(map(str, digits)).lstrip("0")
+    if not significant:
+        return b"\x03"
+    magnitude = len(significant) + exponent
+    significant = significant.rstrip("0")
+    significant += "0" * (len(significant) & 1)
+    body = (
+        (magnitude + 0x4000_0000).to_bytes(4, "big") + bytes.fromhex(significant).translate(_BCD_UP) + b"\x00"
+    )
+    return b"\x02" + body.translate(_INVERT) if sign else b"\x04" + body
+
+
+def _number_of(data: bytes, scale: int) -> Decimal:
+    kind = data[0]
+    if kind in _SPECIAL:
+        value = _SPECIAL[kind]
+        return Decimal((0, (0,), -scale)) if kind == 3 else value
+    body = data[1:-1].translate(_INVERT) if kind == 2 else data[1:-1]
+    magnitude = int.from_bytes(body[:4], "big") - 0x4000_0000
+    digits = body[4:].translate(_BCD_DOWN).hex().rstrip("0")
+    wanted = max(magnitude + scale, len(digits))
+    return Decimal((int(kind == 2), tuple(map(int, digits.ljust(wanted, "0"))), magnitude - wanted))
+
+
+def _number_end(data: bytes, at: int) -> int:
+    kind = data[at]
+    if kind in _SPECIAL:
+        return at + 1
+    return data.index(b"\xff" if kind == 2 else b"\x00", at + 5) + 1
+
+
+def place(type_: RangeType, value: Any) -> Bound:
+    """Return the place of an element among bounds: that of an inclusive bound."""
+    if type_.scaled:
+        exponent = value.as_tuple().exponent
+        scale = -exponent if isinstance(exponent, int) else 0
+        return Bound(bytes((_DIGITS,)) + _number(value) + bytes((_AT,)), scale)
+    return Bound(bytes((_FIXED,)) + ((value + _SIGN) & _MASK).to_bytes(8, "big") + bytes((_AT,)))
+
+
+def element(bound: Bound) -> Any:
+    """Return the element of a bound, None where it is infinite."""
+    if bound.infinite:
+        return None
+    if bound.key[0] == _FIXED:
+        return int.from_bytes(bound.key[1:9], "big") - _SIGN
+    return _number_of(bound.key[1:-1], bound.scale)
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def make(
+    type_: RangeType, lower: Any, upper: Any, *, lower_inclusive: bool = True, upper_inclusive: bool = False
+) -> Span | None:
+    """Return the range between two elements, None for the empty one; elements None are no bounds.
+
+    Raises:
+        DataError: 22000 for a lower bound above the upper one; 22003, 22008 where there is no next element.
+    """
+    low = NO_LOWER if lower is None else place(type_, lower)
+    high = NO_UPPER if upper is None else place(type_, upper)
+    if lower is not None and upper is not None and low.key > high.key:
+        raise DataError("22000", "range lower bound must be less than or equal to range upper bound")
+    if not lower_inclusive and lower is not None:
+        low = low.moved(1)
+    if not upper_inclusive and upper is not None:
+        high = high.moved(-1)
+    return between(type_, low, high)
+
+
+def between(type_: RangeType, low: Bound, high: Bound) -> Span | None:
+    """Return the range between two bounds in its canonical form, None where it is empty."""
+    if low.key > high.key:
+        return None
+    if type_.step is not None:
+        if not low.infinite and not low.inclusive:
+            value = element(low)
+            after = type_.step(value)
+            low = low if after == value else place(type_, after)
+        if high.inclusive:
+            value = element(high)
+            after = type_.step(value)
+            high = high if after == value else place(type_, after).moved(-1)
+        if low.key > high.key:
+            return None
+    return low, high
+
+
+def _tailed(key: bytes, spans: Iterable[Span], scaled: bool) -> bytes:
+    if not scaled:
+        return key
+    tail = b"".join([bound.scale.to_bytes(2, "big") for span in spans for bound in span])
+    return key + tail + len(tail).to_bytes(4, "big")
+
+
+def pack_range(type_: RangeType, span: Span | None) -> bytes:
+    """Return the value of a range."""
+    if span is None:
+        return _tailed(b"\x00", (), type_.scaled)
+    return _tailed(b"\x01" + span[0].key + span[1].key, (span,), type_.scaled)
+
+
+def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
+    """Return the value of a multirange; ``spans`` in order and apart from each other (``normalized``)."""
+    spans = tuple(spans)
+    key = b"".join([b"\x01" + low.key + high.key for low, high in spans]) + b"\x00"
+    return _tailed(key, spans, type_.scaled)
+
+
+def _bound_end(data: bytes, at: int) -> int:
+    kind = data[at]
+    if kind == _FIXED:
+        return at + 10
+    return _number_end(data, at + 1) + 1 if kind == _DIGITS else at + 1
+
+
+def _read(data: bytes, at: int) -> tuple[Span, int]:
+    middle = _bound_end(data, at + 1)
+    end = _bound_end(data, middle)
+    return (Bound(data[at + 1 : middle]), Bound(data[middle:end])), end
+
+
+def _scaled(data: bytes, end: int, spans: list[Span]) -> list[Span]:
+    if len(data) - end <= 4:  # no scales: other elements, or the value comes back from an index's key
+        return spans
+    scales = [int.from_bytes(data[i : i + 2], "big") for i in range(end, len(data) - 4, 2)]
+    return [
+        (Bound(low.key, scales[2 * i]), Bound(high.key, scales[2 * i + 1]))
+        for i, (low, high) in enumerate(spans)
+    ]
+
+
+def unpack_range(data: bytes) -> Span | None:
+    """Return the bounds of a range, None for the empty one."""
+    if not data[0]:
+        return None
+    span, end = _read(data, 0)
+    return _scaled(data, end, [span])[0]
+
+
+def unpack_multirange(data: bytes) -> list[Span]:
+    """Return the ranges of a multirange in order."""
+    spans: list[Span] = []
+    at = 0
+    while data[at]:
+        span, at = _read(data, at)
+        spans.append(span)
+    return _scaled(data, at + 1, spans)
+
+
+def comparable(data: bytes) -> bytes:
+    """Return what of a numrange's or nummultirange's value is compared."""
+    return data[: -4 - int.from_bytes(data[-4:], "big")]
+
+
+def normalized(spans: Iterable[Span]) -> list[Span]:
+    """Return ranges in order, those that overlap or touch merged (PostgreSQL's multirange_canonicalize)."""
+    out: list[Span] = []
+    for low, high in sorted(spans, key=lambda span: (span[0].key, span[1].key)):
+        if out and (low.key <= out[-1][1].key or touch(out[-1][1], low)):
+            out[-1] = hull(out[-1], (low, high))
+        else:
+            out.append((low, high))
+    return out
+
+
+def hull(a: Span, b: Span) -> Span:
+    """Return the smallest range that holds both; of equal bounds those of ``b``, as PostgreSQL has it."""
+    return a[0] if a[0].key < b[0].key else b[0], a[1] if a[1].key > b[1].key else b[1]
+
+
+def touch(upper: Bound, lower: Bound) -> bool:
+    """Whether nothing is between an upper bound and the lower bound of a range behind it, and no element in both."""
+    return not upper.infinite and upper.key[:-1] == lower.key[:-1] and upper.key[-1] + 1 == lower.key[-1]
+
+
+# -- text ------------------------------------------------------------------------------------------------
+
+_SPACES: Final = " \t\n\v\f\r"
+_ENDS: Final = ",)]"
+
+
+class _Malformed(Exception):
+    """Says what is wrong with a literal: the DETAIL."""
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACES:
+        at += 1
+    return at
+
+
+def _bound_text(text: str, at: int) -> tuple[str | None, int]:
+    """Return the text of a bound, None where there is none, and where it ends."""
+    if text[at : at + 1] in _ENDS and at < len(text):
+        return None, at
+    out: list[str] = []
+    quoted = False
+    while True:
+        char = text[at : at + 1]
+        if char == "":
+            raise _Malformed("Unexpected end of input.")
+        if not quoted and char in _ENDS:
+            return "".join(out), at
+        at += 1
+        if char == "\\":
+            if at == len(text):
+                raise _Malformed("Unexpected end of input.")
+            out.append(text[at])
+            at += 1
+        elif char != '"':
+            out.append(char)
+        elif not quoted:
+            quoted = True
+        elif text[at : at + 1] == '"':
+            out.append('"')
+            at += 1
+        else:
+            quoted = False
+
+
+def _parse_range(type_: RangeType, text: str, parse: Callable[[str], Any]) -> Span | None:
+    at = _skip(text, 0)
+    if text[at : at + 5].lower() == "empty":
+        if _skip(text, at + 5) != len(text):
+            raise _Malformed('Junk after "empty" key word.')
+        return None
+    if text[at : at + 1] not in ("[", "("):
+        raise _Malformed("Missing left parenthesis or bracket.")
+    opening = text[at]
+    lower, at = _bound_text(text, at + 1)
+    if text[at] != ",":
+        raise _Malformed("Missing comma after lower bound.")
+    upper, at = _bound_text(text, at + 1)
+    closing = text[at]
+    if closing == ",":
+        raise _Malformed("Too many commas.")
+    if _skip(text, at + 1) != len(text):
+        raise _Malformed("Junk after right parenthesis or bracket.")
+    return make(
+        type_, None if lower is None else parse(lower), None if upper is None else parse(upper),
+        lower_inclusive=opening == "[", upper_inclusive=closing == "]",
+    )  # fmt: skip
+
+
+def _span_of(type_: RangeType, text: str, parse: Callable[[str], Any]) -> Span | None:
+    try:
+        return _parse_range(type_, text, parse)
+    except _Malformed as found:
+        raise DataError("22P02", f'malformed range literal: "{text}"', detail=str(found)) from None
+
+
+def range_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable[[str], bytes]:
+    """Return the function that reads a range; it raises 22P02 and what ``make`` and elements raise."""
+    return lambda text: pack_range(type_, _span_of(type_, text, parse))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the literals of the ranges of a multirange's literal."""
+    at = _skip(text, 0)
+    if text[at : at + 1] != "{":
+        raise _Malformed("Missing left brace.")
+    at = _skip(text, at + 1)
+    pieces: list[str] = []
+    first = True
+    while True:
+        if text[at : at + 1] == "}" and first:
+            break
+        start = at
+        if text[at : at + 5].lower() == "empty":
+            at += 5
+        elif text[at : at + 1] in ("[", "(") and at < len(text):
+            at = _range_end(text, at)
+        elif at == len(text):
+            raise _Malformed("Unexpected end of input.")
+        else:
+            raise _Malformed("Expected range start.")
+        pieces.append(text[start:at])
+        at = _skip(text, at)
+        first = False
+        char = text[at : at + 1]
+        if char == "}":
+            break
+        if char == "":
+            raise _Malformed("Unexpected end of input.")
+        if char != ",":
+            raise _Malformed("Expected comma or end of multirange.")
+        at = _skip(text, at + 1)
+    if _skip(text, at + 1) != len(text):
+        raise _Malformed("Junk after closing right brace.")
+    return pieces
+
+
+def _range_end(text: str, at: int) -> int:
+    quoted = False
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif char == '"':
+            quoted = not quoted
+        elif not quoted and char in ")]":
+            return at + 1
+        at += 1
+    raise _Malformed("Unexpected end of input.")
+
+
+def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable[[str], bytes]:
+    """Return the function that reads a multirange; it raises 22P02 and what ``make`` and elements raise."""
+
+    def read(text: str) -> bytes:
+        try:
+            pieces = _pieces(text)
+        except _Malformed as found:
+            raise DataError("22P02", f'malformed multirange literal: "{text}"', detail=str(found)) from None
+        spans = [_span_of(type_, piece, parse) for piece in pieces]
+        return pack_multirange(type_, normalized([span for span in spans if span is not None]))
+
+    return read
+
+
+def _escaped(text: str) -> str:
+    if text and not any(char in '"\\()[],' or char in _SPACES for char in text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+
+
+def _span_text(span: Span | None, show: Callable[[Any], str]) -> str:
+    if span is None:
+        return "empty"
+    low, high = span
+    lower = "" if low.infinite else _escaped(show(element(low)))
+    upper = "" if high.infinite else _escaped(show(element(high)))
+    return f"{'[' if low.inclusive else '('}{lower},{upper}{']' if high.inclusive else ')'}"
+
+
+def range_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
+    """Return the function that prints a range."""
+    return lambda value: _span_text(unpack_range(value), show)
+
+
+def multirange_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
+    """Return the function that prints a multirange."""
+    return lambda value: "{" + ",".join([_span_text(span, show) for span in unpack_multirange(value)]) + "}"
+
+
+# -- binary ----------------------------------------------------------------------------------------------
+
+EMPTY, LOWER_INCLUSIVE, UPPER_INCLUSIVE, LOWER_INFINITE, UPPER_INFINITE = 1, 2, 4, 8, 16
+_LENGTH: Final = struct.Struct(">i")
+
+
+def flags_of(span: Span | None) -> int:
+    """Return PostgreSQL's flags of a range, as its binary form and hash have them."""
+    if span is None:
+        return EMPTY
+    low, high = span
+    flags = LOWER_INFINITE if low.infinite else LOWER_INCLUSIVE if low.inclusive else 0
+    return flags | (UPPER_INFINITE if high.infinite else UPPER_INCLUSIVE if high.inclusive else 0)
+
+
+def _send_span(span: Span | None, send: Callable[[Any], bytes]) -> bytes:
+    out = bytes((flags_of(span),))
+    for bound in span or ():
+        if not bound.infinite:
+            data = send(element(bound))
+            out += _LENGTH.pack(len(data)) + data
+    return out
+
+
+def range_sender(send: Callable[[Any], bytes]) -> Callable[[bytes], bytes]:
+    """Return the function to a range's binary form: flags, then each bound with its length."""
+    return lambda value: _send_span(unpack_range(value), send)
+
+
+def multirange_sender(send: Callable[[Any], bytes]) -> Callable[[bytes], bytes]:
+    """Return the function to a multirange's binary form: how many ranges, then each with its length."""
+
+    def function(value: bytes) -> bytes:
+        spans = [_send_span(span, send) for span in unpack_multirange(value)]
+        return _LENGTH.pack(len(spans)) + b"".join([_LENGTH.pack(len(data)) + data for data in spans])
+
+    return function
+
+
+def _take(data: bytes, at: int) -> tuple[bytes, int]:
+    """Return the bytes whose length is at ``at``, and their end; 08P01."""
+    if at + 4 > len(data):
+        raise DataError("08P01", "insufficient data left in message")
+    (length,) = _LENGTH.unpack_from(data, at)
+    end = at + 4 + length
+    if length < 0 or end > len(data):
+        raise DataError("08P01", "insufficient data left in message")
+    return bytes(data[at + 4 : end]), end
+
+
+def _recv_span(type_: RangeType, data: bytes, recv: Callable[[bytes], Any]) -> Span | None:
+    if not data:
+        raise DataError("08P01", "no data left in message")
+    flags, at = data[0], 1
+    lower = upper = None
+    if not flags & (EMPTY | LOWER_INFINITE):
+        piece, at = _take(data, at)
+        lower = recv(piece)
+    if not flags & (EMPTY | UPPER_INFINITE):
+        piece, at = _take(data, at)
+        upper = recv(piece)
+    if at != len(data):
+        raise DataError("22P03", "incorrect binary data format")
+    if flags & EMPTY:
+        return None
+    return make(
+        type_, lower, upper, lower_inclusive=bool(flags & LOWER_INCLUSIVE),
+        upper_inclusive=bool(flags & UPPER_INCLUSIVE),
+    )  # fmt: skip
+
+
+def range_receiver(type_: RangeType, recv: Callable[[bytes], Any]) -> Callable[[bytes], bytes]:
+    """Return the function from a range's binary form; it raises 08P01, 22P03 and what ``make`` raises."""
+    return lambda data: pack_range(type_, _recv_span(type_, data, recv))
+
+
+def multirange_receiver(type_: RangeType, recv: Callable[[bytes], Any]) -> Callable[[bytes], bytes]:
+    """Return the function from a multirange's binary form; it raises 08P01, 22P03 and what ``make`` raises."""
+
+    def function(data: bytes) -> bytes:
+        if len(data) < 4:
+            raise DataError("08P01", "insufficient data left in message")
+        (count,) = _LENGTH.unpack_from(data)
+        at = 4
+        spans = []
+        for _ in range(count):
+            piece, at = _take(data, at)
+            spans.append(_recv_span(type_, piece, recv))
+        if at != len(data):
+            raise DataError("22P03", "incorrect binary data format")
+        return pack_multirange(type_, normalized([span for span in spans if span is not None]))
+
+    return function
