@@ -26,7 +26,7 @@ def eager(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
     except StopIteration as stop:
         result: T = stop.value
         return result
-    return _Started(coro, first)
+    return Started(coro, first)
 
 
 async def settle(value: T | Awaitable[T]) -> T:
@@ -36,7 +36,7 @@ async def settle(value: T | Awaitable[T]) -> T:
     return value
 
 
-class _Started(Awaitable[T]):
+class Started(Awaitable[T]):
     """The rest of a started coroutine: hands on what it waits for, sends back what the loop answers."""
 
     __slots__ = ("_coro", "_pending")

@@ -161,7 +161,7 @@ class Backend(Protocol):
         """
 
     def synced(self, outcome: asyncio.Future[Any]) -> None:
-        """The future that ``sync`` returned is done, with a result or an exception; raises as ``sync`` does."""
+        """The future that ``sync`` or ``query`` returned is done, with a result or an exception; raises as ``sync`` does."""
 
     def failed(self) -> MaybeAwaitable[None]:
         """An error was sent in the extended protocol; what follows is skipped until Sync.
@@ -170,8 +170,11 @@ class Backend(Protocol):
         handling: malformed Query, FunctionCall, or an exception out of ``query``.
         """
 
-    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
-        """Run a simple Query: all its statements, stopping at the first error (sent through out.error)."""
+    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None] | asyncio.Future[Any]:
+        """Run a simple Query: all its statements, stopping at the first error (sent through out.error).
+
+        Where a commit is all that is left to wait for, it may return the commit's future, as ``sync`` does.
+        """
 
     def status(self) -> TransactionStatus:
         """Return the ReadyForQuery byte."""

@@ -280,7 +280,7 @@ class Session:
             self._task = self._loop.create_task(self._run(step))
 
     def _synced(self, outcome: asyncio.Future[Any]) -> None:
-        """The commit of a Sync is decided: go on, now or in its turn."""
+        """The commit of a Sync or a Query is decided: go on, now or in its turn."""
         turns = self._server.turns
         if turns.contended:
             turns.put_off(partial(self._end_sync, outcome))
@@ -288,7 +288,7 @@ class Session:
             self._end_sync(outcome)
 
     def _end_sync(self, outcome: asyncio.Future[Any]) -> None:
-        """Answer the Sync whose commit is decided, and go on pumping."""
+        """Answer the Sync or Query whose commit is decided, and go on pumping."""
         self._task = None
         step: Step | None = None
         if outcome.cancelled():
@@ -412,7 +412,7 @@ class Session:
         sql = decode.query(data, start, stop)
         pending = self.backend.query(sql, self.responder)
         if pending is not None:
-            return self._await_ready(pending)
+            return pending if isinstance(pending, asyncio.Future) else self._await_ready(pending)
         self._ready()
         return None
 

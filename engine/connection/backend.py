@@ -67,6 +67,7 @@ class Connection:
         self.cursors = session.cursors = Cursors(session)
         self.interrupts = Interrupts(session)
         self._idle_limit = IdleLimit(self._end)
+        self._tag = ""  # of the Query whose commit is waited for
         session.block.on_end.append(self._block_ended)
 
     # -- errors and interruption -------------------------------------------------------------------
@@ -209,7 +210,12 @@ class Connection:
         return None
 
     def synced(self, outcome: asyncio.Future[Any]) -> None:
-        """The commit that ``sync`` started is decided."""
+        """The commit that ``sync`` or ``query`` started is decided."""
+        tag, self._tag = self._tag, ""
+        if tag:
+            simple.end_commit(self, tag, outcome, self.session.out)
+            self._idle()
+            return
         try:
             self.session.block.finish_commit(outcome)
         except Exception as error:
@@ -227,18 +233,23 @@ class Connection:
 
     # -- simple protocol ---------------------------------------------------------------------------
 
-    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None]:
+    def query(self, sql: str, out: Responder) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """Run all statements of a Query message."""
         self.prepared.close("")
         self.close_portal("")
         self.touch(sql)
         result = self.interrupts.run(simple.run_text(self, sql, out))
-        if result is not None:
+        if isinstance(result, str):
+            commit = simple.start_commit(self, result, out)
+            if commit is not None:
+                self._tag = result
+                return commit  # ``synced`` is called when it is decided
+        elif result is not None:
             return self._end_query(result)
         self._idle()
         return None
 
-    async def _end_query(self, work: Awaitable[None]) -> None:
+    async def _end_query(self, work: Awaitable[str | None]) -> None:
         try:
             await work
         except (SqlError, BackendError) as error:  # a cancel between statements

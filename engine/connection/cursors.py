@@ -46,6 +46,11 @@ class Cursors:
         """Return a cursor, or None."""
         return self._open.get(name)
 
+    @property
+    def any(self) -> bool:
+        """Whether one is open."""
+        return bool(self._open)
+
     def all(self) -> list[Cursor]:
         """Return all open cursors (pg_cursors)."""
         return list(self._open.values())

@@ -23,6 +23,7 @@ class Derived:
         "idle_in_transaction_ms",
         "idle_limits",
         "idle_session_ms",
+        "isolation",
         "local_max_bytes",
         "lock_timeout_ms",
         "max_staleness_ms",
@@ -72,6 +73,7 @@ class Derived:
         self.idle_session_ms = settings.integer("idle_session_timeout")
         self.idle_limits = self.idle_session_ms > 0 or self.idle_in_transaction_ms > 0
         self.read_only = get("default_transaction_read_only") == "on"
+        self.isolation = get("default_transaction_isolation")
 
 
 def split_identifiers(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.connection.limits import TRANSACTION_TIMEOUT
-from engine.eager import eager
+from engine.eager import Started, eager
 from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
 from planner.errors import SqlError
@@ -80,9 +80,12 @@ class Interrupts:
     def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly."""
         result = eager(coro if self._session.db.lease is None else self._as_leader(coro))
-        if result is not None and isinstance(result, Awaitable):
-            return self._interruptible(result)
-        return result
+        return self._interruptible(result) if type(result) is Started else result
+
+    @property
+    def waiting(self) -> bool:
+        """Whether what runs had to wait, and goes on as a task."""
+        return self._task is not None
 
     async def _as_leader(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a statement where another server may come to lead meanwhile (``Database.reason``)."""

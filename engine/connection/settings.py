@@ -22,7 +22,7 @@ from engine.connection.setting_values import normalise, show_with_unit
 from planner.errors import SqlError
 
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
-"""What each BEGIN sets and each end undoes; nothing that is derived from settings depends on them."""
+"""What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
 
 class Settings:
@@ -138,9 +138,8 @@ class Settings:
             self._values.pop(key, None)
         else:
             self._values[key] = value
-        if before != value:
-            if key not in MODES:
-                self.generation += 1
+        if before != value and key not in MODES:
+            self.generation += 1
             definition = definitions().get(key)
             if self._changed is not None and definition is not None and definition.name in REPORTED:
                 self._changed(definition.name, self.get(key))
@@ -148,6 +147,12 @@ class Settings:
     def override(self, key: str, value: str | None) -> None:
         """Set an internal value (transaction_isolation, is_superuser ...) outside transaction semantics."""
         self._store(key, value)
+
+    def end_modes(self) -> None:
+        """The transaction has ended: what its BEGIN said of it counts no more."""
+        values = self._values
+        for key in MODES:
+            values.pop(key, None)
 
     def note(self, key: str, value: str) -> None:
         """Keep an internal value that nothing else depends on: neither undone nor reported."""

@@ -1,15 +1,17 @@
 """The simple protocol: one Query message, any number of statements, one implicit transaction unless BEGIN.
 
     text ──> plan cached by the text, or by its template ──> run, answer
+        │                                └ BEGIN, COMMIT ──> the block, no dispatch
         └──> statements ──> each: bind, run, answer               the rest is not run after an error
 
-Results are text. What is a transaction by itself commits before its CommandComplete is sent.
+Results are text. What is a transaction by itself commits before its CommandComplete is sent. Where that commit is all that
+is left, the session waits for its future itself (``start_commit``, ``end_commit``), and no task is made.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from engine.connection.output import encoder_of, field_descriptions, send_rows
 from engine.connection.portal import Command, Outcome, RowReader, Rows
@@ -21,42 +23,54 @@ from engine.transaction.block_state import BlockState
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
 from planner.parse import Parsed, parse
+from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
+    from planner.statements import Transaction
 
 
-async def run_text(conn: Connection, sql: str, out: Responder) -> None:
+async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
     """Run the statements of a Query message and send what they answer, errors included.
 
-    What is no report for the client (a bug) is raised.
+    Returns the tag of a statement whose transaction the caller has to commit before it is answered (``start_commit``),
+    None if all is answered. What is no report for the client (a bug) is raised.
     """
     session = conn.session
+    block = session.block
     try:
         cached = conn.planning.cached(sql)
         if cached is not None:
             plan, values = cached
-            source = CachedText(sql)
-            session.block.reads_alone = plan.only_reads
-            if plan.point is not None and session.block.state is BlockState.IDLE and conn.db.leading():
+            if plan.control:
+                if plan.control == "begin":
+                    block.begin(cast("Transaction", plan.bound.statement))
+                    out.command_complete(plan.bound.tag)
+                    return None
+                if block.state is BlockState.BLOCK and not conn.cursors.any and _commits_plainly(conn):
+                    return "COMMIT"
+            block.reads_alone = plan.only_reads
+            if plan.point is not None and block.state is BlockState.IDLE and conn.db.leading():
                 rows = read_point(session, plan, values)
                 if rows is not None and plan.columns is not None:
                     found = Rows(plan.columns, ReadyRows(plan.columns, rows))
                     await _answer(session, found, plan, out, alone=True)
-                    return
-            outcome, plan = await run_with_retries(conn, plan, values, out, source, whole=True)
+                    return None
+            outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
+            if type(outcome) is Command and block.state is BlockState.IMPLICIT and _commits_plainly(conn):
+                return outcome.tag
             await _answer(session, outcome, plan, out, alone=True)
-            if session.block.state is BlockState.IMPLICIT:
-                await session.block.commit()
-            return
+            if block.state is BlockState.IMPLICIT:
+                await block.commit()
+            return None
         if len(sql) > LONG_TEXT:
             statements = await asyncio.to_thread(parse, sql)
         else:
             statements = parse(sql)
         if not statements:
             out.empty_query()
-            return
+            return None
         alone = len(statements) == 1
         session.block.one_of_several = not alone
         for statement in statements:
@@ -73,6 +87,55 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> None:
         session.block.fail()
     finally:
         session.block.one_of_several = False
+    return None
+
+
+def _commits_plainly(conn: Connection) -> bool:
+    """Tell whether the running transaction's commit can be waited for without a task.
+
+    Not where a time-out may have to interrupt the wait, or where what it fails with may have to be looked into. Nor in a
+    task that is there already.
+    """
+    session = conn.session
+    block = session.block
+    return (
+        block.txn is not None
+        and block.commits_plainly
+        and not conn.interrupts.waiting
+        and not session.cancelled.deadline_s
+        and not session.derived.transaction_timeout_ms
+        and conn.db.lease is None
+    )
+
+
+def start_commit(conn: Connection, tag: str, out: Responder) -> asyncio.Future[Timestamp] | None:
+    """Commit, then answer with ``tag``, or with the error. Of a commit that has to wait: return its future, for ``end_commit``."""
+    try:
+        outcome = conn.session.block.start_commit()
+    except Exception as error:
+        _refused(conn, error, out)
+        return None
+    if outcome is None:
+        out.command_complete(tag)
+    return outcome
+
+
+def end_commit(conn: Connection, tag: str, outcome: asyncio.Future[Timestamp], out: Responder) -> None:
+    """The commit is decided: answer."""
+    try:
+        conn.session.block.finish_commit(outcome)
+    except Exception as error:
+        _refused(conn, error, out)
+        return
+    out.command_complete(tag)
+
+
+def _refused(conn: Connection, error: Exception, out: Responder) -> None:
+    """Send why a commit has failed; its transaction has ended. What is no report for the client is raised."""
+    report = conn.report(error)
+    if report is None:
+        raise error
+    out.error(report)
 
 
 async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool) -> None:

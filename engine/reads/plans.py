@@ -51,6 +51,20 @@ def _locking(bound: BoundStatement) -> str:
     return statement_name(bound.statement) or ""
 
 
+def _retryable(bound: BoundStatement) -> bool:
+    statement = bound.statement
+    if isinstance(statement, RefreshMaterializedView):
+        return not bound.volatile
+    return not bound.volatile and bound.class_ in _CACHED and not isinstance(statement, Copy)
+
+
+def _control(bound: BoundStatement) -> str:
+    statement = bound.statement
+    if isinstance(statement, Transaction) and not statement.chain and statement.action in ("begin", "commit"):
+        return statement.action
+    return ""
+
+
 class Replan(Exception):
     """The statement's plan no longer fits the catalog: bind it again and run that."""
 
@@ -88,6 +102,7 @@ class Plan:
         "catalog_version",
         "columns",
         "compiled",
+        "control",
         "crosses",
         "dml",
         "encoders",
@@ -101,6 +116,7 @@ class Plan:
         "permitted",
         "point",
         "quick",
+        "retryable",
         "tables",
         "timeline",
     )
@@ -140,6 +156,10 @@ class Plan:
         self.permitted: tuple[int, str] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
+        # whether running it again has no effect beyond the transaction (no volatile functions, no COPY)
+        self.retryable = _retryable(bound)
+        # "begin" or "commit" for these statements in their plain form, "" for all others
+        self.control = _control(bound)
         self.as_of: Any = None  # its AS OF SYSTEM TIME (engine.transaction.time_travel.AsOfValue)
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
@@ -168,15 +188,6 @@ class Plan:
     def quick_serves(self) -> bool:
         """Whether ``quick`` may be set: a query that changes and locks nothing."""
         return not self.locking and self.as_of is None and isinstance(self.bound.statement, QueryStatement)
-
-    @property
-    def retryable(self) -> bool:
-        """Whether running it again has no effect beyond the transaction (no volatile functions, no COPY)."""
-        statement = self.bound.statement
-        if isinstance(statement, RefreshMaterializedView):
-            return not self.bound.volatile
-        copies = isinstance(statement, Copy)
-        return not self.bound.volatile and self.bound.class_ in _CACHED and not copies
 
     def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values of the statement's stable expressions, in the order of their parameters."""

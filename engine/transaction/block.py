@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import Stored, StoredKey
 from engine.connection.limits import TransactionLimit
-from engine.connection.settings import MODES
 from engine.constraints.timing import Mark
 from engine.reads.plans import Plan
 from engine.transaction import snapshots
@@ -301,21 +300,21 @@ class Block:
         if self.in_block:
             session.warning("there is already a transaction in progress", "25001")
             return
-        defaults = session.settings
+        derived = session.derived
         read_only = statement.read_only
         if self.txn is not None:
             if self.txn.read_only and read_only is False:
                 raise SqlError("25001", "transaction read-write mode must be set before any query")
             read_only = self.txn.read_only or bool(read_only)
         elif read_only is None:
-            read_only = defaults.get("default_transaction_read_only") == "on"
+            read_only = derived.read_only
         if self.txn is None:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
-            if session.derived.transaction_timeout_ms:
-                self._limit.start(session.derived.transaction_timeout_ms)
+            if derived.transaction_timeout_ms:
+                self._limit.start(derived.transaction_timeout_ms)
         self._read_only = read_only
         self.state = next_state(self.state, BlockEvent.BEGIN)
-        isolation = statement.isolation or defaults.get("default_transaction_isolation")
+        isolation = statement.isolation or derived.isolation
         self.set_modes(isolation=isolation, read_only=read_only, deferrable=statement.deferrable, check=False)
 
     def set_modes(
@@ -372,10 +371,7 @@ class Block:
             note_loss(session, error)
             self.rollback()
             raise
-        if self.lost_blocks and txn.writing and self.state is BlockState.BLOCK:
-            self.lost_blocks = 0
-        self.txn = None
-        self._leave(committed=True)
+        self._done(txn)
 
     @property
     def commits_plainly(self) -> bool:
@@ -392,25 +388,34 @@ class Block:
         assert txn is not None
         try:
             result = txn.commit()
-        except BaseException:
+        except BaseException as error:
+            note_loss(self._session, error)
             self.rollback()
             raise
         if isinstance(result, asyncio.Future):
             return result
         if isinstance(result, Awaitable):  # a large commit, which is prepared in slices before it is queued
             return asyncio.ensure_future(_decided(self._session, txn, result))
-        self.txn = None
-        self._leave(committed=True)
+        self._done(txn)
         return None
 
     def finish_commit(self, outcome: asyncio.Future[Timestamp]) -> None:
         """Leave the transaction whose commit is decided; raises what refused it."""
         error = outcome.exception()
         if error is not None:
+            note_loss(self._session, error)
             self.rollback()
             raise error
-        self.txn = None
+        txn = self.txn
+        assert txn is not None
         self._committed(outcome.result())
+        self._done(txn)
+
+    def _done(self, txn: Transaction) -> None:
+        """The running transaction has committed."""
+        if self.lost_blocks and txn.writing and self.state is BlockState.BLOCK:
+            self.lost_blocks = 0
+        self.txn = None
         self._leave(committed=True)
 
     def commit_read(self) -> bool:
@@ -455,8 +460,7 @@ class Block:
             self._limit.stop()
         if self._modes_set:
             self._modes_set = False
-            for name in MODES:
-                session.settings.override(name, None)
+            session.settings.end_modes()
         self.state = next_state(self.state, BlockEvent.END)
         self.selection = None
         if self.exported:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
+from engine.connection.settings import MODES
 from engine.constraints import checks
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan
@@ -74,10 +75,7 @@ async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
         raise SqlError("25P01", f"{verb} AND CHAIN can only be used in transaction blocks")
     if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
         session.warning("there is no transaction in progress", "25P01")
-    chained = {
-        name: session.settings.get(name)
-        for name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
-    }
+    chained = {name: session.settings.get(name) for name in MODES} if statement.chain else {}
     committing = statement.action == "commit" and session.block.state is not BlockState.FAILED
     if committing:
         await conn.cursors.materialise_held()

@@ -1,4 +1,4 @@
-"""The commit of an autocommit statement, which a Sync waits for: refused, and left by its client."""
+"""Commits that a Sync or a Query waits for without a task: refused, taken back, and left by their client."""
 
 from __future__ import annotations
 
@@ -62,6 +62,12 @@ class Client:
             out.append(event)
             if isinstance(event, m.ReadyForQuery):
                 return out
+
+    async def waits(self) -> asyncio.Future[Any]:
+        """Return what the session waits for, once its turn has come."""
+        while self.session._task is None:
+            await asyncio.sleep(0)
+        return self.session._task
 
     async def run(self, *messages: m.FrontendMessage) -> list[Any]:
         self.send(*messages)
@@ -255,5 +261,113 @@ def test_a_large_commit_can_be_cancelled_before_it_is_queued(tmp_path: Path) -> 
         assert errors_in(await two.answers()) == ["57014"]
         assert await keys(one) == ["0"]
         assert len(core.locks) == 0
+
+    served(tmp_path, use)
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_query_waits_for_its_commit_without_a_task(tmp_path: Path, block: bool) -> None:
+    """Refused: the error comes before ReadyForQuery, nothing is left. Then committed; then cancelled while it is queued."""
+
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        committer = core.log.committer
+        log = committer._txns
+        append = log.append
+
+        async def write(key: int) -> str:
+            """Send what commits a row, all but what asks for the commit; return that."""
+            if not block:
+                return f"INSERT INTO t VALUES ({key})"
+            await one.run(m.Query("BEGIN"))
+            await one.run(m.Query(f"INSERT INTO t VALUES ({key})"))
+            return "COMMIT"
+
+        for key in (11, 12, 13):  # the first two are parsed, and the second makes a template
+            await one.run(m.Query(await write(key)))
+
+        async def full(payload: bytes) -> int:
+            await asyncio.sleep(0)
+            raise OutOfSpace("could not write the log: the device is full")
+
+        log.append = full  # type: ignore[method-assign]
+        one.send(m.Query(await write(1)))
+        assert not isinstance(await one.waits(), asyncio.Task)
+        said = await one.answers()
+        assert [type(event) for event in said] == [m.ErrorResponse, m.ReadyForQuery]
+        assert said[0].report.sqlstate == "53100"
+        assert said[-1] == m.ReadyForQuery("I")
+        assert len(core.locks) == 0
+        assert not core.committing
+
+        log.append = append  # type: ignore[method-assign]
+        said = await one.run(m.Query(await write(2)))
+        tag = "COMMIT" if block else "INSERT 0 1"
+        assert [e for e in said if not isinstance(e, m.ParameterStatus)] == [
+            m.CommandComplete(tag),
+            m.ReadyForQuery("I"),
+        ]
+
+        go_on = asyncio.Event()
+
+        async def slow(payload: bytes) -> int:
+            await go_on.wait()
+            return await append(payload)
+
+        log.append = slow  # type: ignore[method-assign]
+        two.send(m.Query("INSERT INTO t VALUES (3)"))
+        while not committer._under_way:
+            await asyncio.sleep(0)
+        one.send(m.Query(await write(4)))
+        while len(core.committing) < 2:
+            await asyncio.sleep(0)
+        one.session.cancel()
+        said = await one.answers()
+        assert said[0].report.sqlstate == "57014"
+        assert said[-1] == m.ReadyForQuery("I")
+        go_on.set()
+        await two.answers()
+        assert await keys(two) == ["0", "2", "3", "11", "12", "13"]
+
+    served(tmp_path, use)
+
+
+def test_a_query_whose_client_leaves_during_its_commit_is_committed(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        core = database.store.core
+        log = core.log.committer._txns
+        append = log.append
+        go_on = asyncio.Event()
+
+        async def slow(payload: bytes) -> int:
+            await go_on.wait()
+            return await append(payload)
+
+        for key in (11, 12):
+            await one.run(m.Query(f"INSERT INTO t VALUES ({key})"))
+        log.append = slow  # type: ignore[method-assign]
+        one.send(m.Query("INSERT INTO t VALUES (1)"))
+        while not core.committing:
+            await asyncio.sleep(0)
+        one.session.connection_lost()
+        go_on.set()
+        while one.session.busy:
+            await asyncio.sleep(0.001)
+        assert await keys(two) == ["0", "1", "11", "12"]
+        assert len(database.sessions) == 1
+
+    served(tmp_path, use)
+
+
+def test_a_query_with_a_time_out_waits_where_that_can_interrupt_it(tmp_path: Path) -> None:
+    async def use(database: Database, one: Client, two: Client) -> None:
+        for key in (11, 12):
+            await one.run(m.Query(f"INSERT INTO t VALUES ({key})"))
+        for name in ("statement_timeout", "transaction_timeout"):
+            await one.run(m.Query(f"SET {name} = '1h'"))
+            one.send(m.Query(f"INSERT INTO t VALUES ({len(name)})"))
+            assert isinstance(await one.waits(), asyncio.Task)
+            assert (await one.answers())[-1] == m.ReadyForQuery("I")
+            await one.run(m.Query(f"SET {name} = 0"))
 
     served(tmp_path, use)
