@@ -89,8 +89,7 @@ async def drop_temporaries(session: Session) -> None:
     """Drop the session's temporary tables and their schema, and commit."""
     txn = session.block.begin_writing()
     try:
-        await session.view.locks.take_everything()
-        session.view.adopt_latest()
+        await session.view.locks.take_schema(session.temp_schema)
         schema = session.catalog.schema(session.temp_schema)
         mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
         for relation in mine:

@@ -13,7 +13,7 @@ from steps import ADDRESS, run, same, step
 FOLDER = Path(tempfile.mkdtemp(prefix="holdfast-dbt-"))
 FILES = {
     "dbt_project.yml": "name: shop\nversion: '1.0.0'\nprofile: shop\nseeds: {shop: {+column_types: {price: 'numeric(8,2)'}}}\nmodels: {shop: {+materialized: view, +persist_docs: {relation: true, columns: true}}}\n",
-    "profiles.yml": f"shop:\n  target: it\n  outputs:\n    it: {{type: postgres, host: {ADDRESS.host}, port: {ADDRESS.port}, user: {ADDRESS.user}, password: '', dbname: {ADDRESS.database}, schema: dbt_shop, threads: 1}}\n",
+    "profiles.yml": f"shop:\n  target: it\n  outputs:\n    it: {{type: postgres, host: {ADDRESS.host}, port: {ADDRESS.port}, user: {ADDRESS.user}, password: '', dbname: {ADDRESS.database}, schema: dbt_shop, threads: 4}}\n",
     "seeds/items.csv": "id,name,price,sold\n1,apple,1.50,2024-01-01\n2,pear,2.25,2024-01-02\n3,plum,,2024-01-03\n",
     "models/cheap.sql": "select id, name, price from {{ ref('items') }} where price < 2",
     "models/totals.sql": "{{ config(materialized='table', indexes=[{'columns': ['month'], 'unique': True}]) }}\nselect date_trunc('month', sold) as month, sum(price) as total, count(*) as n from {{ ref('items') }} group by 1",

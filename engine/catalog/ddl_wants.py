@@ -1,0 +1,521 @@
+"""Which objects of the catalog a DDL statement locks (``engine.catalog.locks`` takes the locks; D77, U10).
+
+    what it changes or drops       X on the object, and on its table's rows where they change with it
+    what a new object refers to    S on the object: it stays as it is until the reference to it is committed
+    names it takes or gives up     X on the name
+
+    a table   <── views over it, foreign keys to it          whoever adds one needs S (a view) or X (a key) on the table,
+              <── sequences that its columns own             so X on the table keeps the set of its dependents as it is;
+                                                             CASCADE then takes X on each of them, and on theirs.
+
+Statements that have no case here lock the whole catalog.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.state import (
+    PG_AUTHID_OID,
+    PG_CLASS_OID,
+    PG_CONSTRAINT_OID,
+    PG_DATABASE_OID,
+    PG_NAMESPACE_OID,
+    PG_TYPE_OID,
+    CatalogSnapshot,
+    CommentDef,
+    Stored,
+    StoredKey,
+    key_of,
+)
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.bind.options import TIMELINE
+from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
+from planner.typefacts import FIRST_USER_OID
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+NAME: Final = "name/"
+ROLE_NAME: Final = "role-name/"
+_MEMBERSHIPS: Final[StoredKey] = (
+    f"{ROLE_NAME}/members",
+    0,
+    0,
+)  # who is a member of whom: circles are looked for
+_NAMED_TYPE: Final = re.compile(r'"#(\d+)"')  # planner.typefacts.stored_type
+_NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")  # planner.bind.sequence
+
+
+def name_key(schema: str, name: str) -> StoredKey:
+    """Return the key that stands for the name of a relation or type; ``schema`` "": the name of a schema."""
+    return (f"{NAME}{schema}/{name}", 0, 0)
+
+
+def role_name_key(name: str) -> StoredKey:
+    """Return the key that stands for the name of a role, which all databases share."""
+    return (f"{ROLE_NAME}{name}", 0, 0)
+
+
+class Wants:
+    """What one statement locks: keys of the catalog, True for X; and tables whose rows change, X, which come first.
+
+    A transaction that reads a table has it locked, and may go on to refer to it: whoever is going to change the table
+    waits for that transaction before it holds anything that this might need.
+    """
+
+    __slots__ = ("_catalog", "keys", "tables")
+
+    def __init__(self, catalog: CatalogSnapshot) -> None:
+        """Want nothing yet."""
+        self._catalog = catalog
+        self.keys: dict[StoredKey, bool] = {}
+        self.tables: set[int] = set()
+
+    def change(self, key: StoredKey) -> None:
+        """Lock an object X."""
+        self.keys[key] = True
+
+    def rely(self, key: StoredKey) -> None:
+        """Lock an object S."""
+        self.keys.setdefault(key, False)
+
+    def name(self, schema: str, name: str) -> None:
+        """Take or give up a name."""
+        self.keys[name_key(schema, name)] = True
+
+    def schema(self, name: str) -> None:
+        """Rely on a schema, if it is there."""
+        found = self._catalog.schema(name)
+        if found is not None:
+            self.rely(key_of(found))
+
+    def relation(self, oid: int, *, rows: bool = True) -> RelationDef | None:
+        """Change the relation ``oid`` (an index: its table) and, unless not ``rows``, what it stores. Return it."""
+        found = self._catalog.relation_by_oid(oid)
+        if found is None:
+            return None
+        if found.kind == "i":
+            oid = found.table_oid
+            found = self._catalog.relation_by_oid(oid) or found
+        self.keys["relation", oid, 0] = True
+        if rows and found.stored:
+            self.tables.add(oid)
+        return found
+
+    def text(self, *texts: str | None) -> None:
+        """Rely on the types and sequences that stored texts name."""
+        for key in named_in(self._catalog, *texts):
+            self.rely(key)
+
+    def type(self, oid: int) -> None:
+        """Rely on a type, if it is a user's."""
+        found = self._catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
+        if found is not None:
+            self.rely(key_of(found))
+
+    def columns(self, specs: Iterable[st.ColumnSpec]) -> None:
+        """Rely on what columns to be made refer to."""
+        for spec in specs:
+            self.type(spec.type.oid)
+            self.text(spec.default_sql)
+
+    def foreign_keys(self, specs: Iterable[st.ForeignKeySpec]) -> None:
+        """Change the tables that foreign keys to be made refer to: they learn of them."""
+        for spec in specs:
+            if spec.table:
+                self.relation(spec.table)
+
+    def referenced(self, constraints: Iterable[ConstraintDef]) -> None:
+        """Change the tables that foreign keys refer to."""
+        for constraint in constraints:
+            if constraint.foreign is not None:
+                self.relation(constraint.foreign.table)
+
+    def referring(self, oid: int) -> None:
+        """Change the tables with foreign keys to a table."""
+        for child, _constraint in self._catalog.foreign_keys_to(oid):
+            self.relation(child.oid)
+
+    def views(self, oids: Iterable[int], *, exclusive: bool, deep: bool = True) -> None:
+        """Change, or rely on, the views over relations; with ``deep`` those over these, too."""
+        todo, seen = list(oids), set[int]()
+        while todo:
+            for view in views_over(self._catalog, todo.pop()):
+                if view.oid in seen:
+                    continue
+                seen.add(view.oid)
+                if exclusive:
+                    self.relation(view.oid)
+                    self.name(view.schema, view.name)
+                else:
+                    self.rely(key_of(view))
+                if deep:
+                    todo.append(view.oid)
+
+    def dropped(self, relation: RelationDef, *, cascade: bool) -> None:
+        """Drop a relation with what goes with it; with ``cascade`` also with what depends on it."""
+        self.relation(relation.oid)
+        self.name(relation.schema, relation.name)
+        self.referenced(relation.constraints)
+        for sequence in self._catalog.sequences_of(relation.oid):
+            self.relation(sequence.oid)
+            self.name(sequence.schema, sequence.name)
+        self.views([relation.oid], exclusive=cascade)
+        if cascade:
+            self.referring(relation.oid)
+
+    def whole_schema(self, name: str, *, cascade: bool) -> None:
+        """Drop a schema; with ``cascade`` also what is in it, else that is looked at."""
+        catalog = self._catalog
+        schema = catalog.schema(name)
+        if schema is None:
+            return
+        self.name("", name)
+        self.change(key_of(schema))
+        for relation in catalog.user_relations():
+            if relation.schema == name:
+                if cascade:
+                    self.dropped(relation, cascade=True)
+                else:
+                    self.rely(key_of(relation))
+        for type_ in catalog.user_types():
+            if type_.schema == name:
+                self.change(key_of(type_))
+
+
+def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
+    """Yield the keys of the users' types and of the relations that stored texts name."""
+    for text in texts:
+        if not text:
+            continue
+        for oid in _NAMED_TYPE.findall(text):
+            type_ = catalog.type_by_oid(int(oid))
+            if type_ is not None:
+                yield key_of(type_)
+        for oid in _NAMED_RELATION.findall(text):
+            yield ("relation", int(oid), 0)
+
+
+def views_over(catalog: CatalogSnapshot, oid: int) -> Sequence[RelationDef]:
+    """Return the views, materialized ones too, whose queries name a relation."""
+    known = catalog.derived.get(views_over)
+    if not isinstance(known, dict):
+        found: dict[int, list[RelationDef]] = {}
+        for view in catalog.user_relations():
+            for read in view.depends_on:
+                found.setdefault(read, []).append(view)
+        known = catalog.derived[views_over] = found
+    views: Sequence[RelationDef] = known.get(oid, ())
+    return views
+
+
+def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
+    """Return the keys of what an object refers to: they have to stay as they are until it is committed."""
+    match item:
+        case RelationDef():
+            return _references_of(catalog, item)
+        case TypeDef():
+            return {("schema", item.schema_oid, 0)}
+        case CommentDef() | AclDef():
+            key = object_key(catalog, item.class_oid, item.object_oid)
+            return set() if key is None else {key}
+    return set()
+
+
+def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[StoredKey]:
+    found: set[StoredKey] = {("schema", relation.schema_oid, 0)}
+    for column in relation.columns:
+        type_ = catalog.type_by_oid(column.type.oid) if column.type.oid >= FIRST_USER_OID else None
+        if type_ is not None:
+            found.add(key_of(type_))
+        found.update(named_in(catalog, column.default_sql))
+    found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
+    for index in relation.indexes:
+        found.update(named_in(catalog, *index.expressions, index.where_sql))
+    found.update(("relation", oid, 0) for oid in relation.depends_on)
+    found.update(("relation", c.foreign.table, 0) for c in relation.constraints if c.foreign is not None)
+    if relation.sequence is not None and relation.sequence.owner_table:
+        found.add(("relation", relation.sequence.owner_table, 0))
+    timeline = catalog.timelines.get(relation.timeline)
+    if timeline is not None:
+        found.add(key_of(timeline))
+    found.discard(key_of(relation))
+    return found
+
+
+def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey | None:
+    """Return the key of the object that a comment or a list of rights is about, None for one that is built in."""
+    match class_oid:
+        case _ if class_oid == PG_CLASS_OID:
+            found = catalog.relation_by_oid(oid)
+            if found is None or found.virtual:
+                return None
+            return ("relation", found.table_oid if found.kind == "i" else oid, 0)
+        case _ if class_oid == PG_CONSTRAINT_OID:
+            constraint = catalog.constraint_by_oid(oid)
+            return None if constraint is None else key_of(constraint[0])
+        case _ if class_oid == PG_TYPE_OID:
+            type_ = catalog.type_by_oid(oid)
+            return None if type_ is None else key_of(type_)
+    kind = {PG_NAMESPACE_OID: "schema", PG_AUTHID_OID: "role", PG_DATABASE_OID: "database"}.get(class_oid)
+    key = (kind or "", oid, 0)
+    return key if key in catalog.items else None
+
+
+def wanted_by(session: Session, plan: Plan) -> Wants | None:
+    """Return what a DDL statement locks, None for the whole catalog."""
+    statement = plan.bound.statement
+    catalog = session.catalog
+    wants = Wants(catalog)
+    match statement:
+        case st.CreateTable():
+            name = session.temp_schema if statement.persistence == "t" else statement.schema
+            _create(wants, catalog, name, statement.name, skips=statement.if_not_exists)
+            timeline = catalog.timelines.get((statement.options or {}).get(TIMELINE, ""))
+            if timeline is not None:
+                wants.rely(key_of(timeline))
+            wants.columns(statement.columns)
+            wants.text(*(check.sql for check in statement.checks))
+            for index in statement.indexes:
+                wants.text(*index.expressions, index.where_sql)
+            wants.foreign_keys(statement.foreign_keys)
+        case st.CreateView():
+            name = session.temp_schema if statement.persistence == "t" else statement.schema
+            _create(wants, catalog, name, statement.name)
+            old = catalog.relation(name, statement.name)
+            if old is not None and statement.replace:
+                wants.relation(old.oid)
+            _read(wants, statement.depends_on, statement.sql)
+        case st.CreateMaterializedView():
+            _create(wants, catalog, statement.schema, statement.name, skips=statement.if_not_exists)
+            _read(wants, statement.depends_on, statement.sql)
+        case st.RefreshMaterializedView():
+            wants.relation(statement.table, rows=not statement.concurrently)
+        case st.CreateSequence():
+            name = session.temp_schema if statement.persistence == "t" else statement.schema
+            _create(wants, catalog, name, statement.name, skips=statement.if_not_exists)
+            if statement.owned_by is not None:
+                wants.rely(("relation", statement.owned_by[0], 0))
+        case st.AlterSequence():
+            wants.relation(statement.sequence)
+            if statement.owned_by is not None:
+                wants.rely(("relation", statement.owned_by[0], 0))
+        case st.CreateIndex():
+            table = wants.relation(statement.table, rows=not statement.concurrently)
+            if table is not None and statement.name is not None:
+                wants.name(table.schema, statement.name)
+            for column in statement.hidden:
+                wants.type(column.type.oid)
+                wants.text(column.default_sql)
+            wants.text(*statement.expressions, statement.where_sql)
+        case st.AlterTable():
+            _alter(wants, catalog, statement)
+        case st.Rename():
+            return _rename(wants, catalog, statement)
+        case st.Truncate():
+            _truncate(wants, catalog, statement)
+        case st.Drop():
+            _drop(wants, session, statement)
+        case st.CreateSchema():
+            found = catalog.schema(statement.name)
+            if found is not None and statement.if_not_exists:
+                wants.rely(key_of(found))
+            else:
+                wants.name("", statement.name)
+        case st.AlterSchemaOwner():
+            found = catalog.schema(statement.schema)
+            if found is not None:
+                wants.change(key_of(found))
+        case st.CreateEnum():
+            name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
+            _create(wants, catalog, name, statement.name)
+        case st.AddEnumValue() | st.RenameEnumValue():
+            wants.change(("type", statement.type, 0))
+        case st.AlterType():
+            type_ = catalog.type_by_oid(statement.type)
+            wants.change(("type", statement.type, 0))
+            if type_ is not None:
+                wants.schema(statement.schema or type_.schema)
+                wants.name(type_.schema, type_.name)
+                wants.name(statement.schema or type_.schema, statement.name or type_.name)
+        case st.Comment():
+            _comment(wants, catalog, statement)
+        case st.Grant():
+            for target in statement.targets:
+                _about(wants, catalog, target.class_oid, target.oid)
+                wants.change((f"acl/{target.class_oid}", target.oid, target.attnum))
+        case st.GrantRole():
+            wants.change(_MEMBERSHIPS)
+            _roles(wants, catalog, statement.members, exclusive=True)
+            _roles(wants, catalog, statement.roles, exclusive=False)
+        case st.RoleStatement() if statement.action != "drop":
+            _roles(wants, catalog, statement.names, exclusive=True)
+            for role in statement.names:
+                wants.change(role_name_key(role))
+        case st.AlterSource():
+            source = catalog.sources.get(statement.name)
+            if source is not None:
+                wants.change(key_of(source))
+        case _:
+            return None
+    return wants
+
+
+def _create(wants: Wants, catalog: CatalogSnapshot, schema: str, name: str, *, skips: bool = False) -> None:
+    """Take a name in a schema; one that is taken already, and is to be left alone then, only stays taken."""
+    wants.schema(schema)
+    wants.keys[name_key(schema, name)] = not (skips and catalog.relation(schema, name) is not None)
+
+
+def _read(wants: Wants, oids: Iterable[int], sql: str) -> None:
+    for oid in oids:
+        wants.rely(("relation", oid, 0))
+    wants.text(sql)
+
+
+def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> None:
+    rows = not all(isinstance(action, st.ValidateConstraint) for action in statement.actions)
+    table = wants.relation(statement.table, rows=rows)
+    if table is None:
+        return
+    for action in statement.actions:
+        match action:
+            case st.AddColumn():
+                wants.columns([action.column])
+                wants.text(*(check.sql for check in action.checks))
+                wants.foreign_keys(action.foreign_keys)
+            case st.AddCheck():
+                wants.text(action.check.sql)
+            case st.SetDefault():
+                wants.text(action.default_sql)
+            case st.AddForeignKey():
+                wants.foreign_keys([action.key])
+            case st.AlterConstraint() | st.DropConstraint():
+                constraints = [c for c in table.constraints if c.name == action.name]
+                wants.referenced(constraints)
+                if any(c.kind in "pu" for c in constraints):
+                    wants.referring(table.oid)
+            case st.DropColumn():
+                wants.referenced(table.foreign_keys)
+                wants.views([table.oid], exclusive=action.cascade)
+                if action.cascade:
+                    wants.referring(table.oid)
+                _sequences(wants, catalog, table)
+            case st.AlterColumnType():
+                wants.type(action.type.oid)
+                wants.text(action.default_sql)
+                wants.referenced(table.foreign_keys)
+                wants.referring(table.oid)
+                wants.views([table.oid], exclusive=False, deep=False)
+            case st.SetIdentity() | st.DropIdentity() | st.AlterOwner():
+                _sequences(wants, catalog, table)
+            case st.SetSchema():
+                wants.schema(action.schema)
+                names = [table.name, *(index.name for index in table.indexes)]
+                names += [sequence.name for sequence in catalog.sequences_of(table.oid)]
+                for name in names:
+                    wants.name(action.schema, name)
+                    wants.name(table.schema, name)
+                _sequences(wants, catalog, table)
+                wants.views([table.oid], exclusive=True, deep=False)
+
+
+def _sequences(wants: Wants, catalog: CatalogSnapshot, table: RelationDef) -> None:
+    for sequence in catalog.sequences_of(table.oid):
+        wants.relation(sequence.oid)
+
+
+def _rename(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename) -> Wants | None:
+    if statement.what == "schema":
+        _rename_schema(wants, catalog, statement)
+        return wants
+    if statement.what not in ("relation", "column", "constraint"):
+        return None
+    relation = catalog.relation_by_oid(statement.relation)
+    if relation is None:
+        return wants
+    wants.relation(relation.oid)
+    if statement.what != "column":
+        wants.name(relation.schema, statement.new)
+        wants.name(relation.schema, relation.name if statement.what == "relation" else statement.old)
+    if statement.what != "constraint":
+        wants.views([relation.oid], exclusive=True, deep=False)
+    return wants
+
+
+def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename) -> None:
+    wants.name("", statement.old)
+    wants.name("", statement.new)
+    schema = catalog.schema(statement.old)
+    if schema is None:
+        return
+    wants.change(key_of(schema))
+    for relation in catalog.user_relations():
+        if relation.schema == statement.old:
+            wants.change(key_of(relation))
+    for type_ in catalog.user_types():
+        if type_.schema == statement.old:
+            wants.change(key_of(type_))
+
+
+def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) -> None:
+    todo, seen = list(statement.tables), set[int]()
+    while todo:
+        oid = todo.pop()
+        table = catalog.relation_by_oid(oid)
+        if oid in seen or table is None:
+            continue
+        seen.add(oid)
+        wants.rely(key_of(table))
+        wants.tables.add(oid)
+        if statement.restart_identity:
+            _sequences(wants, catalog, table)
+        if statement.cascade:
+            todo += [child.oid for child, _constraint in catalog.foreign_keys_to(oid)]
+
+
+def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
+    from engine.ddl.drop import resolve
+
+    if statement.what == "schema":
+        for _, name in statement.names:
+            wants.whole_schema(name, cascade=statement.cascade)
+        return
+    for schema, name in statement.names:
+        relation = resolve(session, schema, name)
+        if relation is None or relation.virtual:
+            continue
+        if relation.kind == "i":
+            table = wants.relation(relation.oid, rows=not statement.concurrently)
+            wants.name(relation.schema, relation.name)
+            if table is not None and statement.cascade:
+                wants.referring(table.oid)
+        else:
+            wants.dropped(relation, cascade=statement.cascade)
+
+
+def _comment(wants: Wants, catalog: CatalogSnapshot, statement: st.Comment) -> None:
+    _about(wants, catalog, statement.class_oid, statement.object_oid)
+    wants.change((f"comment/{statement.class_oid}", statement.object_oid, statement.sub_id))
+
+
+def _about(wants: Wants, catalog: CatalogSnapshot, class_oid: int, oid: int) -> None:
+    """Lock what a comment or a list of rights is about: X, but S for what much else is within."""
+    key = object_key(catalog, class_oid, oid)
+    if key is None:
+        return
+    if class_oid in (PG_NAMESPACE_OID, PG_AUTHID_OID, PG_DATABASE_OID):
+        wants.rely(key)
+    else:
+        wants.change(key)
+
+
+def _roles(wants: Wants, catalog: CatalogSnapshot, names: Iterable[str], *, exclusive: bool) -> None:
+    for name in names:
+        role = catalog.role(name)
+        if role is not None:
+            wants.keys[key_of(role)] = exclusive or wants.keys.get(key_of(role), False)
