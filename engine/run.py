@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.connection import session_statements
@@ -126,7 +127,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:
-        await session.ahead.prepare(plan)
+        await session.ahead.prepare(plan, partial(context, session, plan, params))
         await session.view.start_ddl(plan)
         check_privileges(session, plan)
         outcome = await handler(conn, plan, statement, params)

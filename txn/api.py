@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 from txn.locks.mode import RowLock as RowLock
 from txn.persist.part_job import PartJob as PartJob
 from txn.persist.part_job import WrittenPart as WrittenPart
+from txn.persist.sidecar_job import SidecarJob as SidecarJob
 from txn.scan_watch import Predicate as Predicate
 from txn.types import (
     IndexId,
@@ -35,7 +36,7 @@ from txn.types import (
 )
 
 if TYPE_CHECKING:
-    from txn.index_build import IndexBuild
+    from txn.index_build import Elsewhere, IndexBuild
     from txn.wal.subscribe import Changes, Progress
 
 T = TypeVar("T")
@@ -398,10 +399,11 @@ class Store(Protocol):
     def listen(self, shard: ShardId, as_of: Timestamp | None = None) -> AsyncIterator[Changes | Progress]:
         """Yield the changes of a shard above ``as_of`` (default: now), without its rows at that time (C36)."""
 
-    def build_index(self, spec: ShardSpec, index: IndexId) -> IndexBuild:
+    def build_index(self, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None) -> IndexBuild:
         """Return the build, not begun, of an index of ``spec``, which a later ``alter_shard`` to ``spec`` completes.
 
-        Meanwhile the shard goes on being changed (``txn.index_build``). ``close`` it in any case.
+        Meanwhile the shard goes on being changed (``txn.index_build``). ``close`` it in any case. ``elsewhere``: who may write
+        its sidecars.
         """
 
     def cancel_waits(self, session: int) -> None:

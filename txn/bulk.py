@@ -129,19 +129,19 @@ async def insert_parts(
     log = txn.core.log
     generation = view.generation
     part_bytes = txn.core.options.part_bytes
-    job = await log.start_job(
+    job = await log.jobs.start_parts(
         view.shard, view.spec, int(generation.next_row_id), part_rows=PART_ROWS, part_bytes=part_bytes
     )
     try:
         written = await write(job)
     except BaseException:  # also when it is cancelled: what workers are still at must not outlive this
         txn.undo_to(mark)
-        await log.end_job(job, ())
+        await log.jobs.end_parts(job, ())
         raise
     new_parts: list[PartState] = []
     left = deque(log.here(part.ref) for part in written)
     try:
-        await log.end_job(job, [ref.name for ref in left])
+        await log.jobs.end_parts(job, [ref.name for ref in left])
         txn.life.check_active()
         generation.next_row_id = max([int(generation.next_row_id), *(part.next_row_id for part in written)])
         while left:

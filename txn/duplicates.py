@@ -11,7 +11,7 @@ values are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,14 +25,19 @@ WINDOW_KEYS: Final = 4 << 20
 
 
 def first_duplicate(
-    runs: Sequence[Run], definition: ShardIndex, window_keys: int = WINDOW_KEYS
+    runs: Sequence[Run],
+    definition: ShardIndex,
+    window_keys: int = WINDOW_KEYS,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Key | None:
     """Return the lowest key of an index that two rows have, or None. Runs in a thread.
 
-    Keys with NULL count only if the index has NULLs as equal.
+    Keys with NULL count only if the index has NULLs as equal. ``stopped()`` is asked now and then and ends the search.
     """
     ordered = sorted(runs, key=Run.first)
     for window in _windows(ordered, window_keys):
+        if stopped():
+            return None
         for key in _repeated(window):
             values = ordered[0].sorted.decode(key)
             if not (definition.nulls_distinct and None in values):

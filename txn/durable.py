@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
-from txn.columns import column_arrays, column_fields
-from txn.encode import blob_pieces, decode_entry, encode_spec
+from txn.encode import blob_pieces, decode_entry
 from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
 from txn.group_commit import Committer
+from txn.jobs import Jobs
 from txn.leadership import DirectoryLock, Leadership, take_leadership
 from txn.lease import Lease
 from txn.oracle import ORACLE_PREFIX, DurableOracle, SteadyClock
@@ -39,8 +39,7 @@ from txn.persist.location import Blob, Consensus, Indeterminate, Offload, in_thr
 from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import Part, RowGroupCache, epoch_of_blob, open_part, part_of_blob, sidecar_name
-from txn.persist.part_job import PartJob
-from txn.persist.part_write import delete_part, write_part, write_sidecar
+from txn.persist.part_write import build_sidecar, delete_part, write_part
 from txn.persist.sqlite import SqliteConsensus
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
@@ -148,6 +147,8 @@ class DurableLog:
         self._replayed = False
         self._sweeper: asyncio.Task[None] | None = None
         self._removing: set[asyncio.Task[None]] = set()  # parts that nobody waits for any more
+        self.jobs = Jobs(blob, epoch, ids, self._swept)
+        """What other processes write."""
         self._closed = False
 
     # -- opening -----------------------------------------------------------------------------------
@@ -409,46 +410,9 @@ class DurableLog:
         named = {part.ref.name for part in manifest.parts} if manifest is not None else set()
         return named | {name for name, (of, _seq) in self._loaded.items() if of == shard}
 
-    async def start_job(
-        self, shard: ShardId, spec: ShardSpec, first_row_id: int, *, part_rows: int, part_bytes: int
-    ) -> PartJob:
-        """Let processes elsewhere write parts of a shard until ``end_job``; see ``PartJob``.
-
-        Raises OutOfSpace, Indeterminate: there is no job.
-        """
-        prefix = f"{shard}/{self.epoch}-{self._ids.next_id()}"
-        return PartJob(
-            prefix=prefix,
-            grant=await self.blob.grant(_job_name(prefix)),
-            spec=encode_spec(spec),
-            first_row_id=first_row_id,
-            part_rows=part_rows,
-            part_bytes=part_bytes,
-        )
-
     def here(self, ref: PartRef) -> PartRef:
         """Return the reference of a part with the path under which this server reads it: a worker's may be another."""
         return dataclasses.replace(ref, path=self.blob.local_path(f"{ref.name}.parquet"))
-
-    async def end_job(self, job: PartJob, kept: Iterable[str]) -> None:
-        """Keep these parts of a job and delete all its other files; none comes into being any more.
-
-        It goes on when the caller is cancelled. A store that fails leaves files for the next start to sweep, and
-        nothing else.
-        """
-        task = asyncio.get_running_loop().create_task(self._end_job(job, frozenset(kept)))
-        self._removing.add(task)
-        task.add_done_callback(self._removing.discard)
-        await asyncio.shield(task)
-
-    async def _end_job(self, job: PartJob, kept: frozenset[str]) -> None:
-        try:
-            await self.blob.revoke(_job_name(job.prefix))
-            for name in await self.blob.list(f"{job.prefix}-"):
-                if part_of_blob(name) not in kept:
-                    await self.blob.delete(name)
-        except TxnError as error:
-            _log.info("files of an unfinished load were left behind: %s", error)
 
     async def open_part(self, ref: PartRef) -> Part:
         """Open a part; the same object for the same name while somebody holds it.
@@ -476,15 +440,18 @@ class DurableLog:
         Columns that the part lacks count with their missing value. A sidecar that is there already is replaced:
         it belongs to an index of the same id that was rolled back, or lost in a crash. Nobody may be reading it.
         """
-        if self._sweeper is not None and not self._sweeper.done():
-            await asyncio.wait([self._sweeper])  # it may just be removing a file of this name
+        await self._swept()
+        await self.jobs.settled()  # the same index may have been given up a moment ago
         definition = next(i for i in spec.indexes if i.index == index)
         part = await self.open_part(ref)
-        table = await part.read_arrow([a for a in definition.attnums if a in ref.columns])
-        table = await self._offload(lambda: _with_missing(table, spec, definition.attnums))
         await self.blob.delete(sidecar_name(ref.name, index))
         part.forget_sidecar(index)
-        await write_sidecar(self.blob, ref.name, spec, definition, table)
+        await build_sidecar(self.blob, self._offload, part, spec, definition)
+
+    async def _swept(self) -> None:
+        """Wait until the sweep of this start has ended: it may just be removing a sidecar that is about to be written."""
+        if self._sweeper is not None and not self._sweeper.done():
+            await asyncio.wait([self._sweeper])
 
     async def discard(self, parts: Iterable[str]) -> None:
         """Delete parts and their sidecars (rolled back bulk loads, what a swap replaced). Idempotent.
@@ -619,6 +586,7 @@ class DurableLog:
             return
         self._closed = True
         await self.committer.close()
+        await self.jobs.close()
         while self._removing:
             await asyncio.wait(self._removing)
         if self._sweeper is not None:
@@ -636,11 +604,6 @@ class DurableLog:
         await self._consensus.close()
         if self._lock is not None:
             self._lock.release()
-
-
-def _job_name(prefix: str) -> str:
-    """Return how a job is named in the blob store."""
-    return prefix.replace("/", "-")
 
 
 async def _log_upper(consensus: Consensus, end: int) -> Timestamp:
@@ -662,13 +625,3 @@ async def _log_upper(consensus: Consensus, end: int) -> Timestamp:
         if upper is not None:
             return Timestamp(upper + 1)
     return Timestamp(0)
-
-
-def _with_missing(table: Any, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
-    """Return ``table`` with the columns it lacks, filled with their missing values."""
-    for column in spec.columns:
-        if column.attnum in attnums and f"c{column.attnum}" not in table.column_names:
-            arrays = column_arrays([column.missing_value] * table.num_rows, column)
-            for field, values in zip(column_fields(column), arrays, strict=True):
-                table = table.append_column(field, values)
-    return table

@@ -1,14 +1,14 @@
 """Building an index while its table goes on being changed (N10, L33).
 
     enter      one tick: the index stands in the generation, so commits keep it up from here on     (BuildingIndex)
-    fill       hot versions, a slice per turn; a sidecar for each part, in a thread
+    fill       hot versions, a slice per turn; a sidecar for each part, in a thread, or by workers elsewhere (``Elsewhere``)
     compare    a unique index: every key that two live rows might share, latest state, no locks
     catch up   keys that commits have entered meanwhile are compared, until few are left
     adopt      under the table's X, as part of ``alter_shard``: what is left is compared, parts loaded meanwhile get
                their sidecar, and the index is an index like others; the commit of the schema makes it known
 
-Nobody reads the index before that commit, for no schema names it. A build that is given up, or cut off by a crash,
-leaves nothing but sidecars that nobody opens; the next start removes them.
+Nobody reads the index before that commit, for no schema names it. A build that is given up removes its sidecars;
+one cut off by a crash leaves some that nobody opens, and the next start removes them.
 
 Why the keys noted since ``enter`` are enough at the end: two rows that share a key then did so already when that key was
 compared, which raised DuplicateKey, or one of them has come by its key since, which has noted it.
@@ -20,21 +20,26 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from txn.duplicates import Run, first_duplicate
 from txn.errors import DuplicateKey, SchemaChanged
 from txn.mvcc.generation import Cold, Generation
 from txn.mvcc.index import BuildingIndex
 from txn.mvcc.keys import IndexKey, KeyMaker
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
-from txn.types import IndexId, Key, KeyRange, RowId, ShardId, ShardIndex, ShardSpec
+from txn.persist.sidecar_job import SidecarJob
+from txn.types import IndexId, Key, KeyRange, PartRef, RowId, ShardId, ShardIndex, ShardSpec
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
     from txn.view import Steps
+
+T = TypeVar("T")
 
 CHUNK_ROWS: Final = 500
 """Rows entered or compared between two turns of the event loop: about a millisecond."""
@@ -56,11 +61,30 @@ class Progress(NamedTuple):
     of_rows: int
 
 
+class Elsewhere(Protocol):
+    """Has sidecars written by other processes."""
+
+    def wants(self, rows: int) -> bool:
+        """Tell whether parts with so many rows in all are to be indexed there."""
+        ...
+
+    async def write(
+        self, job: SidecarJob, refs: Sequence[PartRef], done: Callable[[int], None]
+    ) -> Sequence[PartRef]:
+        """Write sidecars with ``SidecarJob.write``; return the parts that have got one, the server does the others.
+
+        ``done``: told now and then how many rows have been read. What it raises ends the build.
+        """
+        ...
+
+
 class IndexBuild:
     """One index on its way. ``run`` it, have a transaction ``alter_shard`` to a schema with the index, ``close`` it."""
 
-    def __init__(self, core: Coordinator, spec: ShardSpec, index: IndexId) -> None:
-        """``spec``: the shard's schema with the new index in it. Nothing happens yet."""
+    def __init__(
+        self, core: Coordinator, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None
+    ) -> None:
+        """``spec``: the shard's schema with the new index in it. ``elsewhere``: who may write sidecars. Nothing happens yet."""
         self._core = core
         self.shard: ShardId = spec.shard
         self.spec = spec
@@ -70,7 +94,9 @@ class IndexBuild:
         self.progress = Progress("initializing", 0, 0)
         self._holds = core.domain_of(spec.shard).holds
         self._hold = self._holds.acquire()
+        self._elsewhere = elsewhere
         self._sidecars: set[str] = set()
+        self._tried: set[str] = set()  # parts that may have a sidecar, finished or not
         self._stopped = False
         core.builds[index] = self
 
@@ -128,12 +154,37 @@ class IndexBuild:
         self.progress = Progress("building index: scanning table", len(row_ids), total)
 
     async def _build_sidecars(self, generation: Generation) -> None:
+        parts = self._without_sidecar(generation)
+        if self._elsewhere is not None and self._elsewhere.wants(sum(part.ref.rows for part in parts)):
+            await self._build_elsewhere(self._elsewhere, parts)
         while missing := self._without_sidecar(generation):
             for part in missing:
+                self._tried.add(part.ref.name)
                 await self._core.log.build_sidecar(part.ref, self.spec, self.definition.index)
                 self._sidecars.add(part.ref.name)
                 done = self.progress.rows + part.ref.rows
                 self.progress = self.progress._replace(rows=done, of_rows=max(done, self.progress.of_rows))
+
+    async def _build_elsewhere(self, elsewhere: Elsewhere, parts: Sequence[PartState]) -> None:
+        jobs = self._core.log.jobs
+        refs = [part.ref for part in parts]
+        job = await jobs.start_sidecars(self.spec, self.definition.index, refs)
+        if job is None:
+            return
+        self._tried.update(ref.name for ref in refs)
+        before = self.progress.rows
+
+        def done(rows: int) -> None:
+            self.progress = self.progress._replace(rows=max(before + rows, self.progress.rows))
+
+        try:
+            written = await elsewhere.write(job, refs, done)
+        finally:
+            await jobs.end_sidecars(job)
+        for part in parts:
+            part.file.forget_sidecar(self.definition.index)
+        self._sidecars.update(ref.name for ref in written)
+        self.progress = self.progress._replace(rows=before + sum(ref.rows for ref in written))
 
     def _without_sidecar(self, generation: Generation) -> list[PartState]:
         return [p for p in generation.parts if p.ref.name not in self._sidecars]
@@ -180,8 +231,10 @@ class IndexBuild:
     async def _compare_parts(self, generation: Generation) -> None:
         """Raise DuplicateKey if two rows of parts share a key. Their live rows only get fewer meanwhile."""
         parts = generation.parts
+        if not await self._may_repeat(parts):
+            return
         merged = merge_parts(parts, self.definition)
-        while (pair := await self._in_thread(merged)) is not None:
+        while (pair := await self._in_thread(partial(merged.next, lambda: self._stopped))) is not None:
             part, position = pair
             row = part.file.row(position, self.spec)
             if not isinstance(row, tuple):
@@ -191,9 +244,20 @@ class IndexBuild:
                 await self._core.readable()
                 self._compare_raw(generation, key)
 
-    async def _in_thread(self, merged: Duplicates) -> Cold | None:
-        """Look for the next pair; a cancel makes the thread stop before it is raised, for it reads files."""
-        running = asyncio.ensure_future(self._core.offload(lambda: merged.next(lambda: self._stopped)))
+    async def _may_repeat(self, parts: Sequence[PartState]) -> bool:
+        """Tell whether two rows of parts shared a key a moment ago: over whole columns, which leaves little to look into."""
+        dead = [part.hidden(INFINITY) for part in parts]
+
+        def compare() -> Key | None:
+            index = self.definition.index
+            runs = [Run(p.file.sorted_keys(index), ended) for p, ended in zip(parts, dead, strict=True)]
+            return first_duplicate(runs, self.definition, stopped=lambda: self._stopped) if runs else None
+
+        return await self._in_thread(compare) is not None
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do something in a thread; a cancel makes it stop before it is raised, for it reads files."""
+        running = asyncio.ensure_future(self._core.offload(work))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -234,6 +298,7 @@ class IndexBuild:
             generation.pinned -= 1
             if generation.indexes.get(self.definition.index) is self.index:
                 del generation.indexes[self.definition.index]
+                self._core.log.jobs.drop_sidecars(self.definition.index, self._tried)
             self.generation = None
         self._core.builds.pop(self.definition.index, None)
         self._holds.release(self._hold)

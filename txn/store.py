@@ -18,7 +18,7 @@ from txn.durable import DurableLog, StorageConfig
 from txn.errors import ReadBelowSince, TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
-from txn.index_build import IndexBuild
+from txn.index_build import Elsewhere, IndexBuild
 from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
 from txn.locks.advisory import AdvisoryLocks
@@ -324,9 +324,9 @@ class ShardStore:
         version = None if generation is None else generation.rows.get(row_id)
         return None if version is None else version.values
 
-    def build_index(self, spec: ShardSpec, index: IndexId) -> IndexBuild:
+    def build_index(self, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None) -> IndexBuild:
         """See ``txn.api``."""
-        return IndexBuild(self.core, spec, index)
+        return IndexBuild(self.core, spec, index, elsewhere)
 
     def advisory_locks(self, session: int) -> AdvisoryLocks:
         """Return the advisory locks of a session that has none yet; ``close`` them when it ends."""

@@ -249,6 +249,11 @@ OURS = (
         description="COPY FROM server files of at least this many bytes is done by Spark when it is available.",
     ),
     SettingDef(
+        name="index_spark_min_rows", kind="integer", default="5000000", minimum="0", maximum=str(2**60),
+        category="Holdfast",
+        description="Indexes of tables with at least this many rows in parts are built by Spark when it is available.",
+    ),
+    SettingDef(
         name="server_files", kind="string", default="", context="postmaster", category="Holdfast",
         description="Directories and buckets below which COPY may read and write files and objects.",
     ),

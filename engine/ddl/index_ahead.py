@@ -11,12 +11,15 @@ between, the statement is planned again; a build that still fits is kept.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from engine.bulk.spark_index import SparkSidecars
 from engine.catalog.physical import shard_spec
 from engine.ddl.keys import building_indexes, unused_key_name, unused_name
 from engine.eager import settle
+from engine.executor import ExecContext
 from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState
 from planner import statements as st
@@ -81,8 +84,8 @@ class BuiltAhead:
             ahead.build.close()
         self.builds.clear()
 
-    async def prepare(self, plan: Plan) -> None:
-        """Build what the statement will need. Raises SqlError 23505, 25001; SchemaChanged."""
+    async def prepare(self, plan: Plan, context: Callable[[], ExecContext]) -> None:
+        """Build what the statement will need. ``context``: its execution's. Raises SqlError 23505, 25001; SchemaChanged."""
         session = self._session
         command, table, wanted = _wanted(session, plan)
         stale = [a for a in self.builds if table is None or not any(a.fits(table, index) for index in wanted)]
@@ -97,7 +100,8 @@ class BuiltAhead:
                 continue
             index = replace(index, oid=session.db.allocate_oids(1))
             changed = replace(table, indexes=(*table.indexes, index))
-            build = session.db.store.build_index(shard_spec(changed), IndexId(index.oid))
+            elsewhere = SparkSidecars(session, context())
+            build = session.db.store.build_index(shard_spec(changed), IndexId(index.oid), elsewhere)
             self.builds.append(Ahead(table, index, build, command))
             with building_indexes(changed):
                 await build.run()

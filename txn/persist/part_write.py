@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txn.columns import column_fields, one_chunk
+from txn.columns import column_arrays, column_fields, one_chunk
 from txn.encode import encode_spec
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
-from txn.persist.part import FORMAT, GROUP_ROWS, index_codec, parquet_name, sidecar_name, system_name
+from txn.persist.part import FORMAT, GROUP_ROWS, Part, index_codec, parquet_name, sidecar_name, system_name
 from txn.persist.sidecar import Buffers, build_key_sidecar, build_system_sidecar
 from txn.types import PartRef, ShardIndex, ShardSpec, Timestamp
 
@@ -156,6 +156,32 @@ async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardInde
         return build_key_sidecar(codec, columns, dims)
 
     await _publish(blob, sidecar_name(part, index.index), build)
+
+
+async def build_sidecar(
+    blob: Blob, offload: Offload, part: Part, spec: ShardSpec, definition: ShardIndex
+) -> None:
+    """Write the sidecar of an index of ``spec`` for a part that is there; durable on return.
+
+    Columns that the part lacks count with their missing value.
+
+    Raises:
+        FileExistsError: there is one. DamagedFile: the part's pages.
+        OutOfSpace, Indeterminate: there may be one, which nobody may use then.
+    """
+    table = await part.read_arrow([a for a in definition.attnums if a in part.ref.columns])
+    table = await offload(lambda: _with_missing(table, spec, definition.attnums))
+    await write_sidecar(blob, part.ref.name, spec, definition, table)
+
+
+def _with_missing(table: Any, spec: ShardSpec, attnums: tuple[int, ...]) -> Any:
+    """Return ``table`` with the columns it lacks, filled with their missing values."""
+    for column in spec.columns:
+        if column.attnum in attnums and f"c{column.attnum}" not in table.column_names:
+            arrays = column_arrays([column.missing_value] * table.num_rows, column)
+            for field, values in zip(column_fields(column), arrays, strict=True):
+                table = table.append_column(field, values)
+    return table
 
 
 async def _publish(blob: Blob, name: str, build: Callable[[], Buffers]) -> None:

@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import pickle
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ class Tasks:
     def __init__(self) -> None:
         self.calls = 0
         self.fail_at: int | None = None
+        self.before: Callable[[], Awaitable[None]] | None = None
+        """Awaited before each call."""
 
     async def map(
         self,
@@ -40,6 +43,8 @@ class Tasks:
         answers: dict[int, Any] = {}
         for at in order:
             self.calls += 1
+            if self.before is not None:
+                await self.before()
             if self.calls == self.fail_at:
                 raise SqlError("58000", "a worker is gone")
             call = pickle.loads(sent)
@@ -52,9 +57,10 @@ class Tasks:
 
 
 class Spark:
-    """Stands in for ``SparkExecutor``, as far as loads ask it."""
+    """Stands in for ``SparkExecutor``, as far as loads and index builds ask it."""
 
     ready = True
+    runtime = SimpleNamespace(off=False)
 
     def __init__(self) -> None:
         self.running = Tasks()

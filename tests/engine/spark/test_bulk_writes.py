@@ -249,3 +249,26 @@ def test_a_server_killed_before_the_commit_shows_and_keeps_nothing(tmp_path: Pat
     client.close()
     assert server.stop() == 0
     assert len(blobs(server)) <= 1
+
+
+def test_an_index_that_workers_write_is_the_server_s(client: Client, server: ServerProcess) -> None:
+    client.run("CREATE TABLE indexed AS SELECT * FROM src")
+    client.run("ALTER TABLE indexed ADD COLUMN late numeric DEFAULT 1.50")
+    client.run("DELETE FROM indexed WHERE id % 100 = 1")
+    for columns in ("t, g", "n", "late", "c, tz"):
+        client.run("SET executor = spark")
+        client.run(f"CREATE INDEX there ON indexed ({columns})")
+        client.run("SET executor = local")
+        client.run(f"CREATE INDEX here ON indexed ({columns})")
+        oids = [only(client, f"SELECT '{name}'::regclass::oid") for name in ("here", "there")]
+        here, there = ({p.stem: p.read_bytes() for p in blobs(server, f".x{oid}")} for oid in oids)
+        assert len(here) >= 1
+        assert here == there
+        client.run("DROP INDEX here, there")
+    client.run("SET executor = spark")
+    with pytest.raises(ServerError) as caught:
+        client.run("CREATE UNIQUE INDEX twice ON indexed (s)")
+    assert caught.value.sqlstate == "23505"
+    client.run("CREATE UNIQUE INDEX once ON indexed (id)")
+    client.run("SET executor = index")
+    assert only(client, "SELECT n FROM indexed WHERE id = 4711") == "47.11"
