@@ -165,7 +165,8 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
     """Return the columns a plan's result has; FETCH and EXECUTE take them from what they name."""
     statement = plan.bound.statement
     if isinstance(statement, st.Fetch):
-        return None if statement.move else conn.cursors.get(statement.cursor).columns
+        cursor = None if statement.move else conn.cursors.find(statement.cursor)
+        return None if cursor is None else cursor.columns  # that there is none is for Execute to say
     if isinstance(statement, st.ExecutePrepared):
         prepared = conn.prepared.find(statement.name)
         if prepared is None or prepared.plan is None:

@@ -108,6 +108,8 @@ def register(kind: type[ast.Node], binder: Binder) -> None:
 
 # --- constants and parameters -------------------------------------------------------------------
 
+_INT8_CHARS = len(str(-(2**63)))
+
 
 def _constant(scope: Scope, node: ast.Constant) -> Expr:
     kind, value = node.kind, node.value
@@ -120,7 +122,7 @@ def _constant(scope: Scope, node: ast.Constant) -> Expr:
     text = str(value)
     if kind == "bits":
         return Const(type=SqlType(BIT), value=_bits(text, node.span), span=node.span)
-    if text.lstrip("-").isdigit():
+    if len(text) <= _INT8_CHARS and text.lstrip("-").isdigit():
         number = int(text)
         if -(2**31) <= number < 2**31:
             return Const(type=_INT4, value=number, span=node.span)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.builtins.regex_linear import Match, Pattern
 from planner.builtins.regex_translate import Options, compiled, parse_flags
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError, not_supported
@@ -20,7 +21,9 @@ IGNORE_CASE = Options(ignore_case=True)
 @functools.lru_cache(maxsize=2000)
 def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
     r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape."""
-    pieces: list[str] = []  # regular expression
+    pieces: list[str] = []  # regular expression of what follows the last %
+    before: list[str] = []  # of what stands before it; each % takes as little as it can, once and for all
+    many = False
     literal: list[str] = []
     plain = True
     i = 0
@@ -29,12 +32,19 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
         if c == "\\":
             i += 1
             if i >= len(pattern):
-                return _unfinished("".join(pieces), ignore_case)
+                before.append(f"(?>.*?{''.join(pieces)})" if many else "".join(pieces))
+                return _unfinished("".join(before), ignore_case)
             literal.append(pattern[i])
             pieces.append(re.escape(pattern[i]))
-        elif c in "%_":
+        elif c == "%":
             plain = False
-            pieces.append(".*" if c == "%" else ".")
+            if pieces or not many:
+                before.append(f"(?>.*?{''.join(pieces)})" if many else "".join(pieces))
+            pieces.clear()
+            many = True
+        elif c == "_":
+            plain = False
+            pieces.append(".")
         else:
             literal.append(c)
             pieces.append(re.escape(c))
@@ -52,7 +62,7 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
                 return lambda s: s.startswith(body)
             return lambda s: s.endswith(body)
     flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    match = re.compile("".join(pieces), flags).fullmatch
+    match = re.compile(f"{''.join(before)}{'.*' if many else ''}{''.join(pieces)}", flags).fullmatch
     return lambda s: match(s) is not None
 
 
@@ -173,7 +183,7 @@ def imatches(s: str, pattern: str) -> bool:
     return compiled(pattern, IGNORE_CASE).search(s) is not None
 
 
-def finditer(pattern: re.Pattern[str], s: str, start: int = 0) -> Iterator[re.Match[str]]:
+def finditer(pattern: Pattern, s: str, start: int = 0) -> Iterator[Match]:
     """Yield matches as PostgreSQL does: after an empty match it moves on by one character."""
     position = start
     while position <= len(s):
@@ -230,7 +240,7 @@ def _positive(name: str, value: int) -> None:
 
 
 @functools.lru_cache(maxsize=500)
-def replacement(text: str) -> Callable[[re.Match[str]], str]:
+def replacement(text: str) -> Callable[[Match], str]:
     r"""Return the function for a replacement with ``\1`` .. ``\9`` and ``\&``."""
     if "\\" not in text:
         return lambda m: text
@@ -253,7 +263,7 @@ def replacement(text: str) -> Callable[[re.Match[str]], str]:
             parts.append(c)
             i += 1
 
-    def expand(m: re.Match[str]) -> str:
+    def expand(m: Match) -> str:
         out = []
         for part in parts:
             if isinstance(part, str):
@@ -265,7 +275,7 @@ def replacement(text: str) -> Callable[[re.Match[str]], str]:
     return expand
 
 
-def _replace(s: str, pattern: re.Pattern[str], new: str, start: int, n: int) -> str:
+def _replace(s: str, pattern: Pattern, new: str, start: int, n: int) -> str:
     """Replace match ``n`` (all when 0) from character ``start`` on."""
     expand = replacement(new)
     out: list[str] = []
@@ -304,7 +314,7 @@ def regexp_replace_at(s: str, pattern: str, new: str, start: int, n: int = 1, fl
     return _replace(s, compiled(pattern, options), new, start, n)
 
 
-def _groups(m: re.Match[str]) -> tuple[str | None, ...]:
+def _groups(m: Match) -> tuple[str | None, ...]:
     return m.groups() if m.re.groups else (m.group(0),)
 
 
@@ -356,7 +366,7 @@ def regexp_like(s: str, pattern: str, flags: str = "") -> bool:
     return compiled(pattern, parse_flags(flags, function="regexp_like()")).search(s) is not None
 
 
-def _nth(pattern: re.Pattern[str], s: str, start: int, n: int) -> re.Match[str] | None:
+def _nth(pattern: Pattern, s: str, start: int, n: int) -> Match | None:
     for count, m in enumerate(finditer(pattern, s, start - 1), 1):
         if count == n:
             return m

@@ -21,6 +21,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from planner.builtins.regex_linear import Pattern, TooComplex, watched
 from planner.errors import SqlError, not_supported
 
 _CLASSES = {
@@ -83,8 +84,11 @@ def invalid(reason: str) -> SqlError:
 
 
 @functools.lru_cache(maxsize=2000)
-def compiled(pattern: str, options: Options = Options()) -> re.Pattern[str]:
-    """Return the compiled pattern. Raises 2201B for a malformed one, 0A000 for what does not map."""
+def compiled(pattern: str, options: Options = Options()) -> Pattern:
+    """Return the compiled pattern, which is sure to end (``regex_linear``).
+
+    Raises 2201B for a malformed or too complex one, 0A000 for what does not map.
+    """
     if pattern.startswith("***="):
         pattern = pattern[4:]
         options = Options(options.ignore_case, False, options.newline, True, options.global_)
@@ -102,7 +106,7 @@ def compiled(pattern: str, options: Options = Options()) -> re.Pattern[str]:
             return re.compile(re.escape(pattern), re.IGNORECASE if options.ignore_case else 0)
     source = _Translator(pattern, options).translate()
     try:
-        return re.compile(source, re.IGNORECASE if options.ignore_case else 0)
+        return watched(re.compile(source, re.IGNORECASE if options.ignore_case else 0))
     except (re.error, OverflowError) as error:
         message = str(error)
         if "look-behind" in message:
@@ -110,7 +114,7 @@ def compiled(pattern: str, options: Options = Options()) -> re.Pattern[str]:
         if "group reference" in message or "reference to" in message:
             raise invalid("invalid backreference number") from error
         raise invalid(message) from error
-    except RecursionError as error:
+    except (RecursionError, TooComplex) as error:
         raise invalid("regular expression is too complex") from error
 
 

@@ -201,3 +201,26 @@ def test_a_malformed_message_harms_no_other_session(server: ServerProcess, data:
     bad._socket.close()
     assert witness.run("SELECT 1").rows == [("1",)]
     witness.close()
+
+
+def test_a_number_of_ten_thousand_digits_is_a_number(client: FieldsClient) -> None:
+    digits = "9" * 10_000
+    assert client.run(f"SELECT {digits}").rows == [(digits,)]
+    assert client.run(f"SELECT -{digits}", "extended").rows == [("-" + digits,)]
+
+
+def test_describing_a_fetch_from_no_cursor_is_no_error_but_running_it_is(client: FieldsClient) -> None:
+    client.send(b"P", b"f\0FETCH nowhere\0\0\0")
+    client.send(b"D", b"Sf\0")
+    client.send(b"B", b"\0f\0\0\0\0\0\0\0")
+    client.send(b"D", b"P\0")
+    client.send(b"E", b"\0\0\0\0\0")
+    client.send(b"S")
+    said = client.until_ready()
+    assert b"".join(kind for kind, _ in said) == b"1tn2nEZ"
+    assert fields_of(said[5][1])["sqlstate"] == "34000"
+
+
+def test_a_pattern_that_could_match_in_endless_ways_keeps_nobody_waiting(client: FieldsClient) -> None:
+    assert client.run("SELECT repeat('a', 40) ~ '^(a+)+$b'").rows == [("f",)]
+    assert client.run("SELECT repeat('a', 500) LIKE '%a%a%a%a%a%a%b'").rows == [("f",)]
