@@ -33,6 +33,7 @@ bit varbit             ``str`` of 0 and 1
 inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.network``)
 macaddr macaddr8       ``bytes`` of length 6 and 8
 money                  ``int`` cents
+xid8                   ``int``: the number less 2**63
 enums                  ``int``: the label's rank
 ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
 void                   ``""``

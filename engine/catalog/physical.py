@@ -52,8 +52,19 @@ _KINDS: dict[int, Kind] = {
     BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
     TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
 }  # fmt: skip
-# cidr, macaddr8, money, macaddr, inet, pg_lsn (``pgwire.codecs.network``): their values order as they stand
-_KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
+# cidr, macaddr8, money, macaddr, inet, pg_lsn, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
+_KINDS.update(
+    {
+        650: "bytes",
+        774: "bytes",
+        790: "int64",
+        829: "bytes",
+        869: "bytes",
+        3220: "bytes",
+        4072: "text",
+        5069: "int64",
+    }
+)
 _KINDS.update(
     {oid: "tailed" if r.scaled else "bytes" for r in RANGES.values() for oid in (r.oid, r.multirange)}
 )

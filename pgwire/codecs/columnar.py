@@ -174,8 +174,7 @@ def text_column(column: Any, oid: int, settings: CodecSettings) -> Any:
 # Types whose strings, where an engine hands over a string, are not already their text form.
 _PARSED: Final = frozenset({domain.BYTEA, domain.UUID, domain.RECORD})
 _INTEGERS: Final = frozenset({
-    domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.CID, domain.XID8,
-    domain.NUMERIC,
+    domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.CID, domain.NUMERIC,
 })  # fmt: skip
 
 

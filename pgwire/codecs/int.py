@@ -11,7 +11,8 @@ from pgwire.codecs.errors import DataError
 
 _SYNTAX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)[ \t\n\r\f\v]*", re.ASCII)
 _PREFIX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)", re.ASCII)
-_STRTOUL = re.compile(r"[ \t\n\r\f\v]*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)[ \t\n\r\f\v]*", re.ASCII)
+_STRTOUL = re.compile(r"[ \t\n\r\f\v]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))", re.ASCII)
+_ULLONG_MAX = (1 << 64) - 1
 
 
 def _reader(low: int, high: int, type_name: str) -> Callable[[str], int]:
@@ -46,34 +47,48 @@ parse_int4 = _reader(-(2**31), 2**31 - 1, "integer")
 parse_int8 = _reader(-(2**63), 2**63 - 1, "bigint")
 
 
-def _unsigned_reader(bits: int, type_name: str) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        match = _STRTOUL.fullmatch(text)
-        if match is None:
-            raise DataError("22P02", f'invalid input syntax for type {type_name}: "{text}"')
-        sign, digits = match.groups()
-        if digits[:2] in ("0x", "0X"):
-            value = int(digits, 16)
-        elif digits[0] == "0":
-            value = int(digits, 8)
-        elif len(digits) > 40:
-            value = 1 << bits
-        else:
-            value = int(digits)
-        # A negative oid wraps, as strtoul has it, but only as far as a signed number of that size goes.
-        if value >> bits or (sign == "-" and value > 1 << (bits - 1)):
-            raise DataError("22003", f'value "{text}" is out of range for type {type_name}')
-        return -value % (1 << bits) if sign == "-" else value
-
-    parse.__doc__ = (
-        f"Read an unsigned {bits}-bit {type_name} (octal with 0, hexadecimal with 0x); 22P02, 22003."
-    )
-    return parse
+def _strtoull(text: str) -> int:
+    """Return the unsigned 64-bit number that a text begins with, as C's strtoull: 0 without one, the largest for larger."""
+    match = _STRTOUL.match(text)
+    if match is None:
+        return 0
+    sign, hexadecimal, octal, decimal = match.groups()
+    digits = hexadecimal or octal or decimal
+    base = 16 if hexadecimal else 8 if octal else 10
+    value = int(digits, base) if len(digits) <= 64 else 1 << 64
+    if value >> 64:
+        return _ULLONG_MAX
+    return -value & _ULLONG_MAX if sign == "-" else value
 
 
-parse_xid = _unsigned_reader(32, "xid")
-parse_cid = _unsigned_reader(32, "cid")
-parse_xid8 = _unsigned_reader(64, "xid8")
+def parse_xid(text: str) -> int:
+    """Read a transaction or command number, the lower 32 bits of it (octal with 0, hexadecimal with 0x); 0 without digits."""
+    return _strtoull(text) & 0xFFFFFFFF
+
+
+def parse_xid8(text: str) -> int:
+    """Read a transaction number of 64 bits as ``parse_xid`` does; the value is 2**63 less, so that it fits and orders."""
+    return xid8_value(_strtoull(text))
+
+
+def xid8_value(number: int) -> int:
+    """Return the value that stands for an unsigned number as xid8."""
+    return number - (1 << 63)
+
+
+def show_xid8(value: int) -> str:
+    """Print the number that a value stands for."""
+    return str(value + (1 << 63))
+
+
+def recv_xid8(data: bytes) -> int:
+    """Read 8 big-endian bytes; 22P03 or 08P01 for another length."""
+    return xid8_value(recv_uint64(data))
+
+
+def send_xid8(value: int) -> bytes:
+    """Return 8 big-endian bytes."""
+    return send_uint64(value + (1 << 63))
 
 
 def parse_oid(text: str) -> int:
@@ -105,6 +120,6 @@ recv_int2, send_int2 = _binary(">h")
 recv_int4, send_int4 = _binary(">i")
 recv_int8, send_int8 = _binary(">q")
 recv_oid, send_oid = _binary(">I")
-recv_xid8, send_xid8 = _binary(">Q")
+recv_uint64, send_uint64 = _binary(">Q")
 
 show: Callable[[int], str] = str

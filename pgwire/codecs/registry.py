@@ -41,6 +41,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
 from pgwire.codecs.user_types import enum_parser, enum_printer
+from pgwire.oids import TYPE_NAME
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
@@ -111,8 +112,8 @@ def _add_scalars() -> None:
     _add(domain.INT8, "bigint", 8, int_.parse_int8, int_.show, int_.recv_int8, int_.send_int8, plain=True)
     _add(domain.OID, "oid", 4, int_.parse_oid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
     _add(domain.XID, "xid", 4, int_.parse_xid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
-    _add(domain.CID, "cid", 4, int_.parse_cid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
-    _add(domain.XID8, "xid8", 8, int_.parse_xid8, int_.show, int_.recv_xid8, int_.send_xid8, plain=True)
+    _add(domain.CID, "cid", 4, int_.parse_xid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
+    _add(domain.XID8, "xid8", 8, int_.parse_xid8, int_.show_xid8, int_.recv_xid8, int_.send_xid8, plain=True)
     _add(domain.TID, "tid", 6, system.parse_tid, system.show_tid, system.recv_tid, system.send_tid)
     for oid, name in domain.REG_TYPES.items():
         _add(oid, name, 4, _reg_reader(name), _show_reg, int_.recv_oid, int_.send_oid, plain=True)
@@ -358,7 +359,8 @@ def codec(type_oid: int) -> Codec:
     try:
         return _CODECS[type_oid]
     except KeyError:
-        raise DataError("0A000", f"values of the type with oid {type_oid} are not supported") from None
+        name = TYPE_NAME.get(type_oid, f"with oid {type_oid}")
+        raise DataError("0A000", f"values of type {name} are not supported") from None
 
 
 def type_size(type_oid: int) -> int:

@@ -246,6 +246,7 @@ def _register_others() -> None:
     python("macaddr8_set7bit(macaddr8)", lambda v: bytes((v[0] | 2,)) + v[1:])
     for signature in ("pg_lsn_mi(pg_lsn,pg_lsn)", "pg_wal_lsn_diff(pg_lsn,pg_lsn)"):
         python(signature, lambda a, b: Decimal(_position(a) - _position(b)))
+    python("xid(xid8)", lambda v: v & 0xFFFFFFFF)
     python("pg_lsn(numeric)", _position_of)
     python("pg_lsn_pli(pg_lsn,numeric)", lambda v, n: _moved(v, n, 1))
     python("numeric_pl_pg_lsn(numeric,pg_lsn)", lambda n, v: _moved(v, n, 1))
@@ -259,10 +260,9 @@ def _register_order() -> None:
         ("money", "cash_", "cash_cmp"), ("xid8", "xid8", "xid8cmp"),
     ):  # fmt: skip
         register_comparisons(_TESTS, f"{stem}%s", name, name, cmp)
-        if name != "xid8":
-            for word, symbol in _SYMBOLS.items():
-                form = comparison(symbol)
-                REGISTRY.sql(f"{stem}{word}({name},{name})", duckdb=form, spark=form)
+        for word, symbol in _SYMBOLS.items():
+            form = comparison(symbol)
+            REGISTRY.sql(f"{stem}{word}({name},{name})", duckdb=form, spark=form)
     for stem, name in (("network_", "inet"), ("pg_lsn_", "pg_lsn"), ("cash", "money"), ("xid8_", "xid8")):
         for word, choose in (("larger", max), ("smaller", min)):
             if f"{stem}{word}({name},{name})" in facts().proc_by_signature:

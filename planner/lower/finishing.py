@@ -54,6 +54,8 @@ def split(lw: Lowering, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr]) -> 
         except SqlError as error:
             if error.sqlstate != "0A000" or not isinstance(expr, _OPEN) or _returns_set(expr):
                 raise
+    if isinstance(expr, q.ArrayCoerce):  # what becomes of each element is Python's, over a placeholder for it
+        return replace(expr, arg=split(lw, expr.arg, leaf))
     return replace_children(expr, lambda child: _split_child(lw, child, leaf))
 
 

@@ -117,7 +117,18 @@ KINDS.update(
     )
 )  # fmt: skip
 
-KINDS.update({650: "bytes", 774: "bytes", 790: "int64", 829: "bytes", 869: "bytes", 3220: "bytes"})
+KINDS.update(
+    {
+        650: "bytes",
+        774: "bytes",
+        790: "int64",
+        829: "bytes",
+        869: "bytes",
+        3220: "bytes",
+        4072: "text",
+        5069: "int64",
+    }
+)
 # ranges and multiranges but those of numeric, whose bytes are not all compared (``pgwire.codecs.ranges``)
 KINDS.update(
     dict.fromkeys((oid for r in RANGES.values() if not r.scaled for oid in (r.oid, r.multirange)), "bytes")
