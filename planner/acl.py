@@ -27,6 +27,7 @@ WORDS: Mapping[str, str] = {
 }  # fmt: skip
 ALL: Mapping[str, str] = {
     "relation": "arwdDxt", "column": "arwx", "sequence": "rwU", "schema": "UC", "database": "CTc", "type": "U",
+    "function": "X",
 }  # fmt: skip
 EVERYBODY = 0
 READ_ALL_DATA, WRITE_ALL_DATA = 6181, 6182  # pg_read_all_data, pg_write_all_data
@@ -69,6 +70,8 @@ def default_acl(kind: str, owner: int, *, public: bool = False) -> tuple[AclItem
     own = AclItem(grantee=owner, grantor=owner, letters=ordered(ALL[kind]))
     if kind == "type":
         return AclItem(grantee=EVERYBODY, grantor=owner, letters="U"), own
+    if kind == "function":
+        return AclItem(grantee=EVERYBODY, grantor=owner, letters="X"), own
     if kind == "database":
         return AclItem(grantee=EVERYBODY, grantor=owner, letters="Tc"), own
     if public:

@@ -5,6 +5,7 @@
 ``planner.parse`` makes these and nothing else does; ``planner.bind`` reads them. They say what was written: no
 name is looked up, no type known. ``planner.ast_query`` has expressions and queries,
 ``planner.ast_dml`` what modifies data, ``planner.ast_ddl`` definitions, ``planner.ast_type`` those of types,
+``planner.ast_function`` those of functions,
 ``planner.ast_server`` databases, ``planner.ast_statement`` the rest.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from planner.ast_ddl import *  # noqa: F403
 from planner.ast_dml import *  # noqa: F403
+from planner.ast_function import *  # noqa: F403
 from planner.ast_option import *  # noqa: F403
 from planner.ast_query import *  # noqa: F403
 from planner.ast_server import *  # noqa: F403

@@ -337,7 +337,7 @@ class Privilege(Node):
 class Grant(Node):
     """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
 
-    ``qualified``: names of types. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    ``qualified``: names of types; ``functions``: FunctionName. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
     """
 
     is_grant: bool
@@ -348,6 +348,7 @@ class Grant(Node):
     privileges: tuple[Privilege, ...]
     grantees: tuple[Role, ...]
     qualified: tuple[Name, ...] = ()
+    functions: tuple[Node, ...] = ()
     option: bool = False
     grantor: Role | None = None
     cascade: bool = False

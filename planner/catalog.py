@@ -249,6 +249,55 @@ class TypeDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDef:
+    """A function in SQL (CREATE FUNCTION), as pg_proc has it.
+
+    ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
+    ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
+    canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN.
+    """
+
+    oid: int
+    schema_oid: int
+    schema: str
+    name: str
+    modes: tuple[str, ...]
+    names: tuple[str, ...]
+    types: tuple[int, ...]
+    result: int
+    owner: int = 10
+    defaults: tuple[str, ...] = ()
+    returns_set: bool = False
+    volatility: Literal["i", "s", "v"] = "v"
+    strict: bool = False
+    parallel: Literal["u", "r", "s"] = "u"
+    leakproof: bool = False
+    cost: float = 100
+    rows: float = 0
+    source: str = ""
+    body_sql: str = ""
+    returns: bool = False
+    path: tuple[str, ...] = ()
+    depends_on: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The types of what a call passes: pg_proc.proargtypes."""
+        return tuple(t for t, mode in zip(self.types, self.modes, strict=True) if mode in "ibv")
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of what a call passes, "" where there is none."""
+        return tuple(n for n, mode in zip(self.names, self.modes, strict=True) if mode in "ibv")
+
+    @property
+    def outputs(self) -> tuple[tuple[str, int], ...]:
+        """(name, type) of its OUT parameters or of the columns of RETURNS TABLE."""
+        found = zip(self.names, self.types, self.modes, strict=True)
+        return tuple((name, type_) for name, type_, mode in found if mode in "obt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineDef:
     """A timeline beside the default one (CREATE TIMELINE)."""
 
@@ -364,6 +413,15 @@ class Catalog(Protocol):
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         """Return the user's type that has this oid, or whose array type has."""
+
+    def functions_named(self, name: str) -> Sequence[FunctionDef]:
+        """Return the users' functions called ``name`` in any schema, oldest first."""
+
+    def functions_in(self, schema: str) -> Iterable[FunctionDef]:
+        """Yield the users' functions of a schema, oldest first."""
+
+    def function_by_oid(self, oid: int) -> FunctionDef | None:
+        """Return the user's function with this oid."""
 
 
 class SystemCatalog(Catalog, Protocol):

@@ -71,7 +71,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum()
-            | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType()
+            | st.CreateFunction() | st.AlterFunction() | st.DropFunction() | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -152,6 +152,7 @@ _TAGS: dict[type, str] = {
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateEnum: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
+    ast.CommentOnFunction: "COMMENT",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
@@ -187,6 +188,12 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {what.upper()}"
         case ast.AlterOwner():
             return f"ALTER {node.what.upper()}"
+        case ast.CreateFunction():
+            return "CREATE PROCEDURE" if node.procedure else "CREATE FUNCTION"
+        case ast.AlterFunction():
+            return f"ALTER {node.what.upper()}"
+        case ast.DropFunction():
+            return f"DROP {node.what.upper()}"
         case ast.Drop():
             return f"DROP {node.what.upper()}"
         case ast.AlterDefaults():

@@ -25,10 +25,12 @@ from planner.deparse_expr import (
     INDENT_COLUMN,
     INDENT_JOIN,
     INDENT_STEP,
+    FunctionName,
     Level,
     Printer,
     TypeName,
     quote_identifier,
+    stored_function,
 )
 from planner.facts import RECORD, facts
 from planner.query import (
@@ -53,6 +55,7 @@ from planner.query import (
     Select,
     SetOp,
     SortKey,
+    SqlCall,
     SubqueryRange,
     Values,
     Var,
@@ -68,6 +71,7 @@ class Reader:
 
     settings: CodecSettings = STORED_TEXT
     type_name: TypeName = stored_type
+    function_name: FunctionName = stored_function
 
 
 STORED_READER = Reader()
@@ -86,6 +90,8 @@ def deparse_expr(
     settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
     type_name: TypeName = stored_type,
+    function_name: FunctionName = stored_function,
+    parameters: Sequence[str] = (),
     indented: bool = True,
 ) -> str:
     """Return a default's or check's text. Vars (range 0, level 0) are columns of ``relation``.
@@ -105,6 +111,8 @@ def deparse_expr(
         settings=settings,
         qualify=qualify,
         type_name=type_name,
+        function_name=function_name,
+        parameters=parameters,
         indented=indented,
     )
 
@@ -118,6 +126,8 @@ def deparse_over_columns(
     settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
     type_name: TypeName = stored_type,
+    function_name: FunctionName = stored_function,
+    parameters: Sequence[str] = (),
     indented: bool = True,
 ) -> str:
     """As ``deparse_expr`` for a table that is only being defined."""
@@ -127,6 +137,8 @@ def deparse_over_columns(
         settings=settings,
         qualify=qualify,
         type_name=type_name,
+        function_name=function_name,
+        parameters=parameters,
         indented=indented,
         levels=[level],
         query=print_query,
@@ -142,18 +154,26 @@ def deparse_query(
     settings: CodecSettings = STORED_TEXT,
     qualify: Qualify = always,
     type_name: TypeName = stored_type,
+    function_name: FunctionName = stored_function,
+    function: str | None = None,
+    parameters: Sequence[str] = (),
     names: Sequence[str] = (),
     indented: bool = True,
 ) -> str:
     """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
 
-    ``names`` override the output column names (those a view was given).
+    ``names`` override the output column names (those a view was given). ``parameters``: what ``$1`` ... are called in the body
+    of ``function``, whose columns go with their tables' names.
     """
     printer = Printer(
         pretty=pretty,
         settings=settings,
         qualify=qualify,
         type_name=type_name,
+        function_name=function_name,
+        function=function or "",
+        parameters=parameters,
+        levels=[] if function is None else [Level(ranges=(), names=())],
         indented=indented,
         query=print_query,
     )
@@ -588,6 +608,8 @@ def _range(p: Printer, item: Range, name: str) -> None:
 def _needs_definition(item: FunctionRange) -> bool:
     """Tell whether the function returns bare records, whose columns the query itself must define."""
     for function in item.functions:
+        if isinstance(function, SqlCall):
+            return function.type.oid == RECORD and not function.outputs
         if isinstance(function, FuncExpr):
             proc = facts().procs[function.proc]
             if proc.result == RECORD and proc.arg_modes is None:

@@ -89,6 +89,12 @@ NODES: dict[type[Expr], Callable[[Printer, Any, bool], None]] = {}
 
 
 TypeName = Callable[[int, int | None], str]
+FunctionName = Callable[[int, str, str], str]
+
+
+def stored_function(oid: int, schema: str, name: str) -> str:
+    """Return how a stored text names a user's function, so that it means the same when the function is renamed."""
+    return f'"#{oid}"'
 
 
 @dataclass(slots=True)
@@ -106,7 +112,8 @@ class Printer:
     """Text under construction.
 
     ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
-    its typmod (None: not given), is called. ``prefix``: Vars of
+    its typmod (None: not given), is called; ``function_name``: what a user's function (oid, schema, name) is. ``parameters``:
+    names of ``$1`` ... of ``function``, "" or missing prints the number. ``prefix``: Vars of
     the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
     """
 
@@ -116,6 +123,9 @@ class Printer:
     settings: CodecSettings = STORED_TEXT
     qualify: Callable[[str, str], bool] = field(default=lambda schema, name: True)
     type_name: TypeName = stored_type
+    function_name: FunctionName = stored_function
+    function: str = ""
+    parameters: Sequence[str] = ()
     levels: list[Level] = field(default_factory=list)
     out: str = ""
     indent: int = 0

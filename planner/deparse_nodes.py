@@ -50,6 +50,7 @@ from planner.query import (
     RowCompare,
     RowExpr,
     ScalarArrayOp,
+    SqlCall,
     SubLink,
     SubLinkKind,
     Subscript,
@@ -73,7 +74,10 @@ def _const(p: Printer, e: Const, implicit: bool) -> None:
 
 
 def _param(p: Printer, e: Param, implicit: bool) -> None:
-    p.out += f"${e.number}"
+    name = p.parameters[e.number - 1] if e.number <= len(p.parameters) else ""
+    if name and p.function and any(level.ranges for level in p.levels):
+        p.out += f"{quote_identifier(p.function)}."
+    p.out += quote_identifier(name) if name else f"${e.number}"
 
 
 def _op(p: Printer, e: OpExpr, implicit: bool) -> None:
@@ -113,6 +117,12 @@ def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
         p.out += quote_identifier(facts().procs[e.proc].name) + "("
         _arguments(p, _without_defaults(e), e.variadic)
         p.out += ")"
+
+
+def _sql_call(p: Printer, e: SqlCall, implicit: bool) -> None:
+    p.out += p.function_name(e.proc, e.schema, e.name) + "("
+    _arguments(p, e.args[: len(e.args) - e.defaulted], e.variadic)
+    p.out += ")"
 
 
 def _without_defaults(e: FuncExpr) -> Sequence[Expr]:
@@ -474,6 +484,7 @@ NODES.update(
         Param: _param,
         OpExpr: _op,
         FuncExpr: _func,
+        SqlCall: _sql_call,
         RelabelType: _cast_node,
         CoerceViaIO: _cast_node,
         CoerceTypmod: _cast_node,

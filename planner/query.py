@@ -90,6 +90,20 @@ class FuncExpr(Expr):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SqlCall(FuncExpr):
+    """A call of a user's function, whose oid ``proc`` is; its body takes its place before anything runs (``planner.bind.inline``).
+
+    ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
+    ``defaulted``: so many of the last arguments were not written.
+    """
+
+    schema: str = field(compare=False)
+    name: str = field(compare=False)
+    outputs: tuple[OutputColumn, ...] = ()
+    defaulted: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpExpr(Expr):
     """Operator ``op`` (pg_operator oid) implemented by ``proc``; one argument for prefix operators."""
 
@@ -429,6 +443,8 @@ class Range:
 
     alias: str
     columns: tuple[RangeColumn, ...]
+    # of a relation or view in a function's body: whoever runs the statement needs the rights to it
+    invoker: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

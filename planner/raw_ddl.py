@@ -7,6 +7,7 @@ import re
 from planner import ast
 from planner.errors import SqlError
 from planner.raw_dml import DmlReader
+from planner.raw_function import function_name
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
 from planner.raw_tables import CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
@@ -308,6 +309,7 @@ class DdlReader(DmlReader):
             relations=tuple([self.table(node["RangeVar"]) for node in objects if "RangeVar" in node]),
             names=strings([node for node in objects if "String" in node]),
             qualified=tuple([self._name(node) for node in objects if "List" in node]),
+            functions=tuple([function_name(self, node) for node in objects if "ObjectWithArgs" in node]),
             privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
             grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
             option=body.get("grant_option", False),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_type
+from planner import ast, raw_function, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -45,6 +45,9 @@ class StatementReader(ServerReader):
                 if isinstance(query, ast.Select) and query.into is not None:
                     return self._select_into(query, body)
                 return query
+            about = raw_function.about_function(self, kind, body)
+            if about is not None:
+                return about
             reader = _STATEMENTS.get(kind)
             if reader is not None:
                 return reader(self, body)
@@ -220,6 +223,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "NotifyStmt": StatementReader._notify,
     "CreateEnumStmt": raw_type.create_enum,
     "AlterEnumStmt": raw_type.alter_enum,
+    "CreateFunctionStmt": raw_function.create_function,
+    "AlterFunctionStmt": raw_function.alter_function,
     "LockStmt": StatementReader._lock,
     "ConstraintsSetStmt": StatementReader._set_constraints,
 }

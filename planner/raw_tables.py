@@ -48,8 +48,6 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 
 # Statements that are refused altogether, by the name the error gives them.
 REFUSED = {
-    "CreateFunctionStmt": "CREATE FUNCTION",
-    "AlterFunctionStmt": "ALTER FUNCTION",
     "CallStmt": "CALL",
     "DoStmt": "DO",
     "AlterDefaultPrivilegesStmt": "ALTER DEFAULT PRIVILEGES",

@@ -343,9 +343,11 @@ def _named_candidate(proc: ProcFact, count: int, names: Sequence[str]) -> _Candi
     )
 
 
-def _candidates(name: str, count: int, names: Sequence[str], variadic: bool) -> list[_Candidate]:
+def _candidates(
+    procs: Sequence[ProcFact], count: int, names: Sequence[str], variadic: bool
+) -> list[_Candidate]:
     result: list[_Candidate] = []
-    for proc in facts().procs_by_name.get(name, ()):
+    for proc in procs:
         total = len(proc.arg_types)
         if names:
             if proc.variadic and not variadic:
@@ -377,11 +379,30 @@ def _without_duplicates(candidates: list[_Candidate]) -> list[_Candidate]:
     return list(kept.values())
 
 
+def _along_path(
+    groups: Sequence[Sequence[ProcFact]], count: int, names: Sequence[str], variadic: bool
+) -> list[_Candidate]:
+    """Return the candidates of all schemas: one hides those with the same argument types in schemas behind its own."""
+    kept: dict[tuple[int, ...], _Candidate] = {}
+    for procs in groups:
+        for candidate in _candidates(procs, count, names, variadic):
+            key = tuple(t for _, t in sorted(zip(candidate.positions, candidate.types, strict=True)))
+            kept.setdefault(key, candidate)
+    return list(kept.values())
+
+
 @functools.lru_cache(maxsize=16384)
 def _find_function(
     name: str, inputs: tuple[int, ...], names: tuple[str, ...], variadic: bool
 ) -> ResolvedFunction | str:
-    pool = _candidates(name, len(inputs), names, variadic)
+    pool = _candidates(facts().procs_by_name.get(name, ()), len(inputs), names, variadic)
+    return _choose(pool, name, inputs, names, variadic)
+
+
+def _choose(
+    pool: Sequence[_Candidate], name: str, inputs: tuple[int, ...], names: tuple[str, ...], variadic: bool
+) -> ResolvedFunction | str:
+    """Return which of ``pool`` a call means, or "missing", "ambiguous"."""
     chosen = next((c for c in pool if c.types == inputs), None)
     if chosen is None:
         if len(inputs) == 1 and not names and not variadic:
@@ -451,17 +472,22 @@ def resolve_function(
     schema: str = "",
     ordered: bool = False,
     span: Span | None = None,
+    groups: Sequence[Sequence[ProcFact]] | None = None,
 ) -> ResolvedFunction:
     """Return what ``name(types...)`` means.
 
-    ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
+    ``groups``: the functions of this name, a group for each schema of the path, where users have any. ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
     ``ordered``: the call had ORDER BY (only the hint differs). Functions live in pg_catalog and information_schema, so
     another ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
     """
     inputs = tuple(types)
     try:
         found: ResolvedFunction | str = "missing"
-        if schema in ("", "pg_catalog", "information_schema"):
+        if groups is not None:
+            found = _choose(
+                _along_path(groups, len(inputs), names, variadic), name, inputs, tuple(names), variadic
+            )
+        elif schema in ("", "pg_catalog", "information_schema"):
             key = f"{schema}.{name}" if schema == "information_schema" else name
             found = _find_function(key, inputs, tuple(names), variadic)
     except SqlError as error:
@@ -488,11 +514,18 @@ def signature_text(name: str, types: Sequence[int], names: Sequence[str] = ()) -
     return f"{name}({', '.join(parts)})"
 
 
-def function_arguments(found: ResolvedFunction, args: Sequence[Expr], env: CoerceEnv) -> tuple[Expr, ...]:
-    """Return the arguments in the function's order: coerced, defaults filled in, variadic ones gathered."""
+def function_arguments(
+    found: ResolvedFunction, args: Sequence[Expr], env: CoerceEnv, defaults: Sequence[Expr] = ()
+) -> tuple[Expr, ...]:
+    """Return the arguments in the function's order: coerced, defaults filled in, variadic ones gathered.
+
+    ``defaults``: those of a user's function, for its last parameters.
+    """
     result: list[Expr] = []
     for source, oid in zip(found.sources, found.arg_types, strict=True):
-        if source < 0:
+        if source < 0 and defaults:
+            result.append(defaults[len(result) - len(found.fact.arg_types) + len(defaults)])
+        elif source < 0:
             result.append(_default_argument(found.fact, len(result)))
         else:
             result.append(_fit(args[source], oid, env))

@@ -19,10 +19,10 @@ from planner.acl import (
     held,
     inherited,
 )
-from planner.catalog import RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
+from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
 
-PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE = 1259, 2615, 1262, 1247
+PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
 SUPERUSER = 10
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
@@ -74,6 +74,12 @@ def type_acl(catalog: SystemCatalog, type_: TypeDef) -> tuple[AclItem, ...]:
     """Return the list of a user's type."""
     found = catalog.acl(PG_TYPE, type_.oid)
     return default_acl("type", type_.owner) if found is None else found
+
+
+def function_acl(catalog: SystemCatalog, function: FunctionDef) -> tuple[AclItem, ...]:
+    """Return the list of a user's function."""
+    found = catalog.acl(PG_PROC, function.oid)
+    return default_acl("function", function.owner) if found is None else found
 
 
 def database_acl(catalog: SystemCatalog, database: int) -> tuple[AclItem, ...]:
@@ -147,6 +153,12 @@ class Rights:
     def type(self, type_: TypeDef, *, option: bool = False) -> bool:
         """Whether it may use a user's type in definitions."""
         return self.superuser or self._any(type_acl(self._catalog, type_), type_.owner, "type", "U", option)
+
+    def function(self, function: FunctionDef, *, option: bool = False) -> bool:
+        """Whether it may call a user's function."""
+        return self.superuser or self._any(
+            function_acl(self._catalog, function), function.owner, "function", "X", option
+        )
 
     def database(self, letters: str, *, option: bool = False, oid: int = 0) -> bool:
         """Whether it has any of some privileges on a database; 0: on the one whose catalog this is."""

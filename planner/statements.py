@@ -1,6 +1,7 @@
 """Bound statements that are not queries, and the envelope every bound statement comes in.
 
-Definitions are in ``planner.statements_ddl``, those of types in ``planner.statements_type``, and of this name space.
+Definitions are in ``planner.statements_ddl``, those of types in ``planner.statements_type``, of functions in
+``planner.statements_function``, and of this name space.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from planner import query
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
+from planner.statements_function import *  # noqa: F403
+from planner.statements_function import FunctionStatement
 from planner.statements_type import *  # noqa: F403
 from planner.statements_type import TypeStatement
 
@@ -420,6 +423,7 @@ Statement: TypeAlias = (
     | Comment
     | Definition
     | TypeStatement
+    | FunctionStatement
 )
 
 
@@ -433,7 +437,7 @@ class BoundStatement:
     i is the value of ``Param(len(params) + 1 + i)``.
     ``volatile``: contains a volatile function. ``reads``/``writes``: oids of base tables (through views).
     ``versions``: (oid, RelationDef.version) of every relation it was bound against.
-    ``settings``: names of settings whose values were folded in at bind time.
+    ``functions``: oids of users' functions whose bodies it holds. ``settings``: names of settings whose values were folded in at bind time.
     ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
     """
 
@@ -450,3 +454,4 @@ class BoundStatement:
     volatile: bool = False
     uses_virtual: bool = False
     settings: frozenset[str] = frozenset()
+    functions: frozenset[int] = frozenset()

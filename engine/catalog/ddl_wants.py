@@ -8,7 +8,7 @@
               <── sequences that its columns own             so X on the table keeps the set of its dependents as it is;
                                                              CASCADE then takes X on each of them, and on theirs.
 
-Statements that have no case here lock the whole catalog.
+Statements that have no case here, those about functions among them, lock the whole catalog.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from engine.catalog.state import (
     PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
+    PG_PROC_OID,
     PG_TYPE_OID,
     CatalogSnapshot,
     CommentDef,
@@ -185,10 +186,12 @@ class Wants:
         for type_ in catalog.user_types():
             if type_.schema == name:
                 self.change(key_of(type_))
+        for function in catalog.functions_in(name):
+            self.change(key_of(function))
 
 
 def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
-    """Yield the keys of the users' types and of the relations that stored texts name."""
+    """Yield the keys of the users' types and functions and of the relations that stored texts name."""
     for text in texts:
         if not text:
             continue
@@ -196,6 +199,8 @@ def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey
             type_ = catalog.type_by_oid(int(oid))
             if type_ is not None:
                 yield key_of(type_)
+            elif catalog.function_by_oid(int(oid)) is not None:
+                yield ("function", int(oid), 0)
         for oid in _NAMED_RELATION.findall(text):
             yield ("relation", int(oid), 0)
 
@@ -261,7 +266,12 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)
-    kind = {PG_NAMESPACE_OID: "schema", PG_AUTHID_OID: "role", PG_DATABASE_OID: "database"}.get(class_oid)
+    kind = {
+        PG_PROC_OID: "function",
+        PG_NAMESPACE_OID: "schema",
+        PG_AUTHID_OID: "role",
+        PG_DATABASE_OID: "database",
+    }.get(class_oid)
     key = (kind or "", oid, 0)
     return key if key in catalog.items else None
 
@@ -460,6 +470,8 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
     for type_ in catalog.user_types():
         if type_.schema == statement.old:
             wants.change(key_of(type_))
+    for function in catalog.functions_in(statement.old):
+        wants.change(key_of(function))
 
 
 def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) -> None:

@@ -72,7 +72,7 @@ def updatable(session: Session, view: RelationDef) -> frozenset[int] | None:
     return cast("frozenset[int] | None", found)
 
 
-def _type_columns(session: Session, column: ColumnDef) -> RowDict:
+def type_columns(session: Session, column: ColumnDef) -> RowDict:
     """Return the columns that describe a type, as the standard splits them."""
     oid, typmod = column.type
     fact = f.facts().types.get(oid)
@@ -120,7 +120,7 @@ def columns(session: Session) -> Iterator[RowDict]:
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
                 "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r" or column.attnum in assignable),
-                **_identity(session, column), **_type_columns(session, column),
+                **_identity(session, column), **type_columns(session, column),
             }  # fmt: skip
 
 
@@ -403,7 +403,7 @@ def domains(session: Session) -> Iterator[RowDict]:
         yield {
             "domain_catalog": session.database, "domain_schema": "information_schema",
             "domain_name": row["typname"], "udt_catalog": session.database, "dtd_identifier": "1",
-            **_type_columns(session, base),
+            **type_columns(session, base),
         }  # fmt: skip
 
 

@@ -40,7 +40,12 @@ def users_types(session: Session) -> Iterator[RowDict]:
 
 
 def _acl(session: Session, made: TypeDef) -> tuple[str, ...] | None:
-    items = session.catalog.acl(PG_TYPE_OID, made.oid)
+    return acl_of(session, PG_TYPE_OID, made.oid)
+
+
+def acl_of(session: Session, class_oid: int, oid: int) -> tuple[str, ...] | None:
+    """Return the access control list of an object as catalogs show it, None where it is the default one."""
+    items = session.catalog.acl(class_oid, oid)
     if items is None:
         return None
 

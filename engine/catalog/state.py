@@ -37,6 +37,7 @@ from planner.catalog import (
     ConstraintDef,
     DatabaseDef,
     DefaultsDef,
+    FunctionDef,
     IndexDef,
     RelationDef,
     RoleDef,
@@ -67,7 +68,7 @@ DATABASE_OID = 5
 CATALOG_SHARD = 1  # the shard that stores the catalog itself
 
 PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
-PG_AUTHID_OID, PG_DATABASE_OID = 1260, 1262
+PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID = 1260, 1262, 1255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,7 @@ Stored: TypeAlias = (
     | DatabaseDef
     | DefaultsDef
     | TypeDef
+    | FunctionDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -115,6 +117,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("defaults", item.database, item.role)
         case TypeDef():
             return ("type", item.oid, 0)
+        case FunctionDef():
+            return ("function", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
         case AclDef():
@@ -313,7 +317,7 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "codec_types", "database", "databases",
+        "_by_name", "_by_oid", "_constraints", "_functions", "_functions_by_name", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "codec_types", "database", "databases",
         "derived", "items", "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
@@ -342,6 +346,8 @@ class CatalogSnapshot:
         self.databases: dict[str, DatabaseDef] = {}
         self._types: dict[int, TypeDef] = {}  # by oid, and by oid of the array type
         self._types_by_name: dict[tuple[str, str], int] = {}
+        self._functions: dict[int, FunctionDef] = {}
+        self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -362,6 +368,10 @@ class CatalogSnapshot:
                     self.databases[item.name] = item
                 case TypeDef():
                     self._add_type(item)
+                case FunctionDef():
+                    self._functions[item.oid] = item
+                    others = self._functions_by_name.get(item.name, ())
+                    self._functions_by_name[item.name] = tuple(sorted((*others, item), key=lambda f: f.oid))
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         # what their values are called: the same object as long as no type changes
@@ -425,6 +435,18 @@ class CatalogSnapshot:
         """Return the user's type that has this oid, or whose array type has."""
         return self._types.get(oid)
 
+    def functions_named(self, name: str) -> Sequence[FunctionDef]:
+        """Return the users' functions called ``name`` in any schema, oldest first."""
+        return self._functions_by_name.get(name, ())
+
+    def functions_in(self, schema: str) -> Iterable[FunctionDef]:
+        """Yield the users' functions of a schema, oldest first."""
+        return (function for function in self.functions() if function.schema == schema)
+
+    def function_by_oid(self, oid: int) -> FunctionDef | None:
+        """Return the user's function with this oid."""
+        return self._functions.get(oid)
+
     # -- the engine's own view ---------------------------------------------------------------------
 
     def schemas(self) -> Iterable[SchemaDef]:
@@ -442,6 +464,10 @@ class CatalogSnapshot:
     def user_types(self) -> Iterable[TypeDef]:
         """Yield users' types."""
         return (item for item in self.items.values() if isinstance(item, TypeDef))
+
+    def functions(self) -> Iterable[FunctionDef]:
+        """Yield users' functions, oldest first."""
+        return iter(sorted(self._functions.values(), key=lambda f: f.oid))
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""
@@ -566,7 +592,7 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                     )
-                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef():
+                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef():
                     highest = max(highest, item.oid)
                 case TypeDef():
                     highest = max(highest, item.oid, item.array_oid, *(label.oid for label in item.labels))

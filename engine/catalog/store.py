@@ -37,6 +37,7 @@ from planner.catalog import (
     ColumnDef,
     DatabaseDef,
     DefaultsDef,
+    FunctionDef,
     RelationDef,
     RoleDef,
     SchemaDef,
@@ -67,6 +68,7 @@ SPEC = ShardSpec(
 _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
     "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
+    "function": FunctionDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

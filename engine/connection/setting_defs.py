@@ -27,6 +27,7 @@ HONOURED = frozenset(
         "bytea_output",
         "client_encoding",
         "client_min_messages",
+        "check_function_bodies",
         "default_transaction_deferrable",
         "default_transaction_isolation",
         "default_transaction_read_only",
@@ -49,7 +50,6 @@ HONOURED = frozenset(
 HARMLESS = frozenset(
     [
         "backend_flush_after",
-        "check_function_bodies",
         "client_connection_check_interval",
         "commit_siblings",
         "constraint_exclusion",

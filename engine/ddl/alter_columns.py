@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.physical import physical_type
 from engine.catalog.state import key_of
 from engine.constraints import define
+from engine.ddl import functions
+from engine.ddl.dependents import in_report_order
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
@@ -174,7 +176,12 @@ async def drop_column(
     changed = replace(changed, indexes=indexes, constraints=constraints)
     broken = views_that_break(session, relation, changed)
     others = [f"column {c.name} of table {relation.name}" for c in generated]
-    others += [described(session, v) for v in broken] + [define.depends_text(session, key) for key in keys]
+    called = functions.functions_that_break(session, relation, changed)
+    views_too, _, links = functions.dependents(session, [f.oid for f in called])
+    broken += [v for v in views_too if v not in broken]
+    others += [functions.function_words(session, f) for f in called]
+    others += [described(session, v) for v in broken if v not in views_too]
+    others += [define.depends_text(session, key) for key in keys]
     sequences = owned_by(session, relation.oid, column.attnum)
     drawing = [
         (table, other)
@@ -183,8 +190,10 @@ async def drop_column(
         if (table.oid, other.attnum) != (relation.oid, column.attnum)
     ]
     drawn = [default_words(session, *pair) for pair in drawing]
+    by_function = [one for one in in_report_order([f.oid for f in called], links) if one.what]
     if (others or drawn) and not action.cascade:
         lines = [f"{other} depends on column {action.name} of table {relation.name}" for other in others]
+        lines += [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in by_function]
         lines += [f"{words} depends on sequence {shown_name(session, sequences[0])}" for words in drawn]
         raise SqlError(
             "2BP01",
@@ -194,7 +203,9 @@ async def drop_column(
         )
     if others or drawn:
         if not quiet:
-            notice_cascade(session, others + drawn)
+            notice_cascade(session, others + [one.what for one in by_function] + drawn)
+        await functions.drop_functions(session, called, cascade=True, quiet=True)
+        broken = [v for v in broken if session.catalog.relation_by_oid(v.oid) is not None]
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])
         dropped = {c.oid for _child, c in keys}
@@ -335,6 +346,13 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
             "0A000",
             "cannot alter type of a column used by a view or rule",
             detail=f'rule _RETURN on {described(session, broken[0])} depends on column "{column.name}"',
+        )
+    called = functions.functions_that_break(session, relation, replace(relation, columns=without))
+    if called:
+        raise SqlError(
+            "0A000",
+            "cannot alter type of a column used by a function",
+            detail=f'{functions.function_words(session, called[0])} depends on column "{column.name}"',
         )
 
 

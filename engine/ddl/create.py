@@ -23,6 +23,7 @@ from engine.ddl.alter import apply_actions
 from engine.ddl.alter_columns import add_computed_index
 from engine.ddl.databases import rename_database
 from engine.ddl.drop import replace_table, table_of
+from engine.ddl.functions import rebase_functions
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.roles import named_role
@@ -498,6 +499,7 @@ async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> N
             changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.view.change(changed)
+    await rebase_functions(session, oid, before)
 
 
 async def _rename_schema(session: Session, statement: st.Rename) -> None:
@@ -515,6 +517,7 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
         if r.schema == statement.old
     ]
     moved += [replace(t, schema=statement.new) for t in catalog.user_types() if t.schema == statement.old]
+    moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
     await session.view.change(moved)
 
 

@@ -18,6 +18,7 @@ from engine.catalog.state import StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
+from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order
 from engine.ddl.keys import building_indexes
 from engine.ddl.roles import shown_name
@@ -211,8 +212,7 @@ def _key_dependencies(
 
 
 def _line(session: Session, one: Dependency) -> str:
-    assert isinstance(one.on, int)
-    return f"{one.what} depends on {described(session, table_of(session, one.on))}"
+    return f"{one.what} depends on {depends.words_of(session, one.on)}"
 
 
 def notice_cascade(session: Session, gone: Sequence[str]) -> None:
@@ -243,7 +243,7 @@ async def drop_relations(
         session.timing.refuse_change(target, "DROP TABLE")
         if target.source_oid != of_source:
             guard.refuse_drop(session.catalog, target)
-    dependents = view_dependents(session, oids)
+    dependents, functions, found = depends.dependents(session, oids)
     keys = define.dependents(session, oids)
     for target in targets:
         if target.sequence is not None and target.sequence.owner_table not in oids:
@@ -256,12 +256,12 @@ async def drop_relations(
         for found in drawing_columns(session, sequence.oid)
         if found[0].oid not in oids
     ]
-    found = _view_dependencies(session, dependents) + _key_dependencies(session, keys)
+    found += _key_dependencies(session, keys)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
     ]
-    told = in_report_order([r.oid for r in (*targets, *owned)], found)
+    told = [one for one in in_report_order([r.oid for r in (*targets, *owned)], found) if one.what]
     if told and not cascade:
         first = targets[0]
         what = (
@@ -292,6 +292,7 @@ async def drop_relations(
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
         deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)
+    await depends.forget_functions(session, functions)
 
 
 async def _drop_schemas(session: Session, statement: st.Drop) -> None:
@@ -317,7 +318,13 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         own = [r for r in inside if r.sequence is None or not r.sequence.owner_table]
         found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
         views = [r for r in inside if r.kind in "vm"]
-        found += _view_dependencies(session, [*views, *view_dependents(session, oids)])
+        inside_functions = list(session.catalog.functions_in(name))
+        found += [
+            Dependency(f.oid, f.oid, depends.function_words(session, f), schema.oid) for f in inside_functions
+        ]
+        roots = {*oids, *(f.oid for f in inside_functions)}
+        _, hanging, links = depends.dependents(session, roots)
+        found += _view_dependencies(session, views) + links
         found += _key_dependencies(session, define.dependents(session, oids))
         uses, words = type_dependencies(session, types)
         found += [one for one in uses if one.oid not in oids]
@@ -336,6 +343,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         if told:
             notice_cascade(session, [one.what for one in told])
             await drop_relations(session, inside, cascade=True, quiet=True)
+            await depends.drop_functions(session, [*inside_functions, *hanging], cascade=True, quiet=True)
             await drop_types(session, types, cascade=True, quiet=True)
         acls = [key_of(acl) for acl in session.catalog.acls() if acl.object_oid == schema.oid]
         await session.view.change([], [key_of(schema), *acls])

@@ -24,7 +24,7 @@ from planner.acl import (
 )
 from planner.catalog import AclDef, RoleDef
 from planner.errors import SqlError
-from planner.rights import Rights, column_acl, database_acl, relation_acl, schema_acl, type_acl
+from planner.rights import Rights, column_acl, database_acl, function_acl, relation_acl, schema_acl, type_acl
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -60,6 +60,12 @@ class _Object:
                 raise SqlError("42704", f"type with OID {target.oid} does not exist")
             self.owner, self.name, self.what = made.owner, made.name, "type"
             self.whole = self.items = type_acl(catalog, made)
+        elif target.kind == "function":
+            function = catalog.function_by_oid(target.oid)
+            if function is None:
+                raise SqlError("42883", f"function with OID {target.oid} does not exist")
+            self.owner, self.name, self.what = function.owner, function.name, "function"
+            self.whole = self.items = function_acl(catalog, function)
         else:
             database = catalog.database_by_oid(target.oid)
             if database is None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_DATABASE_OID, CatalogSnapshot
+from engine.catalog.state import PG_DATABASE_OID, PG_PROC_OID, CatalogSnapshot
 from engine.connection.session import Session
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -23,7 +23,7 @@ from engine.transaction.time_travel import catalog_at
 from planner import query as q
 from planner import statements as st
 from planner.acl import memberships
-from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
+from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
 from planner.rights import Rights
 from planner.walk import children
@@ -53,7 +53,10 @@ def check(session: Session, plan: Plan) -> None:
             # what it is made of may be gone by now
             _Check(session, role, catalog_at(session, plan.as_of)).query(statement.query, role)
             statement = replace(statement, query=None)
-        _Check(session, role, session.catalog).statement(statement)
+        checker = _Check(session, role, session.catalog)
+        checker.call(plan.bound.functions)
+        checker.calls = bool(plan.bound.functions)
+        checker.statement(statement)
     guard.refuse(session.catalog, plan.bound.statement)
     plan.permitted = key
 
@@ -66,6 +69,7 @@ class _Check:
         self.catalog = catalog
         self.role = role
         self.rights = Rights(catalog, role)
+        self.calls = False  # whether the statement holds bodies of users' functions
 
     def statement(self, statement: Any) -> None:
         """Check a statement of any kind; what is not listed is allowed to everybody."""
@@ -128,6 +132,14 @@ class _Check:
                 self._own_type(self.catalog.type_by_oid(statement.type))
             case st.AlterType():
                 self._alter_type(statement)
+            case st.CreateFunction():
+                self._create_in(statement.function.schema)
+                self._replace_function(statement)
+            case st.AlterFunction():
+                self._alter_function(statement)
+            case st.DropFunction():
+                for oid in statement.functions:
+                    self._drop_function(oid)
             case st.DropType():
                 for schema, name in statement.names:
                     self._drop_type(schema, name)
@@ -157,12 +169,15 @@ class _Check:
             current = stack.pop()
             if isinstance(current, q.RelationRange):
                 if current is not skip:
-                    self._read(self._relation(current.oid), rights, current.used)
+                    asked = self._caller() if current.invoker else rights
+                    self._read(self._relation(current.oid), asked, current.used)
             elif isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
-                self._read(view, rights, used.get(id(current), frozenset()))
-                owner = role if invokes(view) else self.catalog.role_by_oid(view.owner)
-                if owner is not None and not owner.superuser:
+                asked = self._caller() if current.invoker else rights
+                self._read(view, asked, used.get(id(current), frozenset()))
+                reader = self._caller_role() if current.invoker else role
+                owner = reader if invokes(view) else self.catalog.role_by_oid(view.owner)
+                if owner is not None and (self.calls or not owner.superuser):
                     self.query(current.query, owner)
                 continue
             elif isinstance(current, q.Select):
@@ -179,6 +194,14 @@ class _Check:
                         if not rights.columns(relation, (), "w"):
                             raise _denied(_KINDS[relation.kind], relation.name)
             stack.extend(children(current))
+
+    def _caller_role(self) -> RoleDef:
+        """Return the role of the session, with whose rights the bodies of functions run, those in views too."""
+        return self.catalog.role(self.session.derived.user) or self.role
+
+    def _caller(self) -> Rights:
+        caller = self._caller_role()
+        return self.rights if caller is self.role else Rights(self.catalog, caller)
 
     def _read(self, relation: RelationDef, rights: Rights, attnums: Collection[int]) -> None:
         if rights is self.rights and not relation.virtual:
@@ -255,8 +278,12 @@ class _Check:
             if not invokes(view):
                 owner = self.catalog.role_by_oid(view.owner)
                 if owner is None or owner.superuser:
+                    if owner is not None and self.calls:  # what functions read is the caller's affair
+                        self.query(statement, owner)
                     break
+                calls = checker.calls
                 checker = _Check(self.session, owner, self.catalog)
+                checker.calls = calls
         else:
             checker._write(replace(statement, through=None))
             return
@@ -330,6 +357,49 @@ class _Check:
                         self._own(relation)
                     break
 
+    # -- functions ---------------------------------------------------------------------------------
+
+    def call(self, functions: Iterable[int]) -> None:
+        """Check that the role may call users' functions."""
+        for oid in functions:
+            function = self.catalog.function_by_oid(oid)
+            if function is None:
+                raise Replan  # dropped since the plan was made
+            if not self.rights.function(function):
+                raise _denied("function", function.name)
+
+    def _own_function(self, oid: int) -> FunctionDef:
+        function = self.catalog.function_by_oid(oid)
+        if function is None:
+            raise Replan
+        if not self.rights.owns(function.owner):
+            raise SqlError("42501", f"must be owner of function {function.name}")
+        return function
+
+    def _replace_function(self, statement: st.CreateFunction) -> None:
+        made = statement.function
+        for function in self.catalog.functions_named(made.name):
+            if statement.replace and (function.schema, function.inputs) == (made.schema, made.inputs):
+                self._own_function(function.oid)
+        for oid in (*made.types, made.result):
+            self._use_type(oid)
+
+    def _alter_function(self, statement: st.AlterFunction) -> None:
+        function = self._own_function(statement.function)
+        if statement.owner is not None:
+            self._member(statement.owner)
+            self._create_in(function.schema)
+        elif statement.schema is not None:
+            self._create_in(statement.schema)
+        elif statement.name is not None:
+            self._create_in(function.schema)
+
+    def _drop_function(self, oid: int) -> None:
+        function = self.catalog.function_by_oid(oid)
+        holder = None if function is None else self.catalog.schema(function.schema)
+        if holder is None or not self.rights.owns(holder.owner):
+            self._own_function(oid)
+
     # -- types -------------------------------------------------------------------------------------
 
     def _use_types(self, columns: Iterable[st.ColumnSpec]) -> None:
@@ -374,6 +444,9 @@ class _Check:
             database = self.catalog.database_by_oid(statement.object_oid)
             if database is not None and not self.rights.owns(database.owner):
                 raise SqlError("42501", f"must be owner of database {database.name}")
+            return
+        if statement.class_oid == PG_PROC_OID:
+            self._own_function(statement.object_oid)
             return
         made = self.catalog.type_by_oid(statement.object_oid)
         if made is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from engine.catalog.state import PG_TYPE_OID, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
+from engine.ddl import functions
 from engine.ddl.alter_columns import drop_column, views_that_break, without_columns
 from engine.ddl.create import target_schema
 from engine.ddl.dependents import Dependency, in_report_order
@@ -39,7 +40,7 @@ from planner.acl import reowned
 from planner.bind.index import index_keys, without_indexes
 from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
-from planner.catalog import FIRST_RANK, AclDef, EnumLabel, IndexDef, RelationDef, TypeDef
+from planner.catalog import FIRST_RANK, AclDef, EnumLabel, FunctionDef, IndexDef, RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.facts import facts
 from planner.query import Var
@@ -372,6 +373,7 @@ async def drop_types(
     if not targets:
         return
     found, words = type_dependencies(session, targets)
+    by_functions = _functions_using(session, targets, found, words)
     told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
     if told and not cascade:
         what = (
@@ -387,9 +389,25 @@ async def drop_types(
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
+    await functions.drop_functions(session, by_functions, cascade=True, quiet=True)
     for type_ in targets:
         await _drop_uses(session, type_)
     await session.view.change([], [key for type_ in targets for key in _keys(session.catalog, type_)])
+
+
+def _functions_using(
+    session: Session, targets: Sequence[TypeDef], found: list[Dependency], words: dict[Any, str]
+) -> list[FunctionDef]:
+    """Return the functions that hang on types; they and what hangs on them are added to ``found`` and ``words``."""
+    oids = {type_.oid for type_ in targets}
+    _, using, links = functions.dependents(session, oids)
+    ours = {function.oid for function in using}
+    for one in links:
+        if one.key in ours or one.on in ours:
+            on = ("type", one.on) if one.on in oids else one.on
+            words.setdefault(on, words.get(on) or functions.words_of(session, one.on))
+            found.append(one._replace(on=on))
+    return using
 
 
 async def _drop_uses(session: Session, type_: TypeDef) -> None:

@@ -25,6 +25,7 @@ from planner import statements as st
 from planner.bind import changes, columns, compare, funcs, sublinks
 from planner.bind.context import BindContext, make_context
 from planner.bind.generated import generated_from, generations
+from planner.bind.inline import inline_calls
 from planner.bind.query import bind_query
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
@@ -117,6 +118,7 @@ def _binders() -> dict[type, _Binder]:
         database,
         ddl,
         dml,
+        functions,
         grant,
         index,
         materialized,
@@ -154,6 +156,10 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateView: _without_params(ddl.bind_create_view),
             ast.CreateIndex: _without_params(index.bind_create_index),
             ast.AlterTable: _without_params(alter.bind_alter_table),
+            ast.CreateFunction: _without_params(functions.bind_create_function),
+            ast.AlterFunction: functions.bind_alter_function,
+            ast.DropFunction: functions.bind_drop_function,
+            ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
             ast.AddEnumValue: types.bind_add_enum_value,
             ast.RenameEnumValue: types.bind_rename_enum_value,
@@ -219,6 +225,26 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
     return st.Explain(body=body, options=options)
 
 
+def _inlined(context: BindContext, bound: st.Statement) -> st.Statement:
+    """Return what is about to run with the bodies of users' functions in it; definitions keep the calls."""
+    if "function" not in context.flags:
+        return bound
+    if isinstance(bound, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
+        if bound.query is None:
+            return bound
+        return replace(bound, query=inline_calls(context, bound.query))
+    if isinstance(bound, _RUN):
+        inlined: st.Statement = inline_calls(context, bound)
+        return inlined
+    return bound
+
+
+_RUN = (
+    st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy, st.Subscribe,
+    st.DeclareSubscribe,
+)  # fmt: skip
+
+
 def _envelope(
     node: ast.Node, text: str, context: BindContext, bound: st.Statement, *, finish: bool = True
 ) -> st.BoundStatement:
@@ -227,6 +253,7 @@ def _envelope(
         body = replace(bound.body, params=context.env.params.finish())
         body = _stable(body)
         bound = replace(bound, body=body)
+    bound = _inlined(context, bound)
     made = st.BoundStatement(
         statement=bound,
         class_=classify(bound),
@@ -240,6 +267,7 @@ def _envelope(
         volatile=context.volatile,
         uses_virtual=context.uses_virtual,
         settings=frozenset(context.env.folded),
+        functions=frozenset(context.functions),
     )
     return _stable(made) if finish and not isinstance(bound, st.Explain) else made
 

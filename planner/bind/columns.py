@@ -24,6 +24,7 @@ from planner.query import (
     QueryExpr,
     RowExpr,
     SetOp,
+    SqlCall,
     SubLink,
     SubLinkKind,
     SubqueryRange,
@@ -50,10 +51,16 @@ def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
         whole = scope.find_item("", names[0], node.span)
         if whole is not None:
             return scope.whole_row(*whole, node.span)
+        argument = _argument(scope, node)
+        if argument is not None:
+            return argument
         raise missing_column(scope, "", names[0], node.span)
     schema, table, column = _split(scope, names, node.span)
     entry = scope.find_item(schema, table, node.span)
     if entry is None:
+        argument = _argument(scope, node)
+        if argument is not None:
+            return argument
         raise missing_table(scope, schema, table, node.span)
     found = scope.item_column(*entry, column, node.span)
     if found is not None:
@@ -62,6 +69,13 @@ def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
     if as_function is not None:
         return as_function
     raise missing_column(scope, table, column, node.span)
+
+
+def _argument(scope: Scope, node: ast.ColumnRef) -> Expr | None:
+    """Return the argument that a name means in a function's body, None where it is none."""
+    arguments = scope.context.arguments
+    number = 0 if arguments is None else arguments.number(node.names)
+    return scope.context.env.params.reference(number, node.span) if number else None
 
 
 def _row_of(scope: Scope, names: ast.Name, span: Span | None) -> Expr:
@@ -205,6 +219,8 @@ def _output_row(outside: Scope, query: QueryExpr, position: int) -> list[tuple[s
 
 def function_columns(expr: FuncExpr) -> list[tuple[str, SqlType]] | None:
     """Return (name, type) of a record function's OUT columns, None where it has none."""
+    if isinstance(expr, SqlCall):
+        return [(column.name, column.type) for column in expr.outputs] or None
     proc = facts().procs[expr.proc]
     if proc.all_arg_types is None or proc.arg_modes is None:
         return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.casts import CoerceEnv, ParamTypes
-from planner.catalog import Catalog, RelationDef
+from planner.catalog import Catalog, FunctionDef, RelationDef
 from planner.errors import Span, SqlError
 from planner.query import OutputColumn
 from planner.typenames import find_builtin, resolve_type
@@ -32,6 +32,20 @@ class WithStep:
     columns: tuple[OutputColumn, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What names mean in a function's body where no column has them: its inputs ("" = unnamed) are $1, $2 ..."""
+
+    function: str
+    names: tuple[str, ...]
+
+    def number(self, names: Sequence[str]) -> int:
+        """Return the number of the input that ``name`` or ``function.name`` means, 0 if none."""
+        if len(names) == 2 and names[0] != self.function:
+            return 0
+        return self.names.index(names[-1]) + 1 if len(names) <= 2 and names[-1] in self.names else 0
+
+
 @dataclass(slots=True)
 class BindContext:
     """Shared state of one bind.
@@ -41,7 +55,8 @@ class BindContext:
     relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
     ``volatile``: a volatile function is called; ``database``: the current database's name, for
     three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
-    ``future_steps``: those of parts that come later.
+    ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
+    users' functions that the statement runs.
     """
 
     catalog: Catalog
@@ -55,6 +70,8 @@ class BindContext:
     view_depth: int = 0
     steps: dict[str, WithStep] = field(default_factory=dict)
     future_steps: set[str] = field(default_factory=set)
+    arguments: Arguments | None = None
+    functions: set[int] = field(default_factory=set)
 
     @property
     def volatile(self) -> bool:
@@ -82,6 +99,29 @@ class BindContext:
             view_depth=self.view_depth + 1,
             steps={},
             future_steps=set(),
+            arguments=None,
+        )
+
+    def for_function(self, function: FunctionDef, types: Sequence[int]) -> BindContext:
+        """Return the context that the body of a function is bound in, whose inputs have these types. Raises 54001."""
+        if self.view_depth >= MAX_VIEW_DEPTH:
+            raise SqlError(
+                "54001", "stack depth limit exceeded", hint="SQL functions call each other too deep."
+            )
+        stored = bool(function.body_sql)
+        return replace(
+            self,
+            search_path=function.path if stored else self.search_path,
+            env=CoerceEnv(
+                settings=STORED_TEXT if stored else self.env.settings,
+                params=ParamTypes(types, variable=False),
+                folded=self.env.folded,
+            ),
+            text=function.body_sql or function.source,
+            view_depth=self.view_depth + 1,
+            steps={},
+            future_steps=set(),
+            arguments=Arguments(function.name, function.input_names),
         )
 
     # --- relations ------------------------------------------------------------------------------

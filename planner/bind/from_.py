@@ -39,6 +39,7 @@ from planner.query import (
     RangeColumn,
     RangeRef,
     RelationRange,
+    SqlCall,
     StepRange,
     SubqueryRange,
     Var,
@@ -412,7 +413,9 @@ def _function_output(
             'a column definition list is only allowed for functions returning "record"',
             span=definitions[0].span,
         )
-    if isinstance(expr, FuncExpr):
+    if isinstance(expr, SqlCall):
+        name = expr.outputs[0].name if len(expr.outputs) == 1 else name
+    elif isinstance(expr, FuncExpr):
         name = _single_output_name(expr.proc) or name
     return [(name, expr.type)]
 

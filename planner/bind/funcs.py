@@ -4,7 +4,7 @@
     aggregates  belong to the query whose columns their arguments read (maybe an outer one)
     windows     OVER (...) enters a definition into ``Scope.windows``; equal ones are shared
 
-Functions live in pg_catalog alone. Argument notation is positional, named, mixed or VARIADIC.
+What a name means where users have functions, too: ``planner.bind.calls``. Argument notation is positional, named, mixed or VARIADIC.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner import ast
+from planner.bind.calls import make_call, resolve_call
 from planner.bind.clauses import check_aggregate, check_grouping, check_set, check_window, sets_in_call
 from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
@@ -39,7 +40,7 @@ from planner.resolve import (
     signature_text,
 )
 from planner.scope import Scope, window_call_in
-from planner.typefacts import format_type
+from planner.typefacts import FIRST_USER_OID, format_type
 from planner.types import SqlType
 
 # Functions of PostgreSQL take at most this many arguments.
@@ -75,13 +76,13 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         columns = row_columns(scope, args[0])
         if columns is not None and any(column == name for column, _ in columns):
             return select_field(scope, args[0], name, span)
-    found = _resolve(node, schema, name, types, names, span)
+    found = _resolve(scope, node, schema, name, types, names, span)
     if found.kind == "cast":
         if not _undecorated(node):
             raise _not_aggregate(node, name, span)
         return coerce(args[0], SqlType(found.result), CastContext.EXPLICIT, scope.context.env, span=span)
     proc = found.fact
-    if proc.volatility == "v":
+    if proc.volatility == "v" and proc.oid < FIRST_USER_OID:
         scope.context.flags.add("volatile")
     if proc.kind == "a":
         return _aggregate(scope, node, found, args, order_args, filter_, sets_before)
@@ -96,6 +97,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         )
     if not _undecorated(node):
         raise _not_aggregate(node, name, span)
+    if proc.oid >= FIRST_USER_OID:
+        return _users_call(scope, found, args, sets_before if in_from else None, span)
     made = function_arguments(found, args, scope.context.env)
     if proc.returns_set:
         if in_from:
@@ -111,6 +114,20 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         cast="sql" if node.sql_syntax else "call",
         span=span,
     )
+
+
+def _users_call(
+    scope: Scope, found: ResolvedFunction, args: Sequence[Expr], sets_in_from: bool | None, span: Span | None
+) -> Expr:
+    """Return the call of a user's function; ``sets_in_from``: it stands as a FROM item."""
+    call = make_call(scope, found, args, span)
+    scope.context.flags.add("function")
+    if call.returns_set:
+        if sets_in_from is None:
+            check_set(scope, span)
+        else:
+            scope.set_returning = sets_in_from
+    return call
 
 
 def _function_name(node: ast.FuncCall) -> tuple[str, str]:
@@ -168,6 +185,7 @@ def _not_aggregate(node: ast.FuncCall, name: str, span: Span | None) -> SqlError
 
 
 def _resolve(
+    scope: Scope,
     node: ast.FuncCall,
     schema: str,
     name: str,
@@ -177,12 +195,13 @@ def _resolve(
 ) -> ResolvedFunction:
     if node.star and node.args:
         raise AssertionError("a call with * and arguments")
-    return resolve_function(
+    return resolve_call(
+        scope.context,
+        schema,
         name,
         types,
         names=names,
         variadic=node.variadic,
-        schema=schema,
         ordered=bool(node.order) and not node.within_group,
         span=span,
     )

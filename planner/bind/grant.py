@@ -8,9 +8,10 @@ from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
 from planner.bind.context import BindContext
+from planner.bind.functions import PG_PROC, find_function
 from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
-from planner.catalog import RelationDef
+from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
@@ -18,7 +19,7 @@ _TABLE_KINDS = "rvm"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types and databases.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions and databases.
 
     Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
@@ -61,6 +62,9 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
     elif node.kind == "type":
         for qualified in node.qualified:
             yield _on_object("type", PG_TYPE, _grantable_type(context, qualified), node)
+    elif node.kind in ("function", "routine"):
+        for function in _functions(context, node):
+            yield _on_object("function", PG_PROC, function.oid, node)
     elif node.kind == "database":
         for name in node.names:
             database = context.catalog.database_named(name)
@@ -82,6 +86,19 @@ def _grantable_type(context: BindContext, name: ast.Name) -> int:
             hint="Set the privileges of the element type instead.",
         )
     return found.oid
+
+
+def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
+    if not node.every:
+        for named in node.functions:
+            assert isinstance(named, ast.FunctionName)
+            yield find_function(context, node.kind, named)
+        return
+    for name in node.names:
+        schema = context.catalog.schema(name)
+        if schema is None:
+            raise SqlError("3F000", f'schema "{name}" does not exist')
+        yield from context.catalog.functions_in(name)
 
 
 def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:

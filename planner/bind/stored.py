@@ -20,7 +20,16 @@ from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_clause
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_boolean, try_coerce
-from planner.catalog import Catalog, ColumnDef, DatabaseDef, RelationDef, RoleDef, SchemaDef, TypeDef
+from planner.catalog import (
+    Catalog,
+    ColumnDef,
+    DatabaseDef,
+    FunctionDef,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    TypeDef,
+)
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError
 from planner.parse import parse_expression
@@ -66,6 +75,15 @@ class _NoCatalog:
         return None
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
+        return None
+
+    def functions_named(self, name: str) -> Sequence[FunctionDef]:
+        return ()
+
+    def functions_in(self, schema: str) -> Sequence[FunctionDef]:
+        return ()
+
+    def function_by_oid(self, oid: int) -> FunctionDef | None:
         return None
 
 
@@ -187,13 +205,13 @@ def rebase_view(
     from planner.bind.query import bind_view
 
     context = stored_context(before, view.view_sql, view.view_path)
-    renamed = _renamed(bind_view(context, view), after)
-    return deparse_query(renamed, names=[column.name for column in view.columns])
+    query = renamed(bind_view(context, view), after)
+    return deparse_query(query, names=[column.name for column in view.columns])
 
 
-def _renamed(node: Any, catalog: Catalog) -> Any:
+def renamed(node: Any, catalog: Catalog) -> Any:
     """Give every relation range the names that ``catalog`` has for its oid and attnums."""
-    node = replace_children(node, lambda child: _renamed(child, catalog))
+    node = replace_children(node, lambda child: renamed(child, catalog))
     if isinstance(node, RelationRange):
         relation = _still_there(catalog, node.oid, node.name)
         node = replace(

@@ -189,11 +189,21 @@ def _find_type(session: EvalSession, text: str) -> int | None:
     return find_type(text, session)
 
 
-def _find_procs(text: str) -> list[int]:
+def _find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, ...]]]:
+    """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
-    if len(names) == 2 and names[0] != "pg_catalog":
-        return []
-    return [proc.oid for proc in facts().procs_by_name.get(names[-1], ())]
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for schema in names[:-1] or session.search_path:
+        if schema == "pg_catalog":
+            found += [(proc.oid, proc.arg_types) for proc in facts().procs_by_name.get(names[-1], ())]
+            continue
+        seen = {types for _, types in found}
+        found += [
+            (function.oid, function.inputs)
+            for function in session.catalog.functions_named(names[-1])
+            if function.schema == schema and function.inputs not in seen
+        ]
+    return found
 
 
 def _find_procedure(session: EvalSession, text: str) -> int | None:
@@ -204,10 +214,7 @@ def _find_procedure(session: EvalSession, text: str) -> int | None:
         )
     inner = rest.rstrip()[:-1].strip()
     types = tuple(_find_type(session, part) for part in inner.split(",")) if inner else ()
-    for oid in _find_procs(head):
-        if facts().procs[oid].arg_types == types:
-            return oid
-    return None
+    return next((oid for oid, found in _find_procs(session, head) if found == types), None)
 
 
 def _find_operator(text: str) -> int | None:
@@ -243,10 +250,10 @@ def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGTYPE:
         return _find_type(session, text)
     if oid == REGPROC:
-        found = _find_procs(text)
-        if len(found) > 1:
+        procs = _find_procs(session, text)
+        if len(procs) > 1:
             raise SqlError("42725", f'more than one function named "{text}"')
-        return found[0] if found else None
+        return procs[0][0] if procs else None
     if oid == REGPROCEDURE:
         return _find_procedure(session, text)
     if oid == REGOPER:
@@ -346,6 +353,20 @@ def procedure_name(value: int) -> str | None:
     return f"{name}({','.join(format_type(t) for t in proc.arg_types)})"
 
 
+def _users_function(session: EvalSession, oid: int, value: int) -> str | None:
+    """Return a user's function as regproc (its name) or regprocedure (with argument types) prints it."""
+    from planner.builtins.system_functions import function_name, shown_function
+
+    function = session.catalog.function_by_oid(value)
+    if function is None:
+        return None
+    if oid == REGPROCEDURE:
+        return shown_function(session, function)
+    if len(_find_procs(session, quote_ident(function.name))) > 1:
+        return f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
+    return function_name(session, function)
+
+
 def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
     """Print a reg* value: the name, ``-`` for 0, the number when nothing has that oid."""
     if value == 0:
@@ -358,6 +379,8 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
             from planner.builtins.system import other_type_name
 
             found = other_type_name(session, value)
+    elif oid in (REGPROC, REGPROCEDURE) and value >= FIRST_USER_OID:
+        found = None if session is None else _users_function(session, oid, value)
     elif oid == REGPROC:
         proc = facts().procs.get(value)
         if proc is not None:

@@ -126,6 +126,16 @@ def _builtin_is_visible(known: Callable[[], Container[int]]) -> Callable[[EvalSe
     return is_visible
 
 
+def _function_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_function_is_visible``."""
+    from planner.builtins.system_functions import function_is_visible
+
+    function = session.catalog.function_by_oid(oid)
+    if function is not None:
+        return function_is_visible(session, function)
+    return _builtin_is_visible(lambda: facts().procs)(session, oid)
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -231,6 +241,11 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
         name = type_name(session, oid, None)
         return None if name in (None, "???") else f"type {name}"
     if class_oid == PG_PROC:
+        function = session.catalog.function_by_oid(oid)
+        if function is not None:
+            from planner.builtins.system_functions import shown_function
+
+            return f"function {shown_function(session, function)}"
         proc = facts().procs.get(oid)
         if proc is None:
             return None
@@ -284,7 +299,7 @@ def _register() -> None:
     session_form("pg_table_is_visible(oid)", table_is_visible)
     session_form("pg_type_is_visible(oid)", type_is_visible)
     fact = _builtin_is_visible
-    session_form("pg_function_is_visible(oid)", fact(lambda: facts().procs))
+    session_form("pg_function_is_visible(oid)", _function_is_visible)
     session_form("pg_operator_is_visible(oid)", fact(lambda: facts().operators))
     session_form("pg_opclass_is_visible(oid)", fact(lambda: _fact_oids("opclass")))
     session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))

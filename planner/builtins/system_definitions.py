@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planner.deparse import Reader
     from planner.query import Expr
 
+FunctionNamer = Callable[[int, str, str], str]
 MAX_CACHED_TEXTS = 4096
 # Texts that read the same in plain and in pretty form: literals with a cast, calls without arguments.
 _ATOM = re.compile(
@@ -95,12 +96,19 @@ def reader_of(session: EvalSession) -> Reader:
     """Return the session as the reader of definitions."""
     from planner.deparse import Reader
 
-    return Reader(shown_settings(session), type_namer(session))
+    return Reader(shown_settings(session), type_namer(session), function_namer(session))
 
 
 def type_namer(session: EvalSession) -> Callable[[int, int | None], str]:
     """Return the function that gives a type the name by which the reader finds it."""
     return lambda oid, typmod: type_name(session, oid, typmod) or "-"
+
+
+def function_namer(session: EvalSession) -> FunctionNamer:
+    """Return what tells what the reader has to write for a user's function (oid, schema, name)."""
+    from planner.builtins.system_functions import namer
+
+    return namer(session)
 
 
 def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
@@ -253,7 +261,7 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
         names = [column.name for column in view.columns]
         text = deparse_query(
             query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
-            type_name=type_namer(session), names=names,
+            type_name=type_namer(session), function_name=function_namer(session), names=names,
         ) + ";"  # fmt: skip
         _TEXTS.put(key, text)
     return text
@@ -451,16 +459,11 @@ def _register() -> None:
     python("pg_get_viewdef(oid,int4)", wrapped_view_definition, needs_session=True)
     for signature in ("pg_get_ruledef(oid)", "pg_get_ruledef(oid,bool)"):
         python(signature, rule_definition, needs_session=True)
-    python("pg_get_functiondef(oid)", function_definition)
-    python("pg_get_function_arguments(oid)", function_arguments)
-    python("pg_get_function_identity_arguments(oid)", function_identity_arguments)
-    python("pg_get_function_result(oid)", function_result)
-    python("pg_get_function_arg_default(oid,int4)", function_argument_default)
-    # Triggers, partitions, extended statistics and SQL-bodied functions do not exist here.
+    # Triggers, partitions and extended statistics do not exist here.
     for signature in (
         "pg_get_triggerdef(oid)", "pg_get_partkeydef(oid)", "pg_get_partition_constraintdef(oid)",
         "pg_get_statisticsobjdef(oid)", "pg_get_statisticsobjdef_columns(oid)",
-        "pg_get_statisticsobjdef_expressions(oid)", "pg_get_function_sqlbody(oid)",
+        "pg_get_statisticsobjdef_expressions(oid)",
     ):  # fmt: skip
         python(signature, lambda oid: None)
     python("pg_get_triggerdef(oid,bool)", lambda oid, pretty: None)

@@ -109,6 +109,9 @@ def _database(session: EvalSession, wanted: Any) -> Asked | None:
 
 def _function(session: EvalSession, wanted: Any) -> Asked | None:
     oid = wanted if isinstance(wanted, int) else reg_input(session, REGPROCEDURE, wanted)
+    function = session.catalog.function_by_oid(oid) if oid is not None else None
+    if function is not None:
+        return lambda rights, letters, option: rights.function(function, option=option)
     return _public(SUPERUSER_OID, "X") if oid in facts().procs else None
 
 

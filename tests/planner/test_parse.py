@@ -116,7 +116,7 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
 @pytest.mark.parametrize(
     ("text", "construct"),
     [
-        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE FUNCTION"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql SET x = 1 AS 'SELECT 1'", "CREATE FUNCTION ... SET"),
         ("CREATE TRIGGER x BEFORE INSERT ON t EXECUTE FUNCTION f()", "CREATE TRIGGER"),
         ("SELECT * FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
         ("SELECT x IS JSON FROM t", "IS JSON"),

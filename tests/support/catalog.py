@@ -14,6 +14,7 @@ from planner.catalog import (
     ColumnDef,
     ConstraintDef,
     DatabaseDef,
+    FunctionDef,
     IndexDef,
     RelationDef,
     RoleDef,
@@ -52,6 +53,18 @@ class MemoryCatalog:
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         """Return a user's type: there are none."""
+        return None
+
+    def functions_named(self, name: str) -> tuple[FunctionDef, ...]:
+        """Return the functions called ``name``: there are none."""
+        return ()
+
+    def functions_in(self, schema: str) -> tuple[FunctionDef, ...]:
+        """Return the functions of a schema: there are none."""
+        return ()
+
+    def function_by_oid(self, oid: int) -> FunctionDef | None:
+        """Return a function: there are none."""
         return None
 
     def _oid(self) -> int:

@@ -1,0 +1,125 @@
+"""pg_proc, pg_depend, information_schema.routines and parameters of users' functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.information_schema import type_columns
+from engine.catalog.pg_types import acl_of
+from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
+from engine.catalog.virtual import RowDict, relation
+from engine.ddl.functions import named_oids
+from planner.bind.calls import proc_fact
+from planner.catalog import ColumnDef
+from planner.facts import RECORD, VOID
+from planner.typefacts import FIRST_USER_OID
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+SQL_LANGUAGE, PG_REWRITE_OID = 14, 2618
+_RULE = 0xC000_0000  # engine.catalog.pg_catalog.rewrite_oid
+_PARAMETER_MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
+
+
+@relation("pg_proc", "catalog")
+def users_functions(session: Session) -> Iterator[RowDict]:
+    """Yield pg_proc of users' functions."""
+    for function in session.catalog.functions():
+        plain = all(mode == "i" for mode in function.modes)
+        yield {
+            "oid": function.oid, "proname": function.name, "pronamespace": function.schema_oid,
+            "proowner": function.owner, "prolang": SQL_LANGUAGE, "procost": function.cost, "prorows": function.rows,
+            "provariadic": proc_fact(function).variadic, "prokind": "f", "prosecdef": False,
+            "proleakproof": function.leakproof, "proisstrict": function.strict, "proretset": function.returns_set,
+            "provolatile": function.volatility, "proparallel": function.parallel, "pronargs": len(function.inputs),
+            "pronargdefaults": len(function.defaults), "prorettype": function.result,
+            "proargtypes": function.inputs, "proallargtypes": None if plain else function.types,
+            "proargmodes": None if plain else function.modes,
+            "proargnames": function.names if any(function.names) else None,
+            "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.source,
+            "prosqlbody": function.body_sql if function.body_sql else None,
+            "proacl": acl_of(session, PG_PROC_OID, function.oid),
+        }  # fmt: skip
+
+
+def _functions_named(session: Session, text: str) -> list[int]:
+    """Return the users' functions that a stored text calls, oldest first."""
+    return sorted(oid for oid in named_oids(text) if session.catalog.function_by_oid(oid) is not None)
+
+
+@relation("pg_depend", "catalog")
+def functions_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of functions: on their schema, on what their bodies and types need; of views: on functions."""
+    for item in session.catalog.user_relations():
+        if item.kind in "vm":
+            for oid in _functions_named(session, item.view_sql):
+                yield _depends(PG_REWRITE_OID, _RULE | item.oid, PG_PROC_OID, oid)
+    for function in session.catalog.functions():
+        yield _depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
+        for oid in function.depends_on:
+            yield _depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
+        for text in (function.body_sql, *function.defaults):
+            for oid in _functions_named(session, text):
+                yield _depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
+        for oid in sorted({*function.types, function.result}):
+            if oid >= FIRST_USER_OID:
+                yield _depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)
+
+
+def _depends(class_: int, oid: int, ref_class: int, ref: int) -> RowDict:
+    return {
+        "classid": class_, "objid": oid, "objsubid": 0, "refclassid": ref_class, "refobjid": ref, "refobjsubid": 0,
+        "deptype": "n",
+    }  # fmt: skip
+
+
+def _columns_of(session: Session, oid: int) -> dict[str, Any]:
+    """Return data_type and type_udt_* or udt_* of a type, whose precision the standard does not show here."""
+    found = type_columns(session, ColumnDef(attnum=1, name="", type=SqlType(oid)))
+    shown = found["data_type"]
+    if oid in (RECORD, VOID):
+        shown = "record" if oid == RECORD else "void"
+    return {"data_type": shown, "udt_schema": found["udt_schema"], "udt_name": found["udt_name"]}
+
+
+@relation("information_schema.routines", "catalog")
+def routines(session: Session) -> Iterator[RowDict]:
+    """Yield routines: users' functions."""
+    for function in session.catalog.functions():
+        types = _columns_of(session, function.result)
+        specific = f"{function.name}_{function.oid}"
+        yield {
+            "specific_catalog": session.database, "specific_schema": function.schema, "specific_name": specific,
+            "routine_catalog": session.database, "routine_schema": function.schema, "routine_name": function.name,
+            "routine_type": "FUNCTION", "data_type": types["data_type"], "type_udt_catalog": session.database,
+            "type_udt_schema": types["udt_schema"], "type_udt_name": types["udt_name"], "dtd_identifier": "0",
+            "routine_body": "SQL", "routine_definition": function.source, "external_name": None,
+            "external_language": "SQL", "parameter_style": "GENERAL",
+            "is_deterministic": "YES" if function.volatility == "i" else "NO", "sql_data_access": "MODIFIES",
+            "is_null_call": "YES" if function.strict else "NO", "schema_level_routine": "YES",
+            "max_dynamic_result_sets": 0, "security_type": "INVOKER", "as_locator": "NO",
+            "is_udt_dependent": "NO",
+        }  # fmt: skip
+
+
+@relation("information_schema.parameters", "catalog")
+def parameters(session: Session) -> Iterator[RowDict]:
+    """Yield parameters of users' functions."""
+    from planner.builtins.system_functions import function_argument_default
+
+    for function in session.catalog.functions():
+        parts = zip(function.types, function.modes, function.names, strict=True)
+        for number, (oid, mode, name) in enumerate(parts, 1):
+            types = _columns_of(session, oid)
+            default = function_argument_default(session, function.oid, number)
+            yield {
+                "specific_catalog": session.database, "specific_schema": function.schema,
+                "specific_name": f"{function.name}_{function.oid}", "ordinal_position": number,
+                "parameter_mode": _PARAMETER_MODES[mode], "is_result": "NO", "as_locator": "NO",
+                "parameter_name": name or None, "data_type": types["data_type"], "udt_catalog": session.database,
+                "udt_schema": types["udt_schema"], "udt_name": types["udt_name"], "dtd_identifier": str(number),
+                "parameter_default": default,
+            }  # fmt: skip

@@ -1,0 +1,300 @@
+"""CREATE, ALTER and DROP FUNCTION as catalog changes, and what hangs on functions.
+
+    table t <── function f (BEGIN ATOMIC, or RETURNS SETOF t) <── view v <── function g (RETURN ... v ...)
+
+Views and bodies that are kept as canonical text name functions by oid (``planner.deparse_expr.stored_function``). A body that is
+a text depends on nothing, as in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.connection.portal import Command, Outcome
+from engine.connection.session import Session
+from engine.ddl.dependents import Dependency, in_report_order
+from engine.ddl.roles import named_role
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.acl import reowned
+from planner.bind.functions import check_source, rebase_body
+from planner.builtins.system import type_name
+from planner.builtins.system_functions import shown_function
+from planner.catalog import AclDef, FunctionDef, RelationDef
+from planner.errors import SqlError
+from planner.typefacts import element_of
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+_NAMED: Final = re.compile(r'"#(\d+)"')
+
+
+def function_words(session: Session, function: FunctionDef) -> str:
+    """Return how messages call a function: with the types of its inputs."""
+    return f"function {shown_function(session, function)}"
+
+
+async def create_function(
+    conn: Connection, plan: Plan, statement: st.CreateFunction, params: Params
+) -> Outcome:
+    """CREATE [OR REPLACE] FUNCTION. Raises SqlError 42723, 42P13 (what cannot be replaced), 42501."""
+    session = conn.session
+    made = statement.function
+    from engine.ddl.create import target_schema  # which names functions anew after a change
+
+    schema, schema_oid = await target_schema(session, made.schema, "t" if made.schema == "pg_temp" else "p")
+    made = replace(made, schema=schema, schema_oid=schema_oid, owner=session.role_oid)
+    if not made.path and session.setting("check_function_bodies") == "on":
+        check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
+    old = _same(session.catalog, schema, made.name, made.inputs)
+    if old is None:
+        made = replace(made, oid=session.db.allocate_oids(1))
+    else:
+        if not statement.replace:
+            raise SqlError("42723", f'function "{made.name}" already exists with same argument types')
+        _check_replaceable(session, old, made)
+        made = replace(made, oid=old.oid, owner=old.owner)
+    await session.view.change([made])
+    return Command(plan.bound.tag)
+
+
+def _same(catalog: CatalogSnapshot, schema: str, name: str, inputs: Sequence[int]) -> FunctionDef | None:
+    for function in catalog.functions_named(name):
+        if function.schema == schema and function.inputs == tuple(inputs):
+            return function
+    return None
+
+
+def _check_replaceable(session: Session, old: FunctionDef, new: FunctionDef) -> None:
+    """Raise SqlError 42P13 where callers of the old function could not call the new one."""
+    types = ",".join(type_name(session, oid, None) or "" for oid in old.inputs)
+    hint = f"Use DROP FUNCTION {old.name}({types}) first."
+    if (old.result, old.returns_set) != (new.result, new.returns_set):
+        raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
+    if old.result == 2249 and [t for _, t in old.outputs] != [t for _, t in new.outputs]:
+        raise SqlError(
+            "42P13",
+            "cannot change return type of existing function",
+            detail="Row type defined by OUT parameters is different.",
+            hint=hint,
+        )
+    for before, after in zip(old.input_names, new.input_names, strict=True):
+        if before and before != after:
+            raise SqlError("42P13", f'cannot change name of input parameter "{before}"', hint=hint)
+    if len(new.defaults) < len(old.defaults):
+        raise SqlError("42P13", "cannot remove parameter defaults from existing function", hint=hint)
+
+
+def _existing(session: Session, oid: int) -> FunctionDef:
+    found = session.catalog.function_by_oid(oid)
+    if found is None:
+        raise SqlError("42883", f"function with OID {oid} does not exist")
+    return found
+
+
+async def alter_function(
+    conn: Connection, plan: Plan, statement: st.AlterFunction, params: Params
+) -> Outcome:
+    """RENAME TO, SET SCHEMA, OWNER TO, and options. Raises SqlError 42723."""
+    session = conn.session
+    function = _existing(session, statement.function)
+    changed: list[Stored] = []
+    if statement.owner is not None:
+        owner = named_role(session, statement.owner).oid
+        items = session.catalog.acl(PG_PROC_OID, function.oid)
+        if items is not None:
+            acl = reowned(items, function.owner, owner)
+            changed.append(AclDef(class_oid=PG_PROC_OID, object_oid=function.oid, sub_id=0, items=acl))
+        function = replace(function, owner=owner)
+    name, schema, schema_oid = function.name, function.schema, function.schema_oid
+    if statement.name is not None:
+        name = statement.name
+    elif statement.schema is not None:
+        from engine.ddl.create import target_schema
+
+        schema, schema_oid = await target_schema(session, statement.schema, "p")
+    if (name, schema) != (function.name, function.schema):
+        if _same(session.catalog, schema, name, function.inputs) is not None:
+            types = ", ".join(type_name(session, oid, None) or "" for oid in function.inputs)
+            raise SqlError("42723", f'function {name}({types}) already exists in schema "{schema}"')
+        function = replace(function, name=name, schema=schema, schema_oid=schema_oid)
+    changes: dict[str, Any] = dict(statement.changes)
+    await session.view.change([replace(function, **changes), *changed])
+    return Command(plan.bound.tag)
+
+
+# --- what hangs on what ---------------------------------------------------------------------------
+
+
+def named_oids(text: str | None) -> set[int]:
+    """Return the oids of users' functions and types that a stored text names."""
+    return set() if text is None or '"#' not in text else {int(oid) for oid in _NAMED.findall(text)}
+
+
+def row_type_key(relation: int) -> tuple[str, int]:
+    """Return what stands for a relation's row type among dependencies."""
+    return ("rowtype", relation)
+
+
+def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
+    """Return what a function needs: oids of relations, types and functions, and row types."""
+    found: set[Any] = set(function.depends_on)
+    for text in (function.body_sql, *function.defaults):
+        found |= named_oids(text)
+    for oid in (*function.types, function.result):
+        relation = catalog.row_type_relation(oid)
+        if relation is not None:
+            found.add(row_type_key(relation[0].oid))
+        elif catalog.type_by_oid(element_of(oid) or oid) is not None:
+            found.add(element_of(oid) or oid)
+    return found
+
+
+def dependents(
+    session: Session, roots: Collection[Any]
+) -> tuple[list[RelationDef], list[FunctionDef], list[Dependency]]:
+    """Return the views and functions that need any of ``roots``, directly or not, oldest first, and how they hang together.
+
+    ``roots``: oids of relations, types and functions. A dependency on what is none of ``roots`` and hangs on none is left out.
+    """
+    catalog = session.catalog
+    needs: dict[Any, set[Any]] = {}
+    made: dict[Any, RelationDef | FunctionDef] = {}
+    for relation in catalog.user_relations():
+        if relation.kind in "vm":
+            made[relation.oid] = relation
+            needs[relation.oid] = set(relation.depends_on) | named_oids(relation.view_sql)
+    for function in catalog.functions():
+        made[function.oid] = function
+        needs[function.oid] = _uses(catalog, function)
+    gone: set[Any] = set(roots)
+    gone |= {row_type_key(oid) for oid in roots if isinstance(oid, int)}
+    found: set[Any] = set()
+    grew = True
+    while grew:
+        grew = False
+        for key, wanted in needs.items():
+            if key not in found and key not in roots and wanted & gone:
+                found.add(key)
+                gone |= {key, row_type_key(key)}
+                grew = True
+    links: list[Dependency] = []
+    for key in sorted(found):
+        item = made[key]
+        words = described_any(session, item)
+        for on in needs[key] & gone:
+            links.append(Dependency(key, key, words, on))
+            if isinstance(on, tuple):
+                links.append(Dependency(on, on[1] + 1, "", on[1]))
+    ordered = [made[key] for key in sorted(found)]
+    views = [item for item in ordered if isinstance(item, RelationDef)]
+    functions = [item for item in ordered if isinstance(item, FunctionDef)]
+    return views, functions, links
+
+
+def described_any(session: Session, item: RelationDef | FunctionDef) -> str:
+    """Return what messages call a relation or function."""
+    from engine.ddl.drop import described
+
+    return described(session, item) if isinstance(item, RelationDef) else function_words(session, item)
+
+
+def words_of(session: Session, key: Any) -> str:
+    """Return what messages call the thing that something depends on."""
+    catalog = session.catalog
+    if isinstance(key, tuple):
+        relation = catalog.relation_by_oid(key[1])
+        assert relation is not None
+        from engine.ddl.roles import shown_name
+
+        return f"type {shown_name(session, relation)}"
+    function = catalog.function_by_oid(key)
+    if function is not None:
+        return function_words(session, function)
+    relation = catalog.relation_by_oid(key)
+    assert relation is not None
+    return described_any(session, relation)
+
+
+async def drop_function(conn: Connection, plan: Plan, statement: st.DropFunction, params: Params) -> Outcome:
+    """DROP FUNCTION. Raises SqlError 2BP01."""
+    session = conn.session
+    for notice in statement.missing:
+        session.notice(notice)
+    targets = [_existing(session, oid) for oid in statement.functions]
+    if targets:
+        await drop_functions(session, targets, cascade=statement.cascade)
+    return Command(plan.bound.tag)
+
+
+async def drop_functions(
+    session: Session, targets: Sequence[FunctionDef], *, cascade: bool, quiet: bool = False
+) -> None:
+    """Drop functions; with ``cascade`` also the views and functions that call them. Raises SqlError 2BP01."""
+    from engine.ddl.drop import drop_relations, notice_cascade
+
+    targets = [target for target in targets if session.catalog.function_by_oid(target.oid) is not None]
+    if not targets:
+        return
+    oids = [target.oid for target in targets]
+    views, functions, links = dependents(session, oids)
+    told = [one for one in in_report_order(oids, links) if one.what]
+    if told and not cascade:
+        what = (
+            f"cannot drop {function_words(session, targets[0])} because other objects depend on it"
+            if len(targets) == 1
+            else "cannot drop desired object(s) because other objects depend on them"
+        )
+        raise SqlError(
+            "2BP01",
+            what,
+            detail="\n".join(f"{one.what} depends on {words_of(session, one.on)}" for one in told),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    if not quiet:
+        notice_cascade(session, [one.what for one in told])
+    await forget_functions(session, [*targets, *functions])
+    left = [v for v in views if session.catalog.relation_by_oid(v.oid) is not None]
+    if left:
+        await drop_relations(session, left, cascade=True, quiet=True)
+
+
+async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -> None:
+    """Take functions out of the catalog, and what is kept about them."""
+    catalog = session.catalog
+    oids = {f.oid for f in functions if catalog.function_by_oid(f.oid) is not None}
+    deletes: list[StoredKey] = [("function", oid, 0) for oid in sorted(oids)]
+    deletes += [key_of(c) for c in catalog.comments() if c.class_oid == PG_PROC_OID and c.object_oid in oids]
+    deletes += [key_of(a) for a in catalog.acls() if a.class_oid == PG_PROC_OID and a.object_oid in oids]
+    if deletes:
+        await session.view.change([], deletes)
+
+
+def functions_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[FunctionDef]:
+    """Return the functions whose bodies can no longer be bound once ``after`` replaces ``before``."""
+    trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
+    broken = []
+    for function in session.catalog.functions():
+        if before.oid in function.depends_on:
+            try:
+                rebase_body(function, trial, trial)
+            except SqlError:
+                broken.append(function)
+    return broken
+
+
+async def rebase_functions(session: Session, oid: int, before: CatalogSnapshot) -> None:
+    """Name a relation anew in the bodies that read it: it was called otherwise in ``before``."""
+    changed = [
+        replace(function, body_sql=rebase_body(function, before, session.catalog))
+        for function in session.catalog.functions()
+        if oid in function.depends_on
+    ]
+    if changed:
+        await session.view.change(changed)

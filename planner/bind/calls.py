@@ -1,0 +1,178 @@
+"""What a call means where users have functions of that name, and the call of one.
+
+    f(1)    functions f of all schemas in the search path, pg_catalog's among them -> one of them (``planner.resolve``)
+            SqlCall f(integer) -- until ``planner.bind.inline`` puts its body there
+
+Stored texts name a user's function by its oid, ``"#16400"(1)``, so that they mean the same when it is renamed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from planner.bind.clauses import check_users_function
+from planner.bind.context import BindContext
+from planner.bind.stored import stored_context
+from planner.casts import CastContext, coerce_type
+from planner.catalog import Catalog, FunctionDef, RelationDef
+from planner.errors import Span
+from planner.facts import ANY, RECORD, ProcFact, facts
+from planner.parse import parse_expression
+from planner.polymorphic import POLYMORPHIC, enforce
+from planner.query import Expr, OutputColumn, SqlCall
+from planner.resolve import ResolvedFunction, function_arguments, resolve_function
+from planner.scope import Scope
+from planner.typefacts import FIRST_USER_OID, element_of
+from planner.types import SqlType
+
+_BY_OID: Final = re.compile(r"#(\d+)")
+
+
+@functools.lru_cache(maxsize=4096)
+def proc_fact(function: FunctionDef) -> ProcFact:
+    """Return a user's function as resolution sees all functions."""
+    variadic = 0
+    if function.modes and "v" in function.modes:
+        array = function.types[function.modes.index("v")]
+        variadic = element_of(array) or ANY
+        if array in POLYMORPHIC:
+            variadic = 2283 if array == 2277 else 5077
+    return ProcFact(
+        oid=function.oid,
+        name=function.name,
+        kind="f",
+        strict=function.strict,
+        returns_set=function.returns_set,
+        volatility=function.volatility,
+        arg_types=function.inputs,
+        result=function.result,
+        defaults=len(function.defaults),
+        variadic=variadic,
+        all_arg_types=function.types,
+        arg_modes=function.modes,
+        arg_names=function.names,
+    )
+
+
+def resolve_call(
+    context: BindContext,
+    schema: str,
+    name: str,
+    types: Sequence[int],
+    *,
+    names: Sequence[str] = (),
+    variadic: bool = False,
+    ordered: bool = False,
+    span: Span | None = None,
+) -> ResolvedFunction:
+    """Return what a call means. Raises as ``planner.resolve.resolve_function``."""
+    return resolve_function(
+        name,
+        types,
+        names=names,
+        variadic=variadic,
+        schema=schema,
+        ordered=ordered,
+        span=span,
+        groups=_groups(context, schema, name),
+    )
+
+
+def _groups(context: BindContext, schema: str, name: str) -> list[Sequence[ProcFact]] | None:
+    """Return the functions of a name by schema, None where no user's is among them."""
+    by_oid = _BY_OID.fullmatch(name) if not schema else None
+    if by_oid is not None:
+        function = context.catalog.function_by_oid(int(by_oid[1]))
+        return None if function is None else [[proc_fact(function)]]
+    made = context.catalog.functions_named(name)
+    if not made:
+        return None
+    if schema == "pg_temp":
+        schema = next((s for s in context.search_path if s.startswith("pg_temp_")), schema)
+    # functions of the temporary schema are found only where it is named (manual, search_path)
+    path = [schema] if schema else [s for s in context.search_path if not s.startswith("pg_temp")]
+    groups: list[Sequence[ProcFact]] = []
+    found = False
+    for entry in path:
+        if entry == "pg_catalog":
+            groups.append(facts().procs_by_name.get(name, ()))
+        else:
+            mine = [proc_fact(function) for function in made if function.schema == entry]
+            found = found or bool(mine)
+            groups.append(mine)
+    return groups if found else None
+
+
+def row_relation(catalog: Catalog, oid: int) -> RelationDef | None:
+    """Return the relation whose row type has this oid: the next after its own."""
+    relation = catalog.relation_by_oid(oid - 1) if oid >= FIRST_USER_OID else None
+    if relation is None or relation.kind not in "rvm" or relation.virtual:
+        return None
+    return relation
+
+
+def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span: Span | None) -> SqlCall:
+    """Return the call of a user's function. Raises SqlError as coercions do."""
+    context = scope.context
+    function = context.catalog.function_by_oid(found.fact.oid)
+    assert function is not None
+    check_users_function(scope, span)
+    defaults = default_values(function, context.catalog)
+    made = function_arguments(found, args, context.env, defaults)
+    declared = function.inputs
+    actual = [arg.type.oid for arg in made]
+    outputs = _outputs(context.catalog, function, actual, declared)
+    record = len(outputs) > 1 or found.result == RECORD or row_relation(context.catalog, found.result)
+    return SqlCall(
+        type=SqlType(RECORD if record else found.result),
+        proc=function.oid,
+        args=made,
+        variadic=found.variadic,
+        returns_set=function.returns_set,
+        span=span,
+        schema=function.schema,
+        name=function.name,
+        outputs=outputs,
+        defaulted=_defaulted(found.sources),
+    )
+
+
+def _defaulted(sources: Sequence[int]) -> int:
+    """Return how many of the last arguments are defaults; 0 where one stands before a written one."""
+    count = sum(source < 0 for source in sources)
+    return count if all(source < 0 for source in sources[len(sources) - count :]) else 0
+
+
+def _outputs(
+    catalog: Catalog, function: FunctionDef, actual: Sequence[int], declared: Sequence[int]
+) -> tuple[OutputColumn, ...]:
+    if function.outputs:
+        return tuple(
+            OutputColumn(name=name or f"column{i}", type=SqlType(enforce(actual, declared, oid)[1]))
+            for i, (name, oid) in enumerate(function.outputs, 1)
+        )
+    relation = row_relation(catalog, function.result)
+    if relation is None:
+        return ()
+    return tuple(OutputColumn(name=c.name, type=c.type) for c in relation.live)
+
+
+def default_values(function: FunctionDef, catalog: Catalog) -> tuple[Expr, ...]:
+    """Return the default values of a function's last inputs, of their types."""
+    from planner.bind.expr import bind_clause
+    from planner.bind.stored import without_spans
+
+    if not function.defaults:
+        return ()
+    found: list[Expr] = []
+    types = function.inputs[-len(function.defaults) :]
+    for text, oid in zip(function.defaults, types, strict=True):
+        context = stored_context(catalog, text)
+        expr = bind_clause(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
+        if oid not in POLYMORPHIC:
+            expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
+        found.append(without_spans(expr))
+    return tuple(found)

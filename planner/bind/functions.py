@@ -1,0 +1,463 @@
+"""CREATE, ALTER, DROP FUNCTION and COMMENT ON FUNCTION: parameters to types and modes, bodies checked, names to oids.
+
+    CREATE FUNCTION f(a int, OUT b text) LANGUAGE sql AS 'SELECT ...'      modes i o, types int4 text, result text
+                                         RETURN a + 1                      canonical text, bound under the path of now
+                                         BEGIN ATOMIC SELECT ...; END
+
+A body that is a text is kept as written and bound anew wherever it is called; here it is bound to see that it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from pgwire.codecs.settings import STORED_TEXT, CodecSettings
+from planner import ast
+from planner import statements as st
+from planner.bind.calls import row_relation
+from planner.bind.context import Arguments, BindContext, make_context
+from planner.bind.ddl import relations_named
+from planner.bind.expr import bind_clause
+from planner.bind.inline import bind_body, check_body
+from planner.bind.query import bind_query
+from planner.bind.stored import renamed
+from planner.bind.table_parts import creation_schema
+from planner.bind.utility import owner_name
+from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
+from planner.catalog import Catalog, FunctionDef
+from planner.deparse import deparse_expr, deparse_query
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import RECORD, VOID, facts
+from planner.parse import parse_one
+from planner.polymorphic import POLYMORPHIC
+from planner.query import OutputColumn, QueryExpr
+from planner.scope import Scope
+from planner.typefacts import FIRST_USER_OID, element_of, format_type
+from planner.types import SqlType
+
+PG_PROC: Final = 1255
+_HINT: Final = "Specify the argument list to select the function unambiguously."
+_OTHER_LANGUAGES: Final = ("plpgsql", "c", "internal")
+
+
+def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.CreateFunction:
+    """CREATE [OR REPLACE] FUNCTION in language sql.
+
+    Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for procedures, other languages,
+    SECURITY DEFINER, row types as inputs, bodies of several statements or that change data; what binding the body raises.
+    """
+    if node.procedure:
+        raise not_supported("CREATE PROCEDURE", hint="A function that returns void may serve.")
+    language = "sql" if node.language is None and node.body is not None else node.language
+    if language is None:
+        raise SqlError("42P13", "no language specified")
+    if language.lower() != "sql":
+        if language.lower() in _OTHER_LANGUAGES:
+            raise not_supported(
+                f"LANGUAGE {language.lower()}", hint="Functions can be written in LANGUAGE sql."
+            )
+        raise SqlError("42704", f'language "{language}" does not exist')
+    schema = _schema(context, node.name)
+    modes, names, types, defaults = _parameters(context, node.parameters)
+    result, returns_set = _result(context, node, modes, types)
+    changes = dict(_options(node.options, returns_set=returns_set, creating=True))
+    if "rows" not in changes and returns_set:
+        changes["rows"] = 1000.0
+    function = FunctionDef(
+        oid=0, schema_oid=0, schema=schema, name=node.name[-1], modes=modes, names=names, types=types,
+        result=result, defaults=defaults, returns_set=returns_set, **changes,
+    )  # fmt: skip
+    made = _with_body(context, node, function)
+    return st.CreateFunction(function=made, replace=node.replace, source_at=node.source_at)
+
+
+def _schema(context: BindContext, name: ast.Name) -> str:
+    reference = ast.TableRef(catalog="", schema=name[-2] if len(name) > 1 else "", name=name[-1])
+    return creation_schema(context, reference)
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def _type_of(context: BindContext, name: ast.TypeName) -> int:
+    """Return the oid of a type; of a table's name, that of its row type."""
+    name = replace(name, setof=False)
+    try:
+        return context.type_of(name).oid
+    except SqlError as error:
+        if error.sqlstate != "42704" or name.dims or name.typmods:
+            raise
+        schema = name.names[-2] if len(name.names) > 1 else ""
+        relation = context.find_relation(schema, name.names[-1])
+        if relation is not None and relation.virtual:
+            raise not_supported(f"the row type of {relation.name}", span=error.span) from None
+        if relation is None or row_relation(context.catalog, relation.oid + 1) is None:
+            raise
+        return relation.oid + 1
+
+
+def _type_without_place(context: BindContext, name: ast.TypeName) -> int:
+    """As ``_type_of``; that there is no such type is told without its place, as PostgreSQL does."""
+    try:
+        return _type_of(context, name)
+    except SqlError as error:
+        if error.sqlstate == "42704":
+            error.span = None
+        raise
+
+
+def _parameters(
+    context: BindContext, parameters: Sequence[ast.Parameter]
+) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
+    """Return modes, names, types and texts of defaults."""
+    modes: list[str] = []
+    names: list[str] = []
+    types: list[int] = []
+    defaults: list[str] = []
+    for parameter in parameters:
+        try:
+            oid = _type_of(context, parameter.type)
+        except SqlError as error:
+            if error.sqlstate == "42704":  # PostgreSQL has no quotes here
+                error.message = error.message.replace('"', "")
+                error.span = None
+            raise
+        if parameter.type.setof:
+            raise SqlError("42P13", "functions cannot accept set arguments")
+        if oid >= FIRST_USER_OID and row_relation(context.catalog, oid) is not None:
+            raise not_supported("an SQL function with a row type as argument")
+        if parameter.mode in "ibv" and "v" in modes:
+            raise SqlError("42P13", "VARIADIC parameter must be the last input parameter")
+        if parameter.mode == "v" and not element_of(oid) and oid not in (2276, 2277, 5078):
+            raise SqlError("42P13", "VARIADIC parameter must be an array")
+        input_ = parameter.mode in "ibv"
+        for name, mode in zip(names, modes, strict=True):
+            if name and name == parameter.name and (input_ == (mode in "ibv") or "b" in (mode, parameter.mode)
+                                                    or "t" in (mode, parameter.mode)):  # fmt: skip
+                raise SqlError("42P13", f'parameter name "{name}" used more than once')
+        if parameter.default is not None:
+            if not input_:
+                raise SqlError("42P13", "only input parameters can have default values")
+            expr = bind_clause(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
+            if oid not in POLYMORPHIC:
+                expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
+            defaults.append(deparse_expr(expr))
+        elif defaults and input_:
+            raise SqlError("42P13", "input parameters after one with a default value must also have defaults")
+        modes.append(parameter.mode)
+        names.append(parameter.name)
+        types.append(oid)
+    return tuple(modes), tuple(names), tuple(types), tuple(defaults)
+
+
+def _result(
+    context: BindContext, node: ast.CreateFunction, modes: Sequence[str], types: Sequence[int]
+) -> tuple[int, bool]:
+    """Return (type oid, whether it returns a set)."""
+    outputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "obt"]
+    from_outputs = outputs[0] if len(outputs) == 1 else RECORD if outputs else 0
+    if node.result is None:
+        if not outputs:
+            raise SqlError("42P13", "function result type must be specified")
+        result, returns_set = from_outputs, False
+    else:
+        result, returns_set = _type_without_place(context, node.result), node.result.setof
+        if "t" in modes:
+            result = from_outputs
+        elif outputs and result != from_outputs:
+            raise SqlError(
+                "42P13",
+                f"function result type must be {format_type(from_outputs)} because of OUT parameters",
+            )
+    inputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "ibv"]
+    for oid in (result, *outputs):
+        if oid in POLYMORPHIC and not any(oid_ in POLYMORPHIC for oid_ in inputs):
+            name = format_type(oid)
+            raise SqlError(
+                "42P13",
+                "cannot determine result data type",
+                detail=f"A result of type {name} requires at least one input of type anyelement, anyarray, "
+                "anynonarray, anyenum, anyrange, or anymultirange."
+                if not name.startswith("anycompatible")
+                else f"A result of type {name} requires at least one input of type anycompatible, "
+                "anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange.",
+            )
+    for oid in types:
+        _usable(oid, result=False)
+    _usable(result, result=True)
+    return result, returns_set
+
+
+def _usable(oid: int, *, result: bool) -> None:
+    fact = facts().types.get(oid)
+    if fact is None or fact.kind != "p" or oid in POLYMORPHIC or (result and oid in (RECORD, VOID)):
+        return
+    what = "return type" if result else "have arguments of type"
+    raise SqlError("42P13", f"SQL functions cannot {what} {format_type(oid)}")
+
+
+# --- options --------------------------------------------------------------------------------------
+
+_VOLATILITY: Final = {"immutable": "i", "stable": "s", "volatile": "v"}
+_PARALLEL: Final = {"unsafe": "u", "restricted": "r", "safe": "s"}
+
+
+def _options(
+    options: Sequence[ast.Option], *, returns_set: bool, creating: bool
+) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of FunctionDef that options set. Raises SqlError 42601, 22023; 0A000 for what is refused."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name, value = option.name, option.value
+        field = {"window": "", "transform": "", "support": ""}.get(name, name)
+        if field in found:
+            raise SqlError("42601", "conflicting or redundant options", span=option.span)
+        match name:
+            case "volatility":
+                found[field] = _VOLATILITY[str(value)]
+            case "strict" | "leakproof":
+                found[field] = bool(value)
+            case "parallel":
+                word = str(value)
+                if word not in _PARALLEL:
+                    raise SqlError("42601", 'parameter "parallel" must be SAFE, RESTRICTED, or UNSAFE')
+                found[field] = _PARALLEL[word]
+            case "cost" | "rows":
+                number = float(str(value))
+                if number <= 0:
+                    raise SqlError("22023", f"{name.upper()} must be positive")
+                if name == "rows" and not returns_set:
+                    raise SqlError("22023", "ROWS is not applicable when function does not return a set")
+                found[field] = number
+            case "security":
+                if value:
+                    raise not_supported("SECURITY DEFINER", span=option.span)
+            case _:
+                verb = "CREATE" if creating else "ALTER"
+                raise not_supported(f"{verb} FUNCTION ... {name.upper()}", span=option.span)
+    return tuple(found.items())
+
+
+# --- the body -------------------------------------------------------------------------------------
+
+
+def _wanted(context: BindContext, function: FunctionDef) -> tuple[OutputColumn, ...] | SqlType | None:
+    """Return what the body has to give, None where only a call can say."""
+    if any(oid in POLYMORPHIC for oid in function.types):
+        return None
+    if function.outputs and (len(function.outputs) > 1 or function.result == RECORD):
+        return tuple(OutputColumn(name=name, type=SqlType(oid)) for name, oid in function.outputs)
+    relation = row_relation(context.catalog, function.result)
+    if relation is not None:
+        return tuple(OutputColumn(name=c.name, type=c.type) for c in relation.live)
+    return None if function.result == RECORD else SqlType(function.result)
+
+
+def _with_body(context: BindContext, node: ast.CreateFunction, function: FunctionDef) -> FunctionDef:
+    if node.body is not None and node.source is not None:
+        raise SqlError("42P13", "duplicate function body specified")
+    if node.body is None:
+        if node.source is None:
+            raise SqlError("42P13", "no function body specified")
+        if len(node.source) > 1:
+            raise SqlError("42P13", 'only one AS item needed for language "sql"')
+        return replace(function, source=node.source[0])
+    if any(oid in POLYMORPHIC for oid in function.types):
+        raise SqlError("0A000", "SQL function with unquoted function body cannot have polymorphic arguments")
+    returns = not isinstance(node.body, tuple)
+    text, depends = _canonical(context, node, function)
+    path = tuple(s for s in context.search_path if not s.startswith("pg_temp"))
+    made = replace(function, body_sql=text, returns=returns, path=path, depends_on=depends)
+    _check(context, made)
+    return made
+
+
+def check_source(
+    function: FunctionDef,
+    catalog: Catalog,
+    search_path: Sequence[str],
+    settings: CodecSettings,
+    source_at: int | None = None,
+) -> None:
+    """Check a body that is a text, as ``check_function_bodies`` wants it: it can be bound, and gives what is returned.
+
+    ``source_at``: errors tell places counted from there. Raises SqlError 42P13, what binding raises, 0A000 for bodies of several statements or that change data.
+    """
+    try:
+        if any(oid in POLYMORPHIC for oid in function.types):
+            check_body(function)
+        else:
+            context = make_context(catalog, search_path, text=function.source, settings=settings)
+            _check(context, function)
+    except SqlError as error:
+        if error.span is not None:
+            moved = Span(error.span.start + source_at, error.span.end + source_at) if source_at else None
+            error.span = moved
+        raise
+
+
+def _check(context: BindContext, function: FunctionDef) -> None:
+    try:
+        bind_body(context, function, function.inputs, _wanted(context, function))
+    except SqlError as error:
+        error.where = f'SQL function "{function.name}"' if error.sqlstate == "42P13" else None
+        raise
+
+
+def _canonical(
+    context: BindContext, node: ast.CreateFunction, function: FunctionDef
+) -> tuple[str, tuple[int, ...]]:
+    """Return the text of BEGIN ATOMIC or RETURN, and the relations that it names, by oid."""
+    inner = replace(
+        context,
+        env=CoerceEnv(settings=context.env.settings, params=ParamTypes(function.inputs, variable=False)),
+        arguments=Arguments(function.name, function.input_names),
+    )
+    body: Any = node.body
+    if isinstance(body, tuple):
+        if len(body) > 1:
+            raise not_supported("an SQL function of more than one statement")
+        if not body:
+            return "", ()
+        statement = body[0]
+        if not isinstance(statement, ast.Select | ast.SetOp | ast.Values):
+            raise not_supported("an SQL function that changes data")
+    else:
+        statement = ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),))
+    query: QueryExpr = bind_query(inner, statement)
+    return deparse_query(query), tuple(sorted(relations_named(query)))
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def find_function(context: BindContext, what: str, named: ast.FunctionName) -> FunctionDef:
+    """Return the user's function that a statement names.
+
+    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in).
+    """
+    schema, name = named.name[-2] if len(named.name) > 1 else "", named.name[-1]
+    shown = ".".join(named.name)
+    if schema and schema != "pg_temp" and context.catalog.schema(schema) is None:
+        raise SqlError("3F000", f'schema "{schema}" does not exist')
+    found: list[FunctionDef] = []
+    built_in: list[int] = []
+    wanted = None
+    if named.parameters is not None:
+        wanted = [_type_of(context, p.type) for p in named.parameters if p.mode in "ibv"]
+        every = [_type_of(context, p.type) for p in named.parameters]
+    path = [schema] if schema else list(context.search_path)
+    for entry in path:
+        if entry == "pg_catalog":
+            procs = facts().procs_by_name.get(name, ())
+            built_in += [p.oid for p in procs if wanted is None or list(p.arg_types) == wanted]
+            continue
+        for function in context.catalog.functions_named(name):
+            if function.schema != entry or any(f.inputs == function.inputs for f in found):
+                continue
+            if wanted is None or list(function.inputs) == wanted or list(function.types) == every:
+                found.append(function)
+        if wanted is not None and (found or built_in):
+            break
+    if len(found) + len(built_in) > 1:
+        raise SqlError("42725", f'{_word(what)} name "{shown}" is not unique', hint=_HINT)
+    if what == "procedure" and found:
+        raise SqlError("42809", f"{signature(shown, found[0].inputs)} is not a procedure")
+    if built_in:
+        proc = facts().procs[built_in[0]]
+        raise SqlError(
+            "2BP01",
+            f"cannot change function {signature(proc.name, proc.arg_types)} because it is required by the database system",
+        )
+    if not found:
+        if wanted is None:
+            raise SqlError("42883", f'could not find a {_word(what)} named "{shown}"')
+        raise SqlError("42883", f"{_word(what)} {signature(shown, wanted)} does not exist")
+    return found[0]
+
+
+def _word(what: str) -> str:
+    return "function" if what == "routine" else what
+
+
+def signature(name: str, types: Sequence[int]) -> str:
+    """Return ``name(type,type)`` as messages about definitions show a function."""
+    return f"{name}({','.join(format_type(oid) for oid in types)})"
+
+
+def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.AlterFunction:
+    """ALTER FUNCTION. Raises as ``find_function``; 3F000 for no such schema; 0A000 for options that are refused."""
+    function = find_function(context, node.what, node.function)
+    if node.schema is not None and context.catalog.schema(node.schema) is None:
+        raise SqlError("3F000", f'schema "{node.schema}" does not exist')
+    return st.AlterFunction(
+        function=function.oid,
+        name=node.rename,
+        schema=node.schema,
+        owner=None if node.owner is None else owner_name(node.owner),
+        changes=_options(node.options, returns_set=function.returns_set, creating=False),
+    )
+
+
+def bind_drop_function(context: BindContext, node: ast.DropFunction) -> st.DropFunction:
+    """DROP FUNCTION. Raises as ``find_function``; with IF EXISTS what is missing is a notice."""
+    oids: list[int] = []
+    missing: list[str] = []
+    for named in node.functions:
+        try:
+            function = find_function(context, node.what, named)
+        except SqlError as error:
+            if error.sqlstate == "2BP01":
+                error.message = error.message.replace("cannot change", "cannot drop")
+            if not node.if_exists or error.sqlstate not in ("42883", "42704", "3F000"):
+                raise
+            missing.append(_not_there(node.what, named, error))
+            continue
+        if function.oid not in oids:
+            oids.append(function.oid)
+    return st.DropFunction(
+        what=_routine(node.what), functions=tuple(oids), missing=tuple(missing), cascade=node.cascade
+    )
+
+
+def _routine(what: str) -> Literal["function", "procedure", "routine"]:
+    return "procedure" if what == "procedure" else "routine" if what == "routine" else "function"
+
+
+def _not_there(what: str, named: ast.FunctionName, error: SqlError) -> str:
+    """Return PostgreSQL's notice; it shows argument types as the grammar spells them."""
+    if error.sqlstate == "42883" and named.parameters is not None:
+        types = ",".join(
+            ".".join(p.type.names) + "[]" * len(p.type.dims) for p in named.parameters if p.mode in "ibv"
+        )
+        return f"{_word(what)} {'.'.join(named.name)}({types}) does not exist, skipping"
+    if error.sqlstate == "42883":
+        return f"{_word(what)} {'.'.join(named.name)}() does not exist, skipping"
+    return f"{error.message}, skipping"
+
+
+def bind_comment_on_function(context: BindContext, node: ast.CommentOnFunction) -> st.Comment:
+    """COMMENT ON FUNCTION."""
+    function = find_function(context, node.what, node.function)
+    return st.Comment(class_oid=PG_PROC, object_oid=function.oid, sub_id=0, text=node.text)
+
+
+# --- bodies that are kept as canonical text -------------------------------------------------------
+
+
+def body_query(function: FunctionDef, catalog: Catalog) -> QueryExpr:
+    """Return the query of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does."""
+    context = make_context(
+        catalog, function.path, text=function.body_sql, settings=STORED_TEXT, variable_params=False
+    )
+    parsed = parse_one(function.body_sql)
+    assert parsed is not None
+    assert isinstance(parsed.statement, ast.Select | ast.SetOp | ast.Values)
+    return bind_query(context.for_function(function, function.inputs), parsed.statement)
+
+
+def rebase_body(function: FunctionDef, before: Catalog, after: Catalog) -> str:
+    """Return a body's text as it must read under ``after``, where relations or columns have new names."""
+    return deparse_query(renamed(body_query(function, before), after))

@@ -1,0 +1,201 @@
+"""pg_get_function*: the SQL text of functions, built-in ones (``planner.builtins.system_definitions``) and users'.
+
+CREATE OR REPLACE FUNCTION public.f(a integer, b text DEFAULT 'x'::text)
+RETURNS integer
+LANGUAGE sql
+IMMUTABLE STRICT
+AS $function$SELECT a + 1$function$
+"""
+
+from __future__ import annotations
+
+from planner.builtins import system_definitions as built_in
+from planner.builtins.reg import quote_ident
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.system import qualifier, type_name
+from planner.catalog import FunctionDef
+from planner.facts import facts
+
+_MODES = {"i": "", "o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
+_VOLATILITY = {"i": "IMMUTABLE", "s": "STABLE", "v": ""}
+_PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
+
+
+def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
+    """Tell whether a call by name alone, with its argument types, finds a user's function."""
+    for schema in session.search_path:
+        if schema == function.schema:
+            return True
+        if schema == "pg_catalog":
+            procs = facts().procs_by_name.get(function.name, ())
+            if any(proc.arg_types == function.inputs for proc in procs):
+                return False
+            continue
+        for other in session.catalog.functions_named(function.name):
+            if other.schema == schema and other.inputs == function.inputs:
+                return False
+    return False
+
+
+def function_name(session: EvalSession, function: FunctionDef) -> str:
+    """Return a user's function by name, with its schema where the search path does not find it."""
+    name = quote_ident(function.name)
+    return name if function_is_visible(session, function) else f"{quote_ident(function.schema)}.{name}"
+
+
+def shown_function(session: EvalSession, function: FunctionDef) -> str:
+    """Return ``name(type,type)`` as regprocedure prints a user's function."""
+    return f"{function_name(session, function)}({','.join(_type(session, oid) for oid in function.inputs)})"
+
+
+def namer(session: EvalSession) -> built_in.FunctionNamer:
+    """Return the function that tells what the reader has to write for a user's function (oid, schema, name)."""
+
+    def name(oid: int, schema: str, called: str) -> str:
+        function = session.catalog.function_by_oid(oid)
+        return quote_ident(called) if function is None else function_name(session, function)
+
+    return name
+
+
+def _type(session: EvalSession, oid: int) -> str:
+    return type_name(session, oid, None) or "-"
+
+
+def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
+    """Return the text of default ``number`` for the reader."""
+    from planner.bind.calls import default_values
+    from planner.deparse import deparse_expr
+
+    value = default_values(function, session.catalog)[number]
+    return deparse_expr(
+        value, settings=built_in.shown_settings(session), type_name=built_in.type_namer(session),
+        function_name=namer(session),
+    )  # fmt: skip
+
+
+def _arguments(session: EvalSession, function: FunctionDef, *, defaults: bool) -> str:
+    parts: list[str] = []
+    inputs = 0
+    for oid, mode, name in zip(function.types, function.modes, function.names, strict=True):
+        if mode == "t":
+            continue
+        text = _MODES[mode] + (quote_ident(name) + " " if name else "") + _type(session, oid)
+        if mode in "ibv":
+            inputs += 1
+            left = len(function.inputs) - inputs
+            if defaults and left < len(function.defaults):
+                text += " DEFAULT " + _default(session, function, len(function.defaults) - 1 - left)
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def _result(session: EvalSession, function: FunctionDef) -> str:
+    if "t" in function.modes:
+        columns = [
+            f"{quote_ident(name)} {_type(session, oid)}"
+            for oid, mode, name in zip(function.types, function.modes, function.names, strict=True)
+            if mode == "t"
+        ]
+        return f"TABLE({', '.join(columns)})"
+    return ("SETOF " if function.returns_set else "") + _type(session, function.result)
+
+
+def function_arguments(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_function_arguments``: with names, modes and defaults."""
+    function = session.catalog.function_by_oid(oid)
+    if function is None:
+        return built_in.function_arguments(oid)
+    return _arguments(session, function, defaults=True)
+
+
+def function_identity_arguments(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_function_identity_arguments``: without defaults."""
+    function = session.catalog.function_by_oid(oid)
+    if function is None:
+        return built_in.function_identity_arguments(oid)
+    return _arguments(session, function, defaults=False)
+
+
+def function_result(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_function_result``."""
+    function = session.catalog.function_by_oid(oid)
+    return built_in.function_result(oid) if function is None else _result(session, function)
+
+
+def function_argument_default(session: EvalSession, oid: int, position: int) -> str | None:
+    """SQL's ``pg_get_function_arg_default``: of parameter ``position``, from 1; NULL where it has none."""
+    function = session.catalog.function_by_oid(oid)
+    if function is None:
+        return built_in.function_argument_default(oid, position)
+    if not 1 <= position <= len(function.modes) or function.modes[position - 1] not in "ibv":
+        return None
+    before = sum(mode in "ibv" for mode in function.modes[:position])
+    number = before - 1 - (len(function.inputs) - len(function.defaults))
+    return _default(session, function, number) if number >= 0 else None
+
+
+def function_body(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_function_sqlbody``: RETURN or BEGIN ATOMIC; NULL for a body that is a text."""
+    from planner.bind.functions import body_query
+    from planner.deparse import deparse_expr, deparse_query
+    from planner.query import Select
+
+    function = session.catalog.function_by_oid(oid)
+    if function is None or function.source or not (function.body_sql or function.path):
+        return None
+    if not function.body_sql:
+        return "BEGIN ATOMIC\nEND"
+    query = body_query(function, session.catalog)
+    settings, types, names = built_in.shown_settings(session), built_in.type_namer(session), namer(session)
+    parameters = function.input_names
+    if function.returns and isinstance(query, Select):
+        expr = query.targets[0].expr
+        text = deparse_expr(
+            expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
+            parameters=parameters,
+        )  # fmt: skip
+        return f"RETURN {text}"
+    text = deparse_query(
+        query, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
+        function=function.name, parameters=parameters,
+    )  # fmt: skip
+    lines = text.replace("\n", "\n ")
+    return f"BEGIN ATOMIC\n{lines};\nEND"
+
+
+def function_definition(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_functiondef``. Raises SqlError 42809 for aggregates."""
+    function = session.catalog.function_by_oid(oid)
+    if function is None:
+        return built_in.function_definition(oid)
+    name = f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
+    text = f"CREATE OR REPLACE FUNCTION {name}({_arguments(session, function, defaults=True)})\n"
+    text += f" RETURNS {_result(session, function)}\n LANGUAGE sql\n"
+    words = [_VOLATILITY[function.volatility], _PARALLEL[function.parallel]]
+    words += ["STRICT" if function.strict else "", "LEAKPROOF" if function.leakproof else ""]
+    words.append(f"COST {function.cost:g}" if function.cost != 100 else "")
+    words.append(f"ROWS {function.rows:g}" if function.rows not in (0, 1000) else "")
+    line = " ".join(word for word in words if word)
+    text += f" {line}\n" if line else ""
+    body = function_body(session, oid)
+    if body is not None:
+        return f"{text}{body}\n"
+    quote = "$function"
+    while quote in function.source:
+        quote += "x"
+    return f"{text}AS {quote}${function.source}{quote}$\n"
+
+
+def _register() -> None:
+    python = REGISTRY.python
+    python("pg_get_functiondef(oid)", function_definition, needs_session=True)
+    python("pg_get_function_arguments(oid)", function_arguments, needs_session=True)
+    python("pg_get_function_identity_arguments(oid)", function_identity_arguments, needs_session=True)
+    python("pg_get_function_result(oid)", function_result, needs_session=True)
+    python("pg_get_function_arg_default(oid,int4)", function_argument_default, needs_session=True)
+    python("pg_get_function_sqlbody(oid)", function_body, needs_session=True)
+
+
+_register()

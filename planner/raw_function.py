@@ -1,0 +1,136 @@
+"""Raw parse tree -> AST, for statements about functions (see ``planner.raw_statement``)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from planner import ast
+from planner.errors import not_supported
+from planner.raw_option import object_word
+from planner.raw_query import Raw, strings
+
+_MODES: Final = {
+    "FUNC_PARAM_IN": "i", "FUNC_PARAM_DEFAULT": "i", "FUNC_PARAM_OUT": "o", "FUNC_PARAM_INOUT": "b",
+    "FUNC_PARAM_VARIADIC": "v", "FUNC_PARAM_TABLE": "t",
+}  # fmt: skip
+ROUTINES: Final = ("function", "procedure", "routine")
+
+
+def _parameter(reader: Any, body: Raw) -> ast.Parameter:
+    return ast.Parameter(
+        mode=_MODES[body["mode"]],  # type: ignore[arg-type]
+        name=body.get("name", ""),
+        type=reader.type_name(body["argType"]),
+        default=reader.optional(body.get("defexpr")),
+        span=reader.span(body),
+    )
+
+
+def create_function(reader: Any, body: Raw) -> ast.Node:
+    """Read CREATE FUNCTION and CREATE PROCEDURE."""
+    language: str | None = None
+    source: tuple[str, ...] | None = None
+    source_at: int | None = None
+    rest = []
+    for node in body.get("options", ()):
+        option = node["DefElem"]
+        if option["defname"] == "language":
+            language = option["arg"]["String"].get("sval", "")
+        elif option["defname"] == "as":
+            source = strings(option["arg"]["List"]["items"])
+            source_at = _inside(reader, option, source[0])
+        elif option["defname"] == "set":
+            raise not_supported("CREATE FUNCTION ... SET", span=reader.span(option))
+        else:
+            rest.append(node)
+    result = body.get("returnType")
+    return ast.CreateFunction(
+        name=strings(body["funcname"]),
+        replace=body.get("replace", False),
+        procedure=body.get("is_procedure", False),
+        parameters=tuple([_parameter(reader, p["FunctionParameter"]) for p in body.get("parameters", ())]),
+        result=None if result is None else reader.type_name(result),
+        options=reader.options(rest),
+        language=language,
+        source=source,
+        source_at=source_at,
+        body=_body(reader, body.get("sql_body")),
+    )
+
+
+def _inside(reader: Any, option: Raw, source: str) -> int | None:
+    """Return where a literal's text begins, None where it is not written as it means."""
+    span = reader.span({"location": option.get("arg_location", -1)})
+    if span is None:
+        return None
+    text: str = reader.text
+    at: int = text.find("$", span.start + 1) + 1 if text[span.start] == "$" else span.start + 1
+    return at if text.startswith(source, at) else None
+
+
+def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression | None:
+    if raw is None:
+        return None
+    if "ReturnStmt" in raw:
+        expr: ast.Expression = reader.expr(raw["ReturnStmt"]["returnval"])
+        return expr
+    statements = []
+    for part in raw["List"]["items"]:
+        inner = part["List"].get("items", ()) if "List" in part else (part,)
+        statements += [reader.statement(node) for node in inner]
+    return tuple(statements)
+
+
+def function_name(reader: Any, node: Raw) -> ast.FunctionName:
+    """Read a function's name with its arguments, from an ObjectWithArgs node or its body."""
+    body = node.get("ObjectWithArgs", node)
+    found = [_parameter(reader, p["FunctionParameter"]) for p in body.get("objfuncargs", ())]
+    if not found and "objargs" in body:
+        found = [
+            ast.Parameter(mode="i", name="", type=reader.type_name(arg["TypeName"]))
+            for arg in body["objargs"]
+        ]
+    return ast.FunctionName(
+        name=strings(body["objname"]),
+        parameters=None if body.get("args_unspecified", False) else tuple(found),
+    )
+
+
+def alter_function(reader: Any, body: Raw) -> ast.Node:
+    """Read ALTER FUNCTION with options."""
+    for node in body.get("actions", ()):
+        if node["DefElem"]["defname"] == "set":
+            raise not_supported("ALTER FUNCTION ... SET", span=reader.span(node["DefElem"]))
+    return ast.AlterFunction(
+        what=object_word(body["objtype"]),
+        function=function_name(reader, body["func"]),
+        options=reader.options(body.get("actions")),
+    )
+
+
+def about_function(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+    """Read RENAME, SET SCHEMA, OWNER TO, DROP and COMMENT where they are about functions, else return None."""
+    key = {
+        "RenameStmt": "renameType", "AlterObjectSchemaStmt": "objectType", "AlterOwnerStmt": "objectType",
+        "DropStmt": "removeType", "CommentStmt": "objtype",
+    }.get(kind)  # fmt: skip
+    if key is None:
+        return None
+    what = object_word(body[key])
+    if what not in ROUTINES:
+        return None
+    if kind == "DropStmt":
+        return ast.DropFunction(
+            what=what,
+            functions=tuple([function_name(reader, node) for node in body["objects"]]),
+            if_exists=body.get("missing_ok", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+    function = function_name(reader, body["object"])
+    if kind == "CommentStmt":
+        return ast.CommentOnFunction(what=what, function=function, text=body.get("comment"))
+    if kind == "RenameStmt":
+        return ast.AlterFunction(what=what, function=function, rename=body["newname"])
+    if kind == "AlterObjectSchemaStmt":
+        return ast.AlterFunction(what=what, function=function, schema=body["newschema"])
+    return ast.AlterFunction(what=what, function=function, owner=reader._role(body["newowner"]))

@@ -1,0 +1,44 @@
+"""Bound statements about functions. Read them as ``planner.statements``; functions that exist are named by oid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from planner.catalog import FunctionDef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction:
+    """CREATE [OR REPLACE] FUNCTION. ``function`` has no oids yet: neither its own nor its schema's.
+
+    ``source_at``: where in the statement's text the body stands, if it does so as it is.
+    """
+
+    function: FunctionDef
+    replace: bool
+    source_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterFunction:
+    """ALTER FUNCTION: what is not None changes. ``changes``: fields of FunctionDef."""
+
+    function: int
+    name: str | None = None
+    schema: str | None = None
+    owner: str | None = None
+    changes: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropFunction:
+    """DROP FUNCTION or ROUTINE. ``functions``: oids; ``missing``: notices for what is not there (IF EXISTS)."""
+
+    what: Literal["function", "procedure", "routine"]
+    functions: tuple[int, ...]
+    missing: tuple[str, ...]
+    cascade: bool
+
+
+FunctionStatement: TypeAlias = AlterFunction | CreateFunction | DropFunction
