@@ -37,7 +37,6 @@ from planner import query as q
 from planner import statements as st
 from planner.errors import SqlError
 from planner.query import OutputColumn
-from planner.statements import StatementClass
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -89,22 +88,23 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     statement = plan.bound.statement
     if session.block.state is BlockState.FAILED and not isinstance(statement, st.Transaction):
         raise SqlError("25P02", IN_FAILED_BLOCK)
+    kind = type(statement)
     if isinstance(statement, st.ExecutePrepared):
         return await _execute_prepared(conn, plan, statement, params, out)
     as_of: time_travel.AsOfValue | None = plan.as_of
-    if isinstance(statement, st.CreateTable):
+    if kind is st.CreateTable:
         as_of = None  # what it is made of is read then, by a transaction of its own
-    if type(statement) not in _WITHOUT_DATA and (as_of is not None or session.derived.chooses):
+    if (as_of is not None or session.derived.chooses) and kind not in _WITHOUT_DATA:
         if session.block.txn is None:
             await time_travel.start(session, plan, as_of, params)
             if not plan.fresh(session.catalog):
                 raise Replan
         elif as_of is not None:
             time_travel.check_same(session, as_of, params)
-    if plan.bound.class_ in _NEEDS_TXN:
+    if plan.in_transaction:
         session.block.ensure_txn().next_statement()
         session.block.renew_limits()
-    if not conn.db.leading() and type(statement) not in _WITHOUT_DATA and not session.block.lags(plan):
+    if not conn.db.leading() and kind not in _WITHOUT_DATA and not session.block.lags(plan):
         await conn.db.wait_leading()
     check_privileges(session, plan)
     if plan.enters:
@@ -127,7 +127,6 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         return await run_merge(session, plan, statement, params)
     if isinstance(statement, st.WithChanges):
         return await run_with_changes(session, plan, statement, params)
-    kind = type(statement)
     handler = _DDL.get(kind)
     if handler is not None:
         await session.ahead.prepare(plan, partial(context, session, plan, params))
@@ -151,15 +150,6 @@ _WITHOUT_DATA = frozenset(
         st.Deallocate,
         st.CloseCursor,
         st.Discard,
-    )
-)
-
-_NEEDS_TXN = frozenset(
-    (
-        StatementClass.READ_ONLY,
-        StatementClass.WRITE_ONLY,
-        StatementClass.READ_THEN_WRITE,
-        StatementClass.DDL,
     )
 )
 

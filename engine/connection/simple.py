@@ -58,8 +58,12 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
                     await _answer(session, found, plan, out, alone=True)
                     return None
             outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
-            if type(outcome) is Command and block.state is BlockState.IMPLICIT and _commits_plainly(conn):
-                return outcome.tag
+            if type(outcome) is Command:
+                if block.state is not BlockState.IMPLICIT:
+                    out.command_complete(outcome.tag)
+                    return None
+                if _commits_plainly(conn):
+                    return outcome.tag
             await _answer(session, outcome, plan, out, alone=True)
             if block.state is BlockState.IMPLICIT:
                 await block.commit()

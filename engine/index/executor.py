@@ -73,7 +73,7 @@ class IndexExecutor:
         point = plan.point
         if point is not None:
             found = point.source.request((), env, ctx)
-            if not isinstance(found, Awaitable):
+            if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
                 return ReadyRows(plan.columns, _finish(point, found, env))
             return self._point_later(plan, point, found, env)
         pipe = plan.root.pipe(env)

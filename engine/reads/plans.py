@@ -41,6 +41,7 @@ PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned eve
 
 
 _CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
+_IN_TRANSACTION = _CACHED | {StatementClass.DDL}
 
 
 def _locking(bound: BoundStatement) -> str:
@@ -109,6 +110,7 @@ class Plan:
         "enters",
         "fields",
         "fixed_names",
+        "in_transaction",
         "locking",
         "namespace_version",
         "one_row",
@@ -156,6 +158,8 @@ class Plan:
         self.permitted: tuple[int, str] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
+        # whether it runs in a transaction
+        self.in_transaction = bound.class_ in _IN_TRANSACTION
         # whether running it again has no effect beyond the transaction (no volatile functions, no COPY)
         self.retryable = _retryable(bound)
         # "begin" or "commit" for these statements in their plain form, "" for all others

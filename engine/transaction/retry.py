@@ -60,7 +60,8 @@ async def run_with_retries(
     """
     session = conn.session
     alone = session.block.txn is None and session.block.state is BlockState.IDLE
-    refuse_in_block(session, plan)
+    if not plan.retryable:
+        refuse_in_block(session, plan)
     again_from_start = alone or session.block.is_untouched
     by_itself = alone and whole
     hopeful = plan.retryable and (by_itself or may_race(session))

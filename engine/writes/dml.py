@@ -22,6 +22,7 @@ from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
 from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext, Result
+from engine.index.executor import IndexPlan
 from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.reads.plans import Plan
@@ -346,7 +347,7 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "assigned_attnums", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "plain",
+        "assigned", "assigned_attnums", "by_key", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "plain",
         "reach", "returning", "shape", "source", "statement", "values_from",
     )  # fmt: skip
 
@@ -381,10 +382,20 @@ class ChangePlan:
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning)
         self.assigned_attnums = changed
+        # the row executor's plan of an UPDATE whose rows one key finds, once it has run: then nothing is left to decide
+        self.by_key: IndexPlan | None = None
         self.source = statement.source
         if self.plain and isinstance(statement, Delete):
             source = statement.source
             self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
+
+    def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
+        """Return what an UPDATE makes of source rows, checked."""
+        build, shape = self.new, self.shape
+        made = shape.made([build(row) for row in rows], env)
+        if shape.views:
+            shape.check_views(made, env)
+        return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
 
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
@@ -431,7 +442,13 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
+    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
+        return await _update_by_key(session, plan, change, change.by_key, params)
     query, ctx = await _start(session, plan, change, params)
+    known: IndexPlan | None = query.compiled.get("index")
+    by_key = known is not None and known.point is not None and known.is_small and not query.virtual
+    if by_key and change.plain and not plan.locking and len(change.source.ranges) == 1 and query.tables:
+        change.by_key = known
     checked = change.shape.checks or change.shape.views
     bulky = change.plain and not checked and not plan.locking and session.parts is None
     if bulky:
@@ -455,14 +472,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     else:
         rows = await _source_rows(session, change, result)
     env = make_env(ctx)
-    build = change.new
-
-    def changed(some: Sequence[Row]) -> list[tuple[RowId, Row]]:
-        made = change.shape.made([build(row) for row in some], env)
-        change.shape.check_views(made, env)
-        return [(RowId(row[0]), new) for row, new in zip(some, made, strict=True)]
-
-    changes = await in_slices(rows, changed)
+    changes = await in_slices(rows, lambda some: change.changed(some, env))
     if changes:
         txn = session.block.ensure_txn()
         await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
@@ -475,6 +485,29 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
         returned = await change.returning.rows(stored, env)
     return outcome("UPDATE", len(changes), change.returning, returned)
+
+
+async def _update_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
+) -> Outcome:
+    """Run an UPDATE whose rows one key finds, without RETURNING or effects on other tables."""
+    shard = change.shape.shard
+    ctx = context(session, plan, params, for_update=change.for_update)
+    await session.view.start_write(plan, (shard,))
+    session.view.use(plan)
+    result = session.db.executors["index"].run(found_by, ctx)
+    if type(result) is not ReadyRows:
+        result = await settle(result)
+        assert isinstance(result, ReadyRows)
+    rows = result.rows
+    if not rows:
+        return Command("UPDATE 0")
+    env = make_env(ctx)
+    changes = await in_slices(rows, lambda some: change.changed(some, env))
+    updating = ctx.txn.update(shard, changes, keys_kept=change.keys_kept)
+    if type(updating) is not list:
+        await settle(updating)
+    return Command(f"UPDATE {len(changes)}")
 
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:

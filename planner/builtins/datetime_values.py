@@ -23,7 +23,7 @@ Interval = tuple[int, int, int]
 
 def session_zone(session: EvalSession) -> Zone:
     """Return the zone of the TimeZone setting."""
-    return zone(session.codec_settings.time_zone)
+    return zone(session.output_settings.time_zone)
 
 
 def out_of_range() -> SqlError:

@@ -163,6 +163,10 @@ class EvalSession(Protocol):
     def codec_settings(self) -> CodecSettings:
         """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
+    @property
+    def output_settings(self) -> CodecSettings:
+        """The same without a current time, which costs less to keep."""
+
     def random(self) -> float:
         """Return a number uniform in [0, 1), as the SQL function of that name yields."""
 

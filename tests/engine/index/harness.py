@@ -40,7 +40,7 @@ class Session:
 
     def __init__(self, catalog: MemoryCatalog) -> None:
         self.catalog = catalog
-        self.codec_settings = CodecSettings()
+        self.codec_settings = self.output_settings = CodecSettings()
         self.rng = random.Random(1)
         self.settings = {
             "server_version": "15.0",

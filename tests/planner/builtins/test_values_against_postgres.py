@@ -32,6 +32,7 @@ FAMILIES: dict[str, Callable[[], list[str]]] = {
 def test_functions_answer_as_postgresql_does(postgres: str, family: str) -> None:
     database = make()
     database.session.codec_settings = CodecSettings(time_zone="America/New_York")
+    database.session.output_settings = database.session.codec_settings
     connection = connect(postgres, database)
     connection.execute("SET timezone = 'America/New_York'")
     found = []
