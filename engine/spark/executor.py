@@ -46,7 +46,6 @@ from planner.walk import walk
 from txn.persist.part_job import PartJob
 from txn.types import ShardId, Snapshot
 
-SMALL_ROWS = 10_000  # a query over no more, in all its tables together, runs interpreted
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each set of parameter values
 _TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_rel_\d+)\b", re.DOTALL)
 
@@ -240,9 +239,8 @@ class SparkExecutor:
             bounds=self._bounds, conditions=plan.conditions, params=ctx.params,
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
-        few = sum(snapshots[use.oid].rows for use in text.lowered.relations) <= SMALL_ROWS
-        session = live.small if few and not text.makes_rows else live.session
-        query = Running(self.runtime, live, session, tag, text, inputs, ctx)
+        rows = sum(snapshots[use.oid].rows for use in text.lowered.relations)
+        query = Running(self.runtime, live, rows, tag, text, inputs, ctx)
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
         return query, text.with_tables(tables)

@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Final
 
 BATCH_ROWS: Final = 16_384
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+PARTITION_ROWS: Final = 4_000_000
+"""Rows of a query's tables per partition of a shuffle, at most: what one task sorts has to fit a small heap well."""
+MAX_PARTITIONS: Final = 4096
 LOOPBACK: Final = "127.0.0.1"
 HIDDEN: Final = "********"
 REAPER_TIMEOUT: Final = "60s"
@@ -190,7 +194,7 @@ def application(
     found = dict(_DEFAULTS)
     if is_local(master):
         # Adaptive execution merges partitions but still pays for each one written.
-        found["spark.sql.shuffle.partitions"] = str(max(4, 2 * (cores or os.cpu_count() or 2)))
+        found[PARTITIONS] = str(max(4, 2 * (cores or os.cpu_count() or 2)))
     host = conf.get("spark.driver.host", LOOPBACK)
     found["spark.driver.host"] = found["spark.driver.bindAddress"] = host
     found.update(conf)
@@ -202,6 +206,17 @@ def application(
     found["spark.master"] = master
     found["spark.local.dir"] = str(folder / "tmp")
     found["spark.sql.warehouse.dir"] = str(folder / "warehouse")
+    return found
+
+
+def shuffle_partitions(rows: int, least: int) -> int:
+    """Return how many partitions the shuffles of a query over so many rows begin with: ``least`` times a power of four.
+
+    Adaptive execution merges small ones; it never divides what one task sorts or aggregates.
+    """
+    found = least
+    while rows > found * PARTITION_ROWS and found * 4 <= MAX_PARTITIONS:
+        found *= 4
     return found
 
 

@@ -61,17 +61,17 @@ class Running(EngineQuery):
         self,
         runtime: SparkRuntime,
         live: Live,
-        session: Any,
+        rows: int,
         tag: str,
         text: SparkText,
         inputs: Inputs,
         ctx: ExecContext,
     ) -> None:
-        """Note what to run; ``start`` begins. ``session``: of PySpark; ``tag``: all its jobs get it."""
+        """Note what to run; ``start`` begins. ``rows``: of the tables it reads; ``tag``: all its jobs get it."""
         super().__init__(runtime.pool, ctx, text.lowered, text.wanted, text.finish)
         self._runtime = runtime
         self._live = live
-        self._session = session
+        self._rows = rows
         self._tag = tag
         self._inputs = inputs
         self._makes_rows = text.makes_rows
@@ -259,7 +259,7 @@ class Running(EngineQuery):
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
-        session = self._session
+        session = self._live.session_for(self._rows, makes_rows=self._makes_rows)
         self._inputs.register(session, self._live.hidden_views(session), self._live.table_views(session))
         frame = session._jsparkSession.sql(self._inputs.named(sql))
         described = frame.schema().json()
@@ -272,13 +272,13 @@ class Running(EngineQuery):
         return frame, schema, described
 
     def _begin(self, sql: str) -> None:
-        session, context = self._session, self._live.context
+        context = self._live.context
         frame, schema, described = self._analysed(sql)
         self._frame = frame
         folder = self._runtime.spool_dir / self._tag
         rdd = self._large(frame)
         if rdd is not None:
-            self._spool = Spool(context._jvm, session._jsparkSession, rdd, described, schema, folder)
+            self._spool = Spool(context._jvm, frame.sparkSession(), rdd, described, schema, folder)
             return
         self._stream = BatchStream(context, frame, schema)
         self._collected = Collected(self._stream, schema, folder.with_suffix(".arrow"))

@@ -15,17 +15,18 @@ import contextlib
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from engine.doctor import java_command
 from engine.spark.files import SparkFiles
 from engine.spark.gateway import Gateway, GatewayError, start_gateway
 from engine.spark.hidden import HiddenViews
-from engine.spark.properties import application, is_local, shown
+from engine.spark.properties import PARTITIONS, application, is_local, shown, shuffle_partitions
 from engine.spark.reaper import Reaper
 from engine.spark.restarts import Restarts
 from engine.spark.slots import QUEUE, FairPools, Slots, Waits
@@ -38,12 +39,13 @@ for _loud in ("py4j", "SQLQueryContextLogger"):
     logging.getLogger(_loud).setLevel(logging.CRITICAL + 1)
 
 MIN_HEAP_BYTES = 512 * 2**20
+SMALL_ROWS: Final = 10_000  # a query over no more, in all its tables together, runs interpreted
 # Over a few thousand rows, generating and compiling code takes longer than the query itself.
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
+    PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
 WATCH_S = 0.5  # how often the JVM is looked after
@@ -53,14 +55,35 @@ OFF = "Spark is switched off (spark_start = off)"
 
 @dataclass(slots=True)
 class Live:
-    """A running JVM with its sessions: ``small`` is set up for queries over little data."""
+    """A running JVM with its sessions: ``small`` is set up for queries over little data.
+
+    ``partitions``: of the shuffles of ``session``; None where ``spark_conf`` says how many there are in all of them.
+    """
 
     gateway: Gateway
     context: Any
     session: Any
     small: Any
+    partitions: int | None
+    _large: dict[int, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _hidden: dict[int, HiddenViews] = field(default_factory=dict)
     _tables: dict[int, TableViews] = field(default_factory=dict)
+
+    def session_for(self, rows: int, *, makes_rows: bool) -> Any:
+        """Return the session for a query over tables of ``rows`` rows, which itself makes many or not. Blocks."""
+        if rows <= SMALL_ROWS and not makes_rows:
+            return self.small
+        if self.partitions is None:
+            return self.session
+        partitions = shuffle_partitions(rows, self.partitions)
+        if partitions == self.partitions:
+            return self.session
+        with self._lock:
+            if partitions not in self._large:
+                self._large[partitions] = session = self.session.newSession()
+                session.conf.set(PARTITIONS, str(partitions))
+            return self._large[partitions]
 
     def hidden_views(self, session: Any) -> HiddenViews:
         """Return the arrays of hidden rows that a session keeps."""
@@ -69,8 +92,11 @@ class Live:
     def table_views(self, session: Any) -> TableViews:
         """Return the tables that a session keeps."""
         # The names are those of files too, which the sessions and JVMs of a server have in one folder.
-        prefix = f"hf_{self.gateway.process.pid}_{'few' if session is self.small else 'all'}"
-        return self._tables.setdefault(id(session), TableViews(session, prefix))
+        with self._lock:
+            if id(session) not in self._tables:
+                prefix = f"hf_{self.gateway.process.pid}_{len(self._tables)}"
+                self._tables[id(session)] = TableViews(session, prefix)
+            return self._tables[id(session)]
 
     def discard_files(self) -> None:
         """Delete what was written for tables; the JVM has ended."""
@@ -282,7 +308,9 @@ class SparkRuntime:
         properties = application(self._master, self.files.properties() | self._conf, self._dir)
         gateway = start_gateway(java, properties, heap_bytes=self._heap_bytes, work_dir=self._dir)
         try:
-            live = _join(gateway, self._check_files, here=is_local(self._master))
+            live = _join(
+                gateway, self._check_files, here=is_local(self._master), scales=PARTITIONS not in self._conf
+            )
         except BaseException:
             gateway.stop()
             raise
@@ -315,10 +343,11 @@ class SparkRuntime:
         await loop.run_in_executor(None, self.control.shutdown)
 
 
-def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool) -> Live:
+def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool, scales: bool) -> Live:
     """Open PySpark's session in the JVM; PySpark keeps one per process, so an earlier one is forgotten.
 
     ``check(context)`` may raise. ``here``: Spark computes in this JVM; a cluster may have no executor free for hours.
+    ``scales``: how many partitions a shuffle has is ours to say.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -350,7 +379,7 @@ def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool) -> Live
     small = session.newSession()
     for name, value in _SMALL.items():
         small.conf.set(name, value)
-    return Live(gateway, context, session, small)
+    return Live(gateway, context, session, small, int(session.conf.get(PARTITIONS)) if scales else None)
 
 
 def _not_reported(_request: object, client: object) -> None:

@@ -65,6 +65,23 @@ def test_only_what_nobody_handles_ends_the_jvm(spark: Spark) -> None:
     assert handler.getClass().getSimpleName() == "SparkUncaughtExceptionHandler"
 
 
+def test_queries_over_more_rows_shuffle_into_more_partitions(
+    spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live: Any = spark.executor.runtime._live or spark.runner.run(spark.executor.runtime.live())
+    monkeypatch.setattr("engine.spark.runtime.SMALL_ROWS", 0)
+    sql = "SELECT a, count(*) FROM t GROUP BY a ORDER BY a"
+    found = spark.rows(sql)
+    usual = live.session_for(8, makes_rows=False)
+    assert usual is live.session
+    monkeypatch.setattr("engine.spark.properties.PARTITION_ROWS", 1)
+    larger = live.session_for(8, makes_rows=False)
+    assert larger is live.session_for(8, makes_rows=False)
+    assert int(larger.conf.get("spark.sql.shuffle.partitions")) == 4 * live.partitions
+    assert spark.rows(sql) == found
+    assert larger.catalog.listTables(), "the query ran there"
+
+
 def test_many_hot_rows_go_by_a_file(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.spark.relations.MAX_INLINE_ROWS", 1)
     assert spark.rows("SELECT sum(a), max(d), max(i) FROM t") == [

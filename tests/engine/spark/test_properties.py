@@ -15,6 +15,7 @@ from engine.spark.properties import (
     driver_options,
     properties_text,
     shown,
+    shuffle_partitions,
 )
 
 
@@ -191,3 +192,11 @@ def test_options_of_the_drivers_own_command_line() -> None:
 def test_properties_file_escapes_what_java_would_read_otherwise() -> None:
     text = properties_text({"spark.a": " \\x:=#!ü\U0001f600\t"})
     assert text == "spark.a=\\u0020\\u005cx\\u003a\\u003d\\u0023\\u0021\\u00fc\\ud83d\\ude00\\u0009\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "partitions"),
+    [(0, 4), (16_000_000, 4), (16_000_001, 16), (64_000_000, 16), (64_000_001, 64), (10**12, 4096)],
+)
+def test_shuffles_of_more_rows_have_more_partitions(rows: int, partitions: int) -> None:
+    assert shuffle_partitions(rows, 4) == partitions
