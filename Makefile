@@ -12,7 +12,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve diff test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash docs drivers clean
+.PHONY: serve diff test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash fuzz docs drivers clean
 
 install: $(COMPILED)
 
@@ -94,6 +94,11 @@ bench-tpch: $(COMPILED)
 # 5,000 random queries beside a private PostgreSQL 15, and all scripts (tests/differential)
 diff: $(COMPILED)
 	HOLDFAST_DIFF=5000 $(BIN)/pytest -s tests/differential
+
+# The targets of tests/fuzz one after the other, SECONDS together; what it finds is left in .fuzz
+SECONDS ?= 600
+fuzz: $(COMPILED)
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(FIRST)
 
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash

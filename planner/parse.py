@@ -88,15 +88,21 @@ def _parse_pieces(text: str, pieces: list[list[Token]]) -> list[Parsed]:
     for tokens in pieces:
         start, stop = tokens[0].start, tokens[-1].end + 1
         if goes_beyond(text, tokens):
-            node = read_statement(
-                " " * start + text[start:stop], tokens, lambda piece: _parse_plain(piece)[0].statement
-            )
+            node = read_statement(" " * start + text[start:stop], tokens, _parse_inner)
             if isinstance(node, ast.DeclareCursor):
                 node = replace(node, text=_after(text[start:stop], "FOR"))
             found.append(Parsed(statement=node, text=text[start:stop], span=Span(start, stop)))
         else:
             found += _parse_plain(" " * start + text[start:stop])
     return found
+
+
+def _parse_inner(text: str) -> ast.Node:
+    """Parse the statement within one of our own. Raises as ``parse``; 42601 where there is none."""
+    found = _parse_plain(text)
+    if not found:
+        raise SqlError("42601", "syntax error at end of input", span=Span(len(text), len(text)))
+    return found[0].statement
 
 
 def _parse_plain(text: str) -> list[Parsed]:

@@ -175,14 +175,35 @@ class LineDecoder:
                 rest += b"\r"
         elif self.eol == "\r\n":
             rest += b"\r"
-        return self.end(self._block(rest, last=True))
+        return self.end(self._block(rest))
 
     def end(self, rows: CopyRows) -> CopyRows:
         """Hook for formats that can be inside a row at the end."""
         return rows
 
-    def _block(self, block: bytes, *, last: bool = False) -> CopyRows:
-        """Decode complete lines (without the final line end)."""
+    def _block(self, block: bytes) -> CopyRows:
+        """Decode complete lines (without the final line end); of several wrong ones the first is reported."""
+        mark = b"\r" if self.eol == "\r" else b"\n"
+        if mark not in block:
+            return self._lines(block)
+        before = self.save()
+        try:
+            return self._lines(block)
+        except DataError:
+            self.restore(before)
+        # Line by line: an earlier line may be wrong as well, or end the data.
+        rows: list[list[Any]] = []
+        numbers: list[int] = []
+        for line in block.split(mark):
+            found = self._lines(line)
+            rows += found.rows
+            numbers += found.lines
+            if self.ended:
+                break
+        return CopyRows(rows, numbers)
+
+    def _lines(self, block: bytes) -> CopyRows:
+        """Decode complete lines. Raises DataError, not always that of the first wrong one."""
         try:
             text = decode(block)
         except DataError as error:
