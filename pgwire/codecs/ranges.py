@@ -4,13 +4,14 @@
                 01 lower upper
     multirange  range ... 00                        ordered, apart from each other; shorter ones first
 
-    bound       01                                  no lower bound
+    bound       01 and nine 00                            no lower bound
                 02 element (8 bytes, sign flipped) at     int4, int8, date, timestamp, timestamptz
                 03 element (digits, ends itself)   at     numeric
-                04                                  no upper bound
+                04 and nine 00                            no upper bound
     at          01 just below the element (upper, exclusive) · 02 at it (inclusive) · 03 just above it (lower, exclusive)
 
-So any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
+So all ranges but those of numeric, and the empty one, have 21 bytes, and the engines find bounds by their places
+(``planner.builtins.range_sql``). Any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
 scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
 
     what is compared | two bytes for each bound | length of that, four bytes
@@ -62,8 +63,8 @@ class Bound(NamedTuple):
 Span = tuple[Bound, Bound]
 """A range that is not empty: lower and upper bound."""
 
-NO_LOWER: Final = Bound(bytes((_LOWEST,)))
-NO_UPPER: Final = Bound(bytes((_HIGHEST,)))
+NO_LOWER: Final = Bound(bytes((_LOWEST, *[0] * 9)))
+NO_UPPER: Final = Bound(bytes((_HIGHEST, *[0] * 9)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +241,7 @@ def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
 
 
 def _bound_end(data: bytes, at: int) -> int:
-    kind = data[at]
-    if kind == _FIXED:
-        return at + 10
-    return _number_end(data, at + 1) + 1 if kind == _DIGITS else at + 1
+    return _number_end(data, at + 1) + 1 if data[at] == _DIGITS else at + 10
 
 
 def _read(data: bytes, at: int) -> tuple[Span, int]:

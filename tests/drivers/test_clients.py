@@ -30,7 +30,7 @@ INSTALLED = Path(os.environ.get("HOLDFAST_TEST_CLIENTS", ROOT / ".drivers"))
 CLIENTS = Path(__file__).with_name("clients")
 TIMEOUT_S = 270
 PROGRAMS = {
-    "sqlalchemy_app.py": 12,
+    "sqlalchemy_app.py": 13,
     "django_app.py": 10,
     "python_drivers.py": 7,
     "dataframes.py": 5,

@@ -11,3 +11,6 @@ DELETE FROM nokey WHERE v = 9;
 UPDATE nokey SET v = v + 100 WHERE k = 1;
 INSERT INTO nokey VALUES (4, 4), (4, 4);
 UPDATE altered SET kept = kept + 1 WHERE id > 4;
+UPDATE spans SET r = r * int4range(0, 4), d = d + '[2020-02-01,2020-02-10)' WHERE e = 0;
+DELETE FROM spans WHERE e = -3 AND r @> 1;
+INSERT INTO spans VALUES (90, '[7,9]', 8, '(,)', 'empty', 'empty', '{}', '{}', '18446744073709551615');

@@ -305,3 +305,19 @@ select upper(s || 'ßŉᾳ'), lower(s || ' ΑΣ İ') from t where id = 1
 select ceil(f * 0.1), floor(-f), trunc(f) from t where id = 2
 select count(*), sum(g) from generate_series(1, 20001) g
 select count(*), min(g), max(g) from generate_series(100000, -7, -3) g
+-- ranges
+select * from spans order by id
+select id, r, d, t, a, x from spans order by r desc, d, t nulls first, x, id
+select id, r && int4range(1, 3), r @> int4range(1, 2), r <@ int4range(0, 9), r << int4range(3, 4), r >> int4range(0, 1), r &< int4range(1, 4), r &> int4range(1, 4), r @> 2, r @> e, e <@ r, r && null, r @> null::int from spans order by id
+select id, isempty(r), lower_inf(r), upper_inf(r), lower_inc(r), upper_inc(r), upper_inc(d), upper_inc(t), isempty(d), d @> '2020-01-31'::date, t @> '2020-02-01 10:00+00'::timestamptz from spans order by id
+select r, count(*), min(e), count(distinct d), count(distinct m) from spans group by r order by r
+select distinct m, d from spans order by d, m
+select a.id, c.id from spans a join spans c on a.r = c.r and a.d = c.d where a.id < c.id order by 1, 2
+select count(*), sum(a.id * c.id) from spans a join spans c on a.r && c.r and a.id < c.id
+select count(*) from spans where (r && int4range(1, 2)) is null
+select count(*) from spans where not r <@ int4range(0, 9) and d <> 'empty'
+select id from spans where r > '[1,3)' and m <= '{[1,3),[5,)}' and x > '996' order by id
+select id, lower(r), upper(d), r * int4range(1, 4), r::text, range_merge(d, '[2020-01-01,2020-01-02)') from spans order by id
+select r from spans union select '[1,3)' order by 1
+select r, rank() over (order by r), lag(d) over (order by r, id) from spans order by id
+select id from spans where int4range(id, id + 2) && r order by id

@@ -8,3 +8,5 @@ INSERT INTO w VALUES (1, 'p', '2024-02-29', '2024-02-29 23:59:59.999999', '2024-
 INSERT INTO x SELECT a, b, 'c' || a || b FROM generate_series(1, 4) a, generate_series(1, 3) b;
 INSERT INTO nokey VALUES (1, 1), (1, 1), (2, NULL), (NULL, 3), (2, 5), (3, 9);
 INSERT INTO altered SELECT g, 'x' || g, g * 10 FROM generate_series(1, 6) g;
+CREATE TABLE spans (id int PRIMARY KEY, r int4range, e int, d daterange, t tstzrange, n numrange, m int8multirange, a int4range[], x xid8);
+INSERT INTO spans SELECT row_number() OVER (ORDER BY r::text, e), r, e, CASE e WHEN 0 THEN '[2020-01-01,2020-02-01)' WHEN 2 THEN '(-infinity,infinity]' ELSE 'empty' END::daterange, CASE e WHEN 0 THEN '(2020-01-01,2020-02-01 10:00]' WHEN 2 THEN '[infinity,)' END::tstzrange, '[1.50,2.0)', '{[1,3),[5,)}', ARRAY[r, NULL, 'empty'], (1000 - coalesce(e, 5))::text::xid8 FROM (VALUES (int4range(1, 3)), ('[3,5]'), ('empty'), ('(,2)'), ('[4,)'), ('(,)'), (NULL), ('[-5,-1)')) v (r), (VALUES (0), (-3), (2), (NULL), (2147483647)) w (e);

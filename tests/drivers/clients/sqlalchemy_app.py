@@ -307,6 +307,33 @@ def with_asyncpg() -> None:
     asyncio.run(_in_async())
 
 
+@step("ranges")
+def ranges() -> None:
+    day = dt.date(2020, 1, 1)
+    columns = [
+        sa.Column("id", sa.Integer, primary_key=True), sa.Column("r", pg.INT4RANGE), sa.Column("n", pg.NUMRANGE),
+        sa.Column("d", pg.DATERANGE), sa.Column("t", pg.TSTZRANGE), sa.Column("m", pg.INT4MULTIRANGE),
+    ]  # fmt: skip
+    table = sa.Table("ranges", sa.MetaData(), *columns, schema=SCHEMA)
+    row = (
+        1, pg.Range(1, 5), pg.Range(decimal.Decimal("1.5"), None), pg.Range(day, day + dt.timedelta(30)),
+        pg.Range(None, dt.datetime(2020, 1, 1, tzinfo=dt.UTC)), [pg.Range(1, 3), pg.Range(5, 7)],
+    )  # fmt: skip
+    table.create(ENGINE)
+    with ENGINE.begin() as connection:
+        connection.execute(table.insert().values(row))
+        same(tuple(connection.execute(sa.select(table)).one()), row)
+        found = sa.select(table.c.id).where(
+            table.c.r.overlaps(pg.Range(3, 9)), table.c.r.contains(3), table.c.m.contains([pg.Range(1, 2)]),
+            table.c.d.adjacent_to(pg.Range(day + dt.timedelta(30), None)),
+        )  # fmt: skip
+        same(connection.scalars(found).all(), [1])
+        same(connection.scalar(sa.select(table.c.r + pg.Range(5, 9))), pg.Range(1, 9))
+        shown = [str(column["type"]) for column in sa.inspect(connection).get_columns("ranges", SCHEMA)]
+        same(shown, ["INTEGER", "INT4RANGE", "NUMRANGE", "DATERANGE", "TSTZRANGE", "INT4MULTIRANGE"])
+    table.drop(ENGINE)
+
+
 @step("drop")
 def drop() -> None:
     Base.metadata.drop_all(ENGINE)
