@@ -1,7 +1,7 @@
-"""The rows of part files that a snapshot does not see, as one array of 64-bit words that Spark looks each row up in.
+"""The rows of part files that a snapshot does not see, as an array of 64-bit words that Spark looks each row up in.
 
-    words    base | base | ... | base | bits of part A ... | bits of part B ... |
-             slot 0  slot 1     slot n-1
+    bases    bit | bit | ... | bit                      words    bits of part A ... | bits of part B ... |
+             slot 0            slot n-1
 
     a row    slot = size of its file % n       bit = base of the slot + its position in the file
 
@@ -12,6 +12,8 @@ part with hidden rows is 1.5 % of a byte per column read, at most ``MAX_BITS`` i
 A file is told by its size, a number that Spark knows without reading. ``slots_for`` finds how many slots keep the
 parts with hidden rows apart from each other and from everything else; files of exactly the same size cannot be, and are
 read by themselves. The base of an empty slot is far below zero, so that no bit is found there.
+
+The expression names ``words`` once, since Spark's tasks get a copy of an array for each time an expression does.
 """
 
 from __future__ import annotations
@@ -58,17 +60,20 @@ def slots_for(holed: Sequence[int], others: Sequence[int]) -> int | None:
     return None
 
 
-def words_of(parts: Sequence[HoledPart], sizes: Sequence[int], slots: int) -> Any:
-    """Return the array (Arrow int64) for parts of these file sizes."""
+def words_of(parts: Sequence[HoledPart], sizes: Sequence[int], slots: int) -> tuple[Any, Any]:
+    """Return bases and words (Arrow int64) for parts of these file sizes."""
     bases = array("q", [_NOWHERE]) * slots
     pieces: list[bytes] = []
-    at = slots * 64
+    at = 0
     for part, size in zip(parts, sizes, strict=True):
         bases[size % slots] = at
         bits = _bits(part)
         pieces.append(bits)
         at += len(bits) * 8
-    data = b"".join((bases.tobytes(), *pieces))
+    return _int64(bases.tobytes()), _int64(b"".join(pieces))
+
+
+def _int64(data: bytes) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, pa.py_buffer(data)])
 
 
@@ -88,9 +93,10 @@ def _bits(part: HoledPart) -> bytes:
     return bytes(spread.buffers()[0])[: (part.rows + 7) // 8].ljust(size, b"\0")
 
 
-def is_hidden(words: str, slots: int, file_size: str, position: str) -> str:
-    """Return the SQL that tells whether a row is hidden; never NULL. ``words``: SQL of the array."""
-    bit = f"(get({words}, CAST({file_size} % {slots} AS INT)) + {position})"
+def is_hidden(arrays: tuple[str, str], slots: int, file_size: str, position: str) -> str:
+    """Return the SQL that tells whether a row is hidden; never NULL. ``arrays``: SQL of bases and words."""
+    bases, words = arrays
+    bit = f"(get({bases}, CAST({file_size} % {slots} AS INT)) + {position})"
     word = f"get({words}, CAST(shiftright({bit}, 6) AS INT))"
     return f"coalesce(shiftright({word}, CAST({bit} & 63 AS INT)) & 1, 0) = 1"
 
@@ -112,8 +118,10 @@ class HiddenViews:
         self._lock = threading.Lock()
 
     @contextmanager
-    def array_sql(self, parts: tuple[HoledPart, ...], sizes: tuple[int, ...], slots: int) -> Iterator[str]:
-        """Yield SQL for the parts' array, good until the context ends: analyse what uses it before. Blocks."""
+    def arrays_sql(
+        self, parts: tuple[HoledPart, ...], sizes: tuple[int, ...], slots: int
+    ) -> Iterator[tuple[str, str]]:
+        """Yield SQL for the parts' bases and words, good until the context ends: analyse what uses it before. Blocks."""
         # The positions are the very same object as long as nothing of the part has ended.
         key = (slots, *((part.path, id(part.positions)) for part in parts))
         with self._lock:
@@ -122,13 +130,18 @@ class HiddenViews:
             else:
                 self._made += 1
                 view = f"{self._name}_{self._made}"
-                words = words_of(parts, sizes, slots)
-                table = pa.table({"w": pa.ListArray.from_arrays([0, len(words)], words)})
-                frame = self._session.createDataFrame(table, schema=_parsed("w ARRAY<BIGINT>"))
+                arrays = words_of(parts, sizes, slots)
+                table = pa.table(
+                    {n: pa.ListArray.from_arrays([0, len(a)], a) for n, a in zip("bw", arrays, strict=True)}
+                )
+                frame = self._session.createDataFrame(
+                    table, schema=_parsed("b ARRAY<BIGINT>, w ARRAY<BIGINT>")
+                )
                 frame.createOrReplaceTempView(view)
-                self._kept[key] = (view, parts, words.nbytes)
+                self._kept[key] = (view, parts, sum(a.nbytes for a in arrays))
                 self._make_room()
-            yield f"(SELECT w FROM {self._kept[key][0]})"
+            view = self._kept[key][0]
+            yield f"(SELECT b FROM {view})", f"(SELECT w FROM {view})"
 
     def _make_room(self) -> None:
         while len(self._kept) > 1 and (

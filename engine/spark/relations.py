@@ -155,8 +155,8 @@ class Inputs:
             slots = slots_for(sizes, list(beside.values()))
             assert slots is not None
             frame = _read(session, item.ddl, [*(part.path for part in parts), *beside])
-            with hidden.array_sql(tuple(parts), tuple(sizes), slots) as words:
-                gone = is_hidden(words, slots, "_metadata.file_size", "_metadata.row_index")
+            with hidden.arrays_sql(tuple(parts), tuple(sizes), slots) as arrays:
+                gone = is_hidden(arrays, slots, "_metadata.file_size", "_metadata.row_index")
                 frames.append(frame.selectExpr("*", f"{gone} AS s_gone"))
             whole = {path: size for path, size in whole.items() if path not in beside}
         if whole:
