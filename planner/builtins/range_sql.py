@@ -19,7 +19,7 @@ from planner.lower import build as b
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import NOT_CONSTANT, Val, kind_of
-from planner.types import SqlType
+from planner.types import TIMESTAMP_INFINITY, SqlType
 
 _FULL, _EMPTY = 21, 1
 
@@ -109,6 +109,43 @@ def _byte_is(at: int, byte: int) -> SqlForm:
     return form
 
 
+def _half(d: Dialect, digits: Node, start: int) -> Node:
+    """Return eight hexadecimal digits as a number."""
+    part = b.fn("substring", digits, b.integer(start), b.integer(8))
+    if d.name == "duckdb":
+        return d.try_cast(b.op("||", b.string("0x"), part), "BIGINT")
+    return b.cast(b.fn("conv", part, b.integer(16), b.integer(10)), "BIGINT")
+
+
+def _of_number(d: Dialect, number: Node, kind: str) -> Node:
+    """Return the value of a kind that the value domain has as ``number`` (``planner.types``)."""
+    if kind in ("int32", "int64"):
+        return d.as_kind(number, kind)
+    if kind == "date":
+        days = d.as_kind(number, "int32")
+        return b.fn("make_date" if d.name == "duckdb" else "date_from_unix_date", days)
+    if d.name == "duckdb":
+        made = b.fn("make_timestamp" if kind == "timestamp" else "make_timestamptz", number)
+        ends = (TIMESTAMP_INFINITY, -TIMESTAMP_INFINITY)
+        return b.case([(b.op("=", number, d.literal(n, "int64")), d.literal(n, kind)) for n in ends], made)
+    return d.as_kind(b.fn("timestamp_micros", number), kind)
+
+
+def _end(start: int) -> SqlForm:
+    """Return the form of the element of the bound that begins at ``start``, NULL where there is none."""
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        value = args[0].node
+        digits = b.fn("hex", _piece(d, value, start + 1, start + 8))
+        high = b.op("-", _half(d, digits, 1), d.literal(2**31, "int64"))
+        number = b.op("+", b.op("*", high, d.literal(2**32, "int64")), _half(d, digits, 9))
+        found = _of_number(d, number, kind_of(result.oid))
+        is_finite = b.op("=", _piece(d, value, start, start), d.literal(b"\x02", "bytes"))
+        return b.case([(is_finite, found)])
+
+    return form
+
+
 def _is_empty(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     return b.op("=", _length(args[0].node), b.integer(_EMPTY))
 
@@ -118,6 +155,8 @@ def _register() -> None:
         **{f"range_{name}(anyrange,anyrange)": _test(test) for name, test in _TESTS.items()},
         "range_contains_elem(anyrange,anyelement)": _has_element(0),
         "elem_contained_by_range(anyelement,anyrange)": _has_element(1),
+        "lower(anyrange)": _end(2),
+        "upper(anyrange)": _end(12),
         "isempty(anyrange)": _is_empty,
         "lower_inf(anyrange)": _byte_is(2, 1),
         "upper_inf(anyrange)": _byte_is(12, 4),

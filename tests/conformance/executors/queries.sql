@@ -321,3 +321,5 @@ select id, lower(r), upper(d), r * int4range(1, 4), r::text, range_merge(d, '[20
 select r from spans union select '[1,3)' order by 1
 select r, rank() over (order by r), lag(d) over (order by r, id) from spans order by id
 select id from spans where int4range(id, id + 2) && r order by id
+select lower(d), upper(d), lower(t), upper(t), min(lower(r)), max(upper(r)), count(*) from spans group by 1, 2, 3, 4 order by 1, 2, 3, 4
+select id from spans where upper(t) > '2020-02-01' and lower(r) < e or r @> lower(r) order by upper(r), id

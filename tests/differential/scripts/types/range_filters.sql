@@ -11,3 +11,7 @@ select r, count(*) from spans where upper_inf(r) group by r order by r;
 select a.id from spans a where not exists (select from spans c where c.r @> a.r and c.r <> a.r and c.e = a.e) order by 1;
 select id from spans where d && daterange('2020-01-15', null) and t << tstzrange('2020-03-01', '2020-04-01') order by id;
 select id from spans where int4range(e, e + 2) @> 3 order by id;
+select count(*), sum(upper(r) - lower(r)), min(lower(r)), max(upper(b)), min(lower(b)) from spans where lower(d) >= '-infinity' and upper(r) is not null;
+select lower(d), upper(d), lower(t), upper(t), lower(b), count(*) from spans group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5;
+select id from spans where upper(t) > '2020-02-01' and lower(t) < now() and lower(r) < e order by id;
+select id from spans where r @> lower(r) and not upper(r) <@ r order by upper(r), id;
