@@ -13,7 +13,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import create as ddl
-from engine.ddl import databases, drop, functions, grant, materialized, roles, types
+from engine.ddl import databases, drop, functions, grant, materialized, owned, roles, types
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.reads import explain
@@ -59,6 +59,9 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateSequence: sequences.create_sequence,
     st.AlterSequence: sequences.alter_sequence,
     st.CreateIndex: ddl.create_index,
+    st.ReassignOwned: owned.reassign,
+    st.DropOwned: owned.drop_owned,
+    st.AlterDefaultPrivileges: owned.default_privileges,
     st.CreateFunction: functions.create_function,
     st.AlterFunction: functions.alter_function,
     st.DropFunction: functions.drop_function,

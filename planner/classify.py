@@ -71,6 +71,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum()
+            | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.AlterFunction() | st.DropFunction() | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType()
         ):  # fmt: skip
             return StatementClass.DDL
@@ -153,6 +154,8 @@ _TAGS: dict[type, str] = {
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateEnum: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT",
+    ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
+    ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
     ast.CreateSource: "CREATE SOURCE", ast.AlterSource: "ALTER SOURCE", ast.DropSource: "DROP SOURCE",
     ast.RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
@@ -188,6 +191,8 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {what.upper()}"
         case ast.AlterOwner():
             return f"ALTER {node.what.upper()}"
+        case ast.Extension():
+            return f"{node.verb.upper()} EXTENSION" if node.verb != "comment on" else "COMMENT"
         case ast.CreateFunction():
             return "CREATE PROCEDURE" if node.procedure else "CREATE FUNCTION"
         case ast.AlterFunction():

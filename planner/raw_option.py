@@ -18,6 +18,16 @@ def object_word(kind: str) -> str:
         "OBJECT_TABCONSTRAINT": "table constraint",
         "OBJECT_DOMCONSTRAINT": "domain constraint",
         "OBJECT_FOREIGN_TABLE": "foreign table",
+        "OBJECT_FOREIGN_SERVER": "server",
+        "OBJECT_FDW": "foreign data wrapper",
+        "OBJECT_LARGEOBJECT": "large object",
+        "OBJECT_OPCLASS": "operator class",
+        "OBJECT_OPFAMILY": "operator family",
+        "OBJECT_STATISTIC_EXT": "statistics",
+        "OBJECT_TSCONFIGURATION": "text search configuration",
+        "OBJECT_TSDICTIONARY": "text search dictionary",
+        "OBJECT_TSPARSER": "text search parser",
+        "OBJECT_TSTEMPLATE": "text search template",
     }.get(kind, words(kind, "OBJECT_"))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_function, raw_type
+from planner import ast, raw_function, raw_owned, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -46,6 +46,7 @@ class StatementReader(ServerReader):
                     return self._select_into(query, body)
                 return query
             about = raw_function.about_function(self, kind, body)
+            about = about or raw_owned.about_extension(self, kind, body)
             if about is not None:
                 return about
             reader = _STATEMENTS.get(kind)
@@ -223,6 +224,12 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "NotifyStmt": StatementReader._notify,
     "CreateEnumStmt": raw_type.create_enum,
     "AlterEnumStmt": raw_type.alter_enum,
+    "CreateExtensionStmt": raw_owned.create_extension,
+    "AlterExtensionStmt": raw_owned.alter_extension,
+    "AlterExtensionContentsStmt": raw_owned.alter_extension,
+    "ReassignOwnedStmt": raw_owned.reassign,
+    "DropOwnedStmt": raw_owned.drop,
+    "AlterDefaultPrivilegesStmt": raw_owned.default_privileges,
     "CreateFunctionStmt": raw_function.create_function,
     "AlterFunctionStmt": raw_function.alter_function,
     "LockStmt": StatementReader._lock,

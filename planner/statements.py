@@ -17,6 +17,8 @@ from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
 from planner.statements_function import *  # noqa: F403
 from planner.statements_function import FunctionStatement
+from planner.statements_owned import *  # noqa: F403
+from planner.statements_owned import OwnedStatement
 from planner.statements_type import *  # noqa: F403
 from planner.statements_type import TypeStatement
 
@@ -370,11 +372,12 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist."""
+    """A statement that does nothing but say so: ALTER ... IF EXISTS of what does not exist; ``more``: notices, too."""
 
     notice: str
     severity: Literal["NOTICE", "WARNING"] = "NOTICE"
     sqlstate: str = "00000"
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -424,6 +427,7 @@ Statement: TypeAlias = (
     | Definition
     | TypeStatement
     | FunctionStatement
+    | OwnedStatement
 )
 
 

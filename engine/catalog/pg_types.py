@@ -43,9 +43,9 @@ def _acl(session: Session, made: TypeDef) -> tuple[str, ...] | None:
     return acl_of(session, PG_TYPE_OID, made.oid)
 
 
-def acl_of(session: Session, class_oid: int, oid: int) -> tuple[str, ...] | None:
+def acl_of(session: Session, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
     """Return the access control list of an object as catalogs show it, None where it is the default one."""
-    items = session.catalog.acl(class_oid, oid)
+    items = session.catalog.acl(class_oid, oid, sub)
     if items is None:
         return None
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from engine.catalog.default_acls import lists_for_new
 from engine.catalog.locks import CatalogLocks
 from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
@@ -231,6 +232,7 @@ class CatalogView:
     async def change(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
         txn = self._session.block.ensure_txn()
+        puts = [*puts, *lists_for_new(self._seen, puts)]
         await self.locks.cover(puts, deletes)
         await write_changes(txn, self._seen, puts, deletes)
         own = dict(self.own_changes)

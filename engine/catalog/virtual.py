@@ -102,13 +102,22 @@ class VirtualCatalog:
             information_schema,
             pg_activity,
             pg_catalog,
+            pg_default_acl,
             pg_functions,
             pg_monitor,
             pg_types,
         )
 
         self._db = database
-        self._makers = (pg_catalog, pg_types, pg_functions, pg_monitor, pg_activity, information_schema)
+        self._makers = (
+            pg_catalog,
+            pg_types,
+            pg_functions,
+            pg_default_acl,
+            pg_monitor,
+            pg_activity,
+            information_schema,
+        )
         self._relations = {r.oid: r for r in virtual_relations()}
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}
         self._static: _Cache = {}

@@ -119,5 +119,6 @@ async def skip(
 ) -> Outcome:
     """Answer what is accepted without effect, with the notice that says so."""
     if statement.notice:
-        conn.session.notice(statement.notice, severity=statement.severity, sqlstate=statement.sqlstate)
+        for notice in (statement.notice, *statement.more):
+            conn.session.notice(notice, severity=statement.severity, sqlstate=statement.sqlstate)
     return Command(plan.bound.tag)

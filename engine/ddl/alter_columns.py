@@ -18,7 +18,7 @@ from engine.ddl.dependents import in_report_order
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
-from engine.ddl.roles import shown_name
+from engine.ddl.roles import function_words, shown_name
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.sequences.define import (
@@ -179,7 +179,7 @@ async def drop_column(
     called = functions.functions_that_break(session, relation, changed)
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]
-    others += [functions.function_words(session, f) for f in called]
+    others += [function_words(session, f) for f in called]
     others += [described(session, v) for v in broken if v not in views_too]
     others += [define.depends_text(session, key) for key in keys]
     sequences = owned_by(session, relation.oid, column.attnum)
@@ -352,7 +352,7 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
         raise SqlError(
             "0A000",
             "cannot alter type of a column used by a function",
-            detail=f'{functions.function_words(session, called[0])} depends on column "{column.name}"',
+            detail=f'{function_words(session, called[0])} depends on column "{column.name}"',
         )
 
 

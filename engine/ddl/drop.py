@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import StoredKey, key_of
 from engine.connection.portal import Command, Outcome
@@ -21,7 +22,7 @@ from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order
 from engine.ddl.keys import building_indexes
-from engine.ddl.roles import shown_name
+from engine.ddl.roles import function_words, shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
@@ -319,9 +320,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
         views = [r for r in inside if r.kind in "vm"]
         inside_functions = list(session.catalog.functions_in(name))
-        found += [
-            Dependency(f.oid, f.oid, depends.function_words(session, f), schema.oid) for f in inside_functions
-        ]
+        found += [Dependency(f.oid, f.oid, function_words(session, f), schema.oid) for f in inside_functions]
         roots = {*oids, *(f.oid for f in inside_functions)}
         _, hanging, links = depends.dependents(session, roots)
         found += _view_dependencies(session, views) + links
@@ -345,7 +344,12 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             await drop_relations(session, inside, cascade=True, quiet=True)
             await depends.drop_functions(session, [*inside_functions, *hanging], cascade=True, quiet=True)
             await drop_types(session, types, cascade=True, quiet=True)
-        acls = [key_of(acl) for acl in session.catalog.acls() if acl.object_oid == schema.oid]
+        acls = [
+            key_of(acl)
+            for acl in session.catalog.acls()
+            if acl.object_oid == schema.oid
+            or (acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] == schema.oid)
+        ]
         await session.view.change([], [key_of(schema), *acls])
 
 

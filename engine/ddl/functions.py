@@ -17,13 +17,12 @@ from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order
-from engine.ddl.roles import named_role
+from engine.ddl.roles import function_words, named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body
 from planner.builtins.system import type_name
-from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.typefacts import element_of
@@ -33,11 +32,6 @@ if TYPE_CHECKING:
 
 Params = tuple[Any, ...]
 _NAMED: Final = re.compile(r'"#(\d+)"')
-
-
-def function_words(session: Session, function: FunctionDef) -> str:
-    """Return how messages call a function: with the types of its inputs."""
-    return f"function {shown_function(session, function)}"
 
 
 async def create_function(

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.spaces import objects_in
 from engine.catalog.state import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
+    PG_PROC_OID,
+    PG_TYPE_OID,
     SUPERUSER_OID,
     key_of,
     predefined_roles,
@@ -19,7 +22,9 @@ from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
-from planner.catalog import AclDef, RelationDef, RoleDef
+from planner.builtins.system import type_name
+from planner.builtins.system_functions import shown_function
+from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
@@ -146,6 +151,21 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             if r.owner == role.oid
         ]
         owned += [
+            f"owner of {function_words(session, f)}"
+            for f in session.catalog.functions()
+            if f.owner == role.oid
+        ]
+        owned += [
+            f"owner of type {type_name(session, t.oid, None)}"
+            for t in session.catalog.user_types()
+            if t.owner == role.oid
+        ]
+        owned += [
+            f"owner of {_default_words(session, acl)}"
+            for acl in session.catalog.acls()
+            if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid == role.oid
+        ]
+        owned += [
             f"owner of subscription {n.record.name}" for n in session.db.named if n.record.owner == role.oid
         ]
         owned += [
@@ -187,6 +207,7 @@ def _elsewhere(session: Session, role: int) -> Iterator[str]:
             continue
         catalog = space.catalog
         own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
+        own += [*catalog.user_types(), *catalog.functions()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {
             (acl.class_oid, acl.object_oid, acl.sub_id)
@@ -202,6 +223,15 @@ def _elsewhere(session: Session, role: int) -> Iterator[str]:
 
 def _is_owner(session: Session, acl: AclDef, role: int) -> bool:
     """Whether a role owns what a list is of: that it does so is said already."""
+    if acl.class_oid == PG_DEFAULT_ACL_OID:
+        return acl.object_oid == role
+    function, type_ = (
+        session.catalog.function_by_oid(acl.object_oid),
+        session.catalog.type_by_oid(acl.object_oid),
+    )
+    if acl.class_oid in (PG_PROC_OID, PG_TYPE_OID):
+        owners = [item.owner for item in (function, type_) if item is not None]
+        return role in owners
     relation = session.catalog.relation_by_oid(acl.object_oid)
     schema = session.catalog.schema_by_oid(acl.object_oid)
     if acl.class_oid == PG_DATABASE_OID:
@@ -210,7 +240,30 @@ def _is_owner(session: Session, acl: AclDef, role: int) -> bool:
     return (relation is not None and relation.owner == role) or (schema is not None and schema.owner == role)
 
 
+_DEFAULTS = {"r": "relations", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
+
+
+def _default_words(session: Session, acl: AclDef) -> str:
+    schema_oid, letter = split(acl.sub_id)
+    role = session.catalog.role_by_oid(acl.object_oid)
+    text = f"default privileges on new {_DEFAULTS[letter]} belonging to role {role.name if role else acl.object_oid}"
+    schema = session.catalog.schema_by_oid(schema_oid) if schema_oid else None
+    return text if schema is None else f"{text} in schema {quote_identifier(schema.name)}"
+
+
+def function_words(session: Session, function: FunctionDef) -> str:
+    """Return how messages call a function: with the types of its inputs."""
+    return f"function {shown_function(session, function)}"
+
+
 def _granted_on(session: Session, acl: AclDef) -> str:
+    if acl.class_oid == PG_DEFAULT_ACL_OID:
+        return _default_words(session, acl)
+    function = session.catalog.function_by_oid(acl.object_oid)
+    if acl.class_oid == PG_PROC_OID and function is not None:
+        return function_words(session, function)
+    if acl.class_oid == PG_TYPE_OID:
+        return f"type {type_name(session, acl.object_oid, None)}"
     relation = session.catalog.relation_by_oid(acl.object_oid)
     if acl.class_oid == PG_CLASS_OID and relation is not None:
         shown = f"{_OWNED.get(relation.kind, 'table')} {shown_name(session, relation)}"

@@ -127,7 +127,7 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
         raise SqlError("0LP01", "column privileges are only valid for relations")
     whole = [privilege for privilege in node.privileges if not privilege.columns]
     if whole or not node.privileges:
-        letters = "".join(_letter(p, kind, node.kind) for p in whole) if whole else ALL[kind]
+        letters = "".join(letter_of(p, kind, node.kind) for p in whole) if whole else ALL[kind]
         yield st.GrantTarget(
             kind=kind, class_oid=PG_CLASS, oid=relation.oid, attnum=0, letters=ordered(letters),
             every=not whole or any(not p.word for p in whole),
@@ -140,7 +140,7 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
                 raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
             if kind == "sequence":
                 raise SqlError("0LP01", f"invalid privilege type {privilege.word.upper()} for sequence")
-            letters = _letter(privilege, "column", "column")
+            letters = letter_of(privilege, "column", "column")
             by_column[column.attnum] = by_column.get(column.attnum, "") + letters
     for attnum, letters in by_column.items():
         yield st.GrantTarget(
@@ -153,13 +153,13 @@ def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.Grant
     for privilege in node.privileges:
         if privilege.columns:
             raise SqlError("0LP01", "column privileges are only valid for relations")
-    letters = "".join(_letter(p, kind, kind) for p in node.privileges) if node.privileges else ALL[kind]
+    letters = "".join(letter_of(p, kind, kind) for p in node.privileges) if node.privileges else ALL[kind]
     return st.GrantTarget(
         kind=kind, class_oid=class_oid, oid=oid, attnum=0, letters=ordered(letters), every=not node.privileges
     )
 
 
-def _letter(privilege: ast.Privilege, kind: str, written: str) -> str:
+def letter_of(privilege: ast.Privilege, kind: str, written: str) -> str:
     """Return the letters of a word; ``written``: the kind that the statement names."""
     if not privilege.word:
         return ALL[kind]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pglast.ast
 import pytest
 
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.parse import parse, parse_expression, parse_one
+from planner.raw_statement import _STATEMENTS
+from planner.raw_tables import REFUSED
 
 
 def one(text: str) -> ast.Node:
@@ -122,6 +125,16 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
         ("SELECT x IS JSON FROM t", "IS JSON"),
         ("SELECT xmlelement(NAME foo)", "XML"),
         ("DO 'x'", "DO"),
+        ("CREATE AGGREGATE a (int) (sfunc = f, stype = int)", "CREATE AGGREGATE"),
+        ("CREATE CAST (int AS text) WITH INOUT", "CREATE CAST"),
+        ("CREATE OPERATOR === (function = f, leftarg = int, rightarg = int)", "CREATE OPERATOR"),
+        ("CREATE POLICY p ON t", "CREATE POLICY"),
+        ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "CREATE RULE"),
+        ("CREATE TEXT SEARCH DICTIONARY c (template = simple)", "CREATE TEXT SEARCH DICTIONARY"),
+        ("CREATE STATISTICS s ON a, b FROM t", "CREATE STATISTICS"),
+        ("CALL p()", "CALL"),
+        ("SECURITY LABEL ON TABLE t IS 'x'", "SECURITY LABEL"),
+        ("IMPORT FOREIGN SCHEMA s FROM SERVER t INTO u", "IMPORT FOREIGN SCHEMA"),
         (
             "WITH RECURSIVE x AS (SELECT 1 UNION SELECT 2) CYCLE a SET b USING c SELECT 1",
             "CYCLE clause of WITH",
@@ -190,3 +203,10 @@ def test_spans_take_no_part_in_equality():
 def test_a_long_chain_of_operators_or_unions_is_no_nesting():
     assert isinstance(one("SELECT " + "1 + " * 150 + "1"), ast.Select)
     assert isinstance(one("SELECT 1" + " UNION ALL SELECT 1" * 150), ast.SetOp)
+
+
+def test_every_statement_of_the_grammar_is_read_or_refused_by_name():
+    every = {name for name in dir(pglast.ast) if name.endswith("Stmt")}
+    # what other readers know, and nodes that are no statements of their own
+    elsewhere = {"DefineStmt", "SelectStmt", "RawStmt", "ReturnStmt", "SetOperationStmt", "PLAssignStmt"}
+    assert every - set(_STATEMENTS) - set(REFUSED) == elsewhere

@@ -1,0 +1,240 @@
+"""REASSIGN OWNED, DROP OWNED and ALTER DEFAULT PRIVILEGES (manual 22.4), in the database of the session.
+
+REASSIGN OWNED BY a TO b     what a owns here, and its databases, become b's
+DROP OWNED BY a              what a owns here is dropped; what a was granted here, and on databases, is revoked
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, sub_id
+from engine.catalog.state import (
+    PG_CLASS_OID,
+    PG_DATABASE_OID,
+    PG_NAMESPACE_OID,
+    PG_PROC_OID,
+    PG_TYPE_OID,
+    SUPERUSER_OID,
+    Stored,
+    StoredKey,
+    key_of,
+)
+from engine.connection.portal import Command, Outcome
+from engine.constraints import define
+from engine.ddl import functions
+from engine.ddl.dependents import in_report_order
+from engine.ddl.drop import described, drop_relations, notice_cascade
+from engine.ddl.roles import function_words, named_role
+from engine.ddl.types import drop_types
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.acl import EVERYBODY, default_acl, grant, memberships, reowned, revoke
+from planner.catalog import (
+    AclDef,
+    DatabaseDef,
+    FunctionDef,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    SourceDef,
+    TypeDef,
+)
+from planner.errors import SqlError, not_supported
+from planner.rights import Rights
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+Params = tuple[Any, ...]
+_Owned = RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef
+_CLASSES: dict[type, int] = {
+    RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
+    DatabaseDef: PG_DATABASE_OID,
+}  # fmt: skip
+
+
+def _owned(session: Session, role: RoleDef) -> list[_Owned]:
+    """Return what a role owns in this database, and its databases."""
+    items = session.catalog.items.values()
+    return sorted(
+        (item for item in items if isinstance(item, _Owned) and item.owner == role.oid), key=lambda i: i.oid
+    )
+
+
+def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list[RoleDef]:
+    """Return the roles whose objects are changed. Raises SqlError 42704, 42501, 2BP01."""
+    me = named_role(session, "current_user")
+    rights = Rights(session.catalog, me)
+    found = []
+    for name in names:
+        role = named_role(session, name)
+        if not rights.owns(role.oid):
+            raise SqlError("42501", f"permission denied to {verb} objects")
+        if role.oid == SUPERUSER_OID:
+            raise SqlError(
+                "2BP01",
+                f"cannot {what} objects owned by role {role.name} because they are required by the database system",
+            )
+        if any(n.record.owner == role.oid for n in session.db.named):
+            raise not_supported(f"{verb.upper()} OWNED BY a role that owns subscriptions")
+        found.append(role)
+    return found
+
+
+async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, params: Params) -> Outcome:
+    """REASSIGN OWNED. Raises SqlError 42704, 42501, 2BP01."""
+    session = conn.session
+    roles = _roles(session, statement.roles, "reassign", "reassign ownership of")
+    to = named_role(session, statement.to)
+    if not Rights(session.catalog, named_role(session, "current_user")).owns(to.oid):
+        raise SqlError("42501", "permission denied to reassign objects")
+    changed: list[Stored] = []
+    for role in roles:
+        owned = _owned(session, role)
+        changed += [replace(item, owner=to.oid) for item in owned]
+        of = {(_CLASSES[type(item)], item.oid) for item in owned if type(item) in _CLASSES}
+        changed += [
+            replace(acl, items=reowned(acl.items, role.oid, to.oid))
+            for acl in session.catalog.acls()
+            if (acl.class_oid, acl.object_oid) in of
+        ]
+    if changed:
+        await session.view.change(changed)
+    return Command(plan.bound.tag)
+
+
+async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:
+    """DROP OWNED. Raises SqlError 42704, 42501, 2BP01 (what others have made of it, without CASCADE)."""
+    session = conn.session
+    roles = _roles(session, statement.roles, "drop", "drop")
+    owned = [item for role in roles for item in _owned(session, role)]
+    if any(isinstance(item, SourceDef) for item in owned):
+        raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
+    _check_dependents(session, owned, cascade=statement.cascade)
+    await _drop(session, owned)
+    await _revoke(session, {role.oid for role in roles})
+    return Command(plan.bound.tag)
+
+
+def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionDef | TypeDef]:
+    items = session.catalog.items.values()
+    return [
+        item
+        for item in items
+        if isinstance(item, RelationDef | FunctionDef | TypeDef) and item.schema_oid in schemas
+    ]
+
+
+def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: bool) -> None:
+    """Tell what goes with what is owned; refuse without ``cascade`` (2BP01)."""
+    roots = {item.oid for item in owned if not isinstance(item, DatabaseDef)}
+    schemas = {item.oid: item.name for item in owned if isinstance(item, SchemaDef)}
+    _views, _functions, links = functions.dependents(session, roots)
+    lines = [
+        (one.what, f"{one.what} depends on {functions.words_of(session, one.on)}")
+        for one in in_report_order(sorted(roots), links)
+        if one.what
+    ]
+    for item in _inside(session, set(schemas)):
+        if item.oid in roots:
+            continue
+        if isinstance(item, TypeDef):
+            what = f"type {item.name}"
+        elif isinstance(item, RelationDef):
+            what = described(session, item)
+        else:
+            what = function_words(session, item)
+        if all(what != known for known, _ in lines):
+            lines.append((what, f"{what} depends on schema {schemas[item.schema_oid]}"))
+    tables = {item.oid for item in owned if isinstance(item, RelationDef)}
+    for child, constraint in define.dependents(session, tables):
+        if child.oid not in roots:
+            what = define.depends_text(session, (child, constraint))
+            lines.append((what, f"{what} depends on what is dropped"))
+    if not lines:
+        return
+    if not cascade:
+        raise SqlError(
+            "2BP01",
+            "cannot drop desired object(s) because other objects depend on them",
+            detail="\n".join(line for _, line in lines),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    notice_cascade(session, [what for what, _ in lines])
+
+
+async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
+    schemas = {item.oid for item in owned if isinstance(item, SchemaDef)}
+    every = [*(item for item in owned if not isinstance(item, SchemaDef)), *_inside(session, schemas)]
+    relations = {r.oid: r for r in every if isinstance(r, RelationDef)}
+    gone_with = [
+        r for r in relations.values()
+        if r.sequence is None or not r.sequence.owner_table or r.sequence.owner_table not in relations
+    ]  # fmt: skip
+    if gone_with:
+        await drop_relations(session, gone_with, cascade=True, quiet=True)
+    catalog = session.catalog
+    made = [f for f in every if isinstance(f, FunctionDef) and catalog.function_by_oid(f.oid) is not None]
+    await functions.drop_functions(session, made, cascade=True, quiet=True)
+    types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
+    await drop_types(session, types, cascade=True, quiet=True)
+    deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]
+    deletes += [key_of(a) for a in session.catalog.acls() if a.object_oid in schemas]
+    deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in schemas]
+    if deletes:
+        await session.view.change([], deletes)
+
+
+async def _revoke(session: Session, roles: set[int]) -> None:
+    """Take from all lists what roles were granted; their default privileges go."""
+    puts: list[Stored] = []
+    deletes: list[StoredKey] = []
+    for acl in session.catalog.acls():
+        if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid in roles:
+            deletes.append(key_of(acl))
+            continue
+        kept = tuple(item for item in acl.items if item.grantee not in roles and item.grantor not in roles)
+        if kept != acl.items:
+            puts.append(replace(acl, items=kept))
+    if puts or deletes:
+        await session.view.change(puts, deletes)
+
+
+async def default_privileges(
+    conn: Connection, plan: Plan, statement: st.AlterDefaultPrivileges, params: Params
+) -> Outcome:
+    """ALTER DEFAULT PRIVILEGES. Raises SqlError 42704, 42501 (of a role that one is no member of)."""
+    session = conn.session
+    me = named_role(session, "current_user")
+    grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    puts: list[Stored] = []
+    deletes: list[StoredKey] = []
+    for name in statement.roles:
+        role = named_role(session, name)
+        if not me.superuser and role.oid not in memberships(me, session.catalog.role_by_oid):
+            raise SqlError("42501", f'must be member of role "{role.name}"')
+        for schema in statement.schemas:
+            plain = () if schema else default_acl(statement.kind, role.oid)
+            sub = sub_id(schema, statement.kind)
+            before = session.catalog.acl(PG_DEFAULT_ACL_OID, role.oid, sub)
+            items = plain if before is None else before
+            for grantee in grantees:
+                if statement.is_grant:
+                    items = grant(items, role.oid, grantee, statement.letters, option=statement.option)
+                else:
+                    items = revoke(
+                        items, role.oid, role.oid, grantee, statement.letters,
+                        option_only=statement.option, cascade=statement.cascade,
+                    )  # fmt: skip
+            made = AclDef(class_oid=PG_DEFAULT_ACL_OID, object_oid=role.oid, sub_id=sub, items=items)
+            if set(items) != set(plain):
+                puts.append(made)
+            elif before is not None:
+                deletes.append(key_of(made))
+    if puts or deletes:
+        await session.view.change(puts, deletes)
+    return Command(plan.bound.tag)

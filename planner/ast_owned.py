@@ -1,0 +1,50 @@
+"""AST of statements about what roles own and what others get of it, and of extensions. Read it as ``planner.ast``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.ast_ddl import Privilege, Role
+from planner.ast_query import Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignOwned(Node):
+    """REASSIGN OWNED BY roles TO role."""
+
+    roles: tuple[Role, ...]
+    to: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropOwned(Node):
+    """DROP OWNED BY roles."""
+
+    roles: tuple[Role, ...]
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDefaultPrivileges(Node):
+    """ALTER DEFAULT PRIVILEGES. ``roles`` () = the current one; ``kind``: table, sequence, function, type or schema.
+
+    ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    """
+
+    roles: tuple[Role, ...]
+    schemas: tuple[str, ...]
+    is_grant: bool
+    kind: str
+    privileges: tuple[Privilege, ...]
+    grantees: tuple[Role, ...]
+    option: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension(Node):
+    """CREATE, ALTER, DROP or COMMENT ON (``verb``, lower case) of extensions."""
+
+    verb: str
+    names: tuple[str, ...]
+    if_exists: bool = False

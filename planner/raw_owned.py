@@ -1,0 +1,63 @@
+"""Raw parse tree -> AST, for statements about what roles own, and extensions (see ``planner.raw_statement``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner import ast
+from planner.raw_option import object_word
+from planner.raw_query import Raw, strings
+
+
+def reassign(reader: Any, body: Raw) -> ast.Node:
+    """Read REASSIGN OWNED."""
+    return ast.ReassignOwned(roles=_roles(reader, body["roles"]), to=reader._role(body["newrole"]))
+
+
+def drop(reader: Any, body: Raw) -> ast.Node:
+    """Read DROP OWNED."""
+    return ast.DropOwned(roles=_roles(reader, body["roles"]), cascade=body.get("behavior") == "DROP_CASCADE")
+
+
+def _roles(reader: Any, nodes: list[Raw]) -> tuple[ast.Role, ...]:
+    return tuple([reader._role(node["RoleSpec"]) for node in nodes])
+
+
+def default_privileges(reader: Any, body: Raw) -> ast.Node:
+    """Read ALTER DEFAULT PRIVILEGES."""
+    lists = {o["DefElem"]["defname"]: o["DefElem"]["arg"]["List"]["items"] for o in body.get("options", ())}
+    action = body["action"]
+    return ast.AlterDefaultPrivileges(
+        roles=_roles(reader, lists.get("roles", [])),
+        schemas=strings(lists.get("schemas", ())),
+        is_grant=action.get("is_grant", False),
+        kind=object_word(action["objtype"]),
+        privileges=tuple([reader._privilege(node["AccessPriv"]) for node in action.get("privileges", ())]),
+        grantees=_roles(reader, action["grantees"]),
+        option=action.get("grant_option", False),
+        cascade=action.get("behavior") == "DROP_CASCADE",
+    )
+
+
+def create_extension(reader: Any, body: Raw) -> ast.Node:
+    """Read CREATE EXTENSION."""
+    return ast.Extension(verb="create", names=(body["extname"],))
+
+
+def alter_extension(reader: Any, body: Raw) -> ast.Node:
+    """Read ALTER EXTENSION ... UPDATE, ADD and DROP."""
+    return ast.Extension(verb="alter", names=(body["extname"],))
+
+
+def about_extension(reader: Any, kind: str, body: Raw) -> ast.Node | None:
+    """Read DROP, SET SCHEMA and COMMENT where they are about extensions, else return None."""
+    key = {"DropStmt": "removeType", "AlterObjectSchemaStmt": "objectType", "CommentStmt": "objtype"}.get(
+        kind
+    )
+    if key is None or body[key] != "OBJECT_EXTENSION":
+        return None
+    if kind == "DropStmt":
+        names = tuple([reader._name(node)[0] for node in body["objects"]])
+        return ast.Extension(verb="drop", names=names, if_exists=body.get("missing_ok", False))
+    verb = "comment on" if kind == "CommentStmt" else "alter"
+    return ast.Extension(verb=verb, names=reader._name(body["object"]))
