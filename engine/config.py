@@ -72,6 +72,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("spark_conf", "pairs", (), "a Spark property, key=value; may be repeated (docs/cluster.md)"),
     Option("spark_max_queries", "int", 4, "statements that run jobs on Spark at once; others wait", 1, 256),
     Option("spark_nice", "int", 5, "how far the Spark JVM stands back from the server for the processors (nice value)", 0, 19),
+    Option("merge_spark_min_bytes", "bytes", 64 << 20, "parts of at least so many bytes together are merged by Spark when it is available"),
     Option("local_threads", "int", 0, "DuckDB threads; 0 = one per core", 0, 1024),
     Option("local_queries", "int", 4, "queries that run on DuckDB at once; others wait", 1, 1024),
     Option("flush_rows", "int", 50_000, "hot rows of a table that make it flush to a part", 100, 100_000_000),
@@ -114,6 +115,7 @@ class Config:
     spark_start: str
     spark_max_queries: int
     spark_nice: int
+    merge_spark_min_bytes: int
     spark_conf: tuple[tuple[str, str], ...] = field(repr=False)  # there may be secrets in it
     local_threads: int
     local_queries: int

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from engine import access_rules
 from engine.bulk.server_files import roots_of
+from engine.bulk.spark_merge import SparkMerges
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import (
     DATABASE_OID,
@@ -194,6 +195,7 @@ class Database:
             conf=dict(config.spark_conf),
             files=_spark_files(config),
         )
+        store.merge_elsewhere(SparkMerges(database.spark, config.merge_spark_min_bytes, memory.part))
         database.executors = {
             "index": IndexExecutor(memory.statement),
             "local": LocalExecutor(

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
+from txn.persist.merge_job import MergedPart as MergedPart
+from txn.persist.merge_job import MergeJob as MergeJob
 from txn.persist.part_job import PartJob as PartJob
 from txn.persist.part_job import WrittenPart as WrittenPart
 from txn.persist.sidecar_job import SidecarJob as SidecarJob

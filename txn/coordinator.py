@@ -39,6 +39,7 @@ from txn.wal.feed import Feed
 if TYPE_CHECKING:
     from txn.durable import DurableLog, PartLike
     from txn.index_build import IndexBuild
+    from txn.merging import Merger
     from txn.transaction import StoreTransaction
 
 VACUUM_DELAY_S: Final = 0.02
@@ -153,6 +154,10 @@ class Coordinator:
         self.written = Written()
         self.crowded: asyncio.Future[None] | None = None
         """Set while hot versions take twice what they may; done once they do not."""
+        self.merger: Merger | None = None
+        """Who merges large parts elsewhere."""
+        self.merging: frozenset[str] = frozenset()
+        """The parts that are being merged there."""
         self.staging: asyncio.Future[None] | None = None
         """Set while a durable batch is half applied; done once it is readable."""
         self._staged: set[TxnId] = set()

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from txn.coordinator import Coordinator
 from txn.errors import TxnError
 from txn.flush_job import run as job
 from txn.flush_job import waits_for_hold, wants_merge
+from txn.merging import Merger, Prepared, choose_elsewhere, prepare
 from txn.mvcc.generation import Generation
+from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest
 from txn.types import ShardId
 
@@ -47,6 +50,8 @@ class Flusher:
         self._lock = asyncio.Lock()
         self._asked: set[asyncio.Task[None]] = set()  # jobs that somebody has asked for
         self._task: asyncio.Task[None] | None = None
+        self._merging: asyncio.Task[None] | None = None  # of large parts, by workers elsewhere
+        self._preparing: asyncio.Task[Prepared | None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._ending = asyncio.Event()
@@ -64,12 +69,16 @@ class Flusher:
         self._let_on()
         if self._task is not None:
             await self._task
+        if self._preparing is not None:
+            self._preparing.cancel()
+        if self._merging is not None:
+            await self._merging
         while self._asked:
             await asyncio.wait(self._asked)
 
     async def idle(self) -> None:
         """Wait until nothing is wanted or running."""
-        while self._wanted or not self._idle.is_set():
+        while self._wanted or not self._idle.is_set() or self._merging is not None:
             self._wake.set()
             await asyncio.sleep(0.005)
 
@@ -189,6 +198,11 @@ class Flusher:
         for generation in live:
             if generation.log.current >= options.hot_rows or wants_merge(core, generation):
                 self._want(generation.shard)
+        if core.merger is not None and self._merging is None:
+            for generation in live:
+                if chosen := choose_elsewhere(core, core.merger, generation):
+                    self._merge_elsewhere(core.merger, generation, chosen)
+                    break
         for shard, history in core.shards.items():
             manifest = core.log.manifests.get(shard)
             if manifest is None or manifest.forgotten:
@@ -201,6 +215,42 @@ class Flusher:
                 self._want(shard)
         if pressure.bytes > KEPT_LOG * options.log_bytes:
             self._stop_keeping(pressure.laggards)
+
+    def _merge_elsewhere(self, merger: Merger, generation: Generation, parts: Sequence[PartState]) -> None:
+        """Begin a merge by workers; one at a time, and no job waits for it."""
+        loop = asyncio.get_running_loop()
+        self._core.merging = frozenset(part.ref.name for part in parts)
+        self._preparing = loop.create_task(prepare(self._core, merger, generation, parts))
+        self._merging = loop.create_task(self._take_merged(self._preparing))
+
+    async def _take_merged(self, preparing: asyncio.Task[Prepared | None]) -> None:
+        core = self._core
+        try:
+            await asyncio.wait([preparing])
+            prepared = None if preparing.cancelled() else preparing.result()
+            if prepared is not None:
+                await self._swap_merged(prepared)
+        except (TxnError, OSError) as error:
+            _log.warning("a merge by workers failed: %s", error)
+        except Exception:  # a bug: the server's own merges go on
+            _log.exception("a merge by workers failed")
+        finally:
+            core.merging = frozenset()
+            self._merging = self._preparing = None
+
+    async def _swap_merged(self, prepared: Prepared) -> None:
+        """Have a job take what was merged, as soon as one may work on the table; else throw it away."""
+        core = self._core
+        try:
+            while prepared.fits(core) and core.log.committer.failed is None:
+                async with self._lock:
+                    await job(core, prepared.generation.shard, history=False, prepared=prepared)
+                if prepared.taken or self._ending.is_set():
+                    break
+                await self._pause(TICK_S)  # a schema change is under way
+        finally:
+            if not prepared.taken and prepared.part is not None:
+                core.discard_later(prepared.part.ref.name)
 
     def _stop_keeping(self, laggards: tuple[ShardId, ...]) -> None:
         """Take the oldest durable hold away if the log is as long as it is because manifests wait for it."""

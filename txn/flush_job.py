@@ -23,12 +23,11 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from txn.columns import column_arrays, rows_to_table, table_schema
+from txn.columns import rows_to_table
 from txn.compaction import Size, choose, worth_a_job
 from txn.coordinator import Coordinator, SwapJob, swap_key
 from txn.mvcc.generation import Generation
@@ -36,8 +35,12 @@ from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Ends, Manifest, ManifestPart
+from txn.persist.merge_job import live_rows
 from txn.records import PartSwap
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
+
+if TYPE_CHECKING:
+    from txn.merging import Prepared
 
 SLICE_ROWS: Final = 500  # rows or ends looked at between two turns of the loop: about two milliseconds
 ROW_BYTES: Final = 64  # the least that a row is taken to need, as Arrow
@@ -45,10 +48,11 @@ ROW_BYTES: Final = 64  # the least that a row is taken to need, as Arrow
 Captured = tuple[tuple[Segment, int], ...]
 
 
-async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
+async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Prepared | None = None) -> None:
     """Flush a shard, merge its parts, store its manifest. Raises OutOfSpace and whatever else storage answers.
 
-    ``history``: superseded versions leave memory, too. A shard that was dropped gets its tombstone.
+    ``history``: superseded versions leave memory, too. ``prepared``: the merge, done elsewhere; it is ``taken`` if it still
+    fits, else nothing happens. A shard that was dropped gets its tombstone.
     """
     await core.readable()  # the cut below must not go through a commit that is half applied
     found = core.shards.get(shard)
@@ -66,9 +70,11 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool) -> None:
         return  # a schema change is under way
     if generation.damage is not None:
         return  # nothing of it may be replaced
+    if prepared is not None and not prepared.fits(core):
+        return
     generation.upkeep = True
     try:
-        await Job(core, generation, spec, _stored_spec(found, spec)).run(history=history)
+        await Job(core, generation, spec, stored_spec(found, spec)).run(history=history, prepared=prepared)
     finally:
         generation.upkeep = False
 
@@ -88,7 +94,7 @@ def waits_for_hold(core: Coordinator, history: ShardHistory) -> bool:
     return False
 
 
-def _stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
+def stored_spec(history: ShardHistory, spec: ShardSpec) -> ShardSpec:
     """Return the schema to write parts under: with the columns and indexes that were dropped but that somebody may still use."""
     spec = _with_columns(history, spec)
     indexes = tuple(history.indexes_in_use().values())
@@ -134,9 +140,28 @@ def sizes(parts: Iterable[PartState], watermark: int) -> list[Size]:
     return [Size(p.ref.rows, p.count_ended(watermark)) for p in parts]
 
 
-def mergeable(generation: Generation) -> list[PartState]:
-    """Return the parts that may be merged: damaged ones stay where they are."""
-    return [p for p in generation.parts if p.file.damage is None]
+def mergeable(core: Coordinator, generation: Generation) -> list[PartState]:
+    """Return the parts that may be merged: damaged ones, and those that are being merged elsewhere, stay where they are."""
+    return [p for p in generation.parts if p.file.damage is None and p.ref.name not in core.merging]
+
+
+def gone_before(part: PartState, watermark: int) -> int:
+    """Return by when a row of a part has to have ended to be left out of a merge.
+
+    Rows that their own transaction replaced end where they begin; they never were visible.
+    """
+    return max(watermark, part.ref.min_begin) if part.ref.min_begin == part.ref.max_begin else watermark
+
+
+def _left_elsewhere(core: Coordinator, parts: Sequence[PartState]) -> bool:
+    """Tell whether parts that the server might merge are for others to merge."""
+    return core.merger is not None and core.merger.wants(sum(part.ref.bytes for part in parts))
+
+
+def _chosen(core: Coordinator, parts: Sequence[PartState], found: Sequence[Size]) -> list[PartState]:
+    """Return which parts, of these sizes, the server merges."""
+    chosen = [parts[i] for i in choose(found, max_rows(core, parts))]
+    return [] if _left_elsewhere(core, chosen) else chosen
 
 
 def max_rows(core: Coordinator, parts: Sequence[PartState]) -> int:
@@ -148,10 +173,11 @@ def max_rows(core: Coordinator, parts: Sequence[PartState]) -> int:
 def wants_merge(core: Coordinator, generation: Generation) -> bool:
     """Tell whether a generation's parts deserve a job of their own, or a history part has outlived its readers."""
     watermark = core.domain_of(generation.shard).low_watermark()
-    parts = mergeable(generation)
-    return worth_a_job(sizes(parts, watermark), max_rows(core, parts)) or any(
-        p.last_end <= watermark for p in generation.history
-    )
+    parts = mergeable(core, generation)
+    found = sizes(parts, watermark)
+    if worth_a_job(found, max_rows(core, parts)) and _chosen(core, parts, found):
+        return True
+    return any(p.last_end <= watermark for p in generation.history)
 
 
 class Carry:
@@ -216,14 +242,18 @@ class Job:
         self._since = self._domain.kept_from(self._cut)
         self._waits = waits_for_hold(core, core.shards[generation.shard])
 
-    async def run(self, *, history: bool) -> None:
+    async def run(self, *, history: bool, prepared: Prepared | None) -> None:
         """Do the job; whatever fails leaves the generation as it was."""
         core, generation = self._core, self._generation
+        merge: Sequence[PartState] = ()
         # What the manifest still names must not be replaced as long as the manifest is not.
-        candidates = [] if self._waits else mergeable(generation)
-        merge = [
-            candidates[i] for i in choose(sizes(candidates, self._watermark), max_rows(core, candidates))
-        ]
+        if self._waits:
+            prepared = None
+        elif prepared is not None:
+            merge = prepared.parts
+        else:
+            candidates = mergeable(core, generation)
+            merge = _chosen(core, candidates, sizes(candidates, self._watermark))
         outlived = [p for p in generation.history if p.last_end <= self._watermark and not self._waits]
         manifest = core.log.manifests.get(generation.shard)
         history = (history or self._since < self._cut) and generation.log.superseded > 0
@@ -240,13 +270,19 @@ class Job:
             if hot is not None:
                 core.written.flushed += hot.ref.rows
             past = await self._write_history(segments, made) if history else None
-            merged = await self._merge(merge, made)
-            await self._swap(merge, outlived, hot, merged, past)
+            if prepared is None:
+                merged, watermark = await self._merge(merge, made), self._watermark
+            else:
+                merged, watermark = prepared.part, prepared.watermark
+            await self._swap(merge, outlived, hot, merged, past, watermark)
         except BaseException:
             generation.abandon_flush()
             for part in made:
                 core.discard_later(part.ref.name)
             raise
+        if prepared is not None:
+            prepared.taken = True
+            self._count(prepared)
         if hot is not None or past is not None:
             await self._evict(segments, everything=past is not None)
         else:
@@ -335,17 +371,22 @@ class Job:
         for part in merge:
             table = await part.file.read_arrow()
             before += table.num_rows
-            # Rows that their own transaction replaced end where they begin; they never were visible.
-            uniform = part.ref.min_begin == part.ref.max_begin
-            gone = max(self._watermark, part.ref.min_begin) if uniform else self._watermark
+            gone = gone_before(part, self._watermark)
             hidden = await core.offload(partial(part.ended_before, gone))
-            tables.append(await core.offload(partial(_live_rows, table, hidden, self._stored)))
+            tables.append(await core.offload(partial(live_rows, table, hidden, self._stored)))
         whole = await core.offload(lambda: pa.concat_tables(tables).combine_chunks())
         tables.clear()
         core.written.merges += 1
         core.written.merged += whole.num_rows
         core.written.lost += before - whole.num_rows
         return await self._write(whole, made)
+
+    def _count(self, prepared: Prepared) -> None:
+        written = self._core.written
+        written.merges += 1
+        written.merged += prepared.before - prepared.lost
+        written.lost += prepared.lost
+        written.bytes += 0 if prepared.part is None else prepared.part.ref.bytes
 
     # -- changing over -----------------------------------------------------------------------------
 
@@ -356,6 +397,7 @@ class Job:
         hot: PartState | None,
         merged: PartState | None,
         history: list[PartState] | None,
+        watermark: int,
     ) -> None:
         core, generation = self._core, self._generation
         added = [p for p in (hot, merged) if p is not None]
@@ -363,7 +405,7 @@ class Job:
         if not added and not leaving and history is None:
             return
         job = SwapJob(generation, added, hot=hot, history=history)
-        carry = None if merged is None else Carry(merge, merged, self._watermark)
+        carry = None if merged is None else Carry(merge, merged, watermark)
         while True:
             late = 0
             if carry is not None:
@@ -440,30 +482,3 @@ class Job:
         core = self._core
         ends = await core.offload(partial(Ends.of_arrays, *part.capture_ends(self._domain.read_ts())))
         return ManifestPart(ref=part.ref, ends=ends)
-
-
-def _live_rows(table: Any, hidden: Any, spec: ShardSpec) -> Any:
-    """Drop rows at the positions ``hidden`` and bring the table into the form of ``spec``. Runs in a thread."""
-    if hidden is not None:
-        ones = pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)
-        positions = pc.cumulative_sum(ones, start=pa.scalar(-1, pa.int64()))
-        table = table.filter(pc.invert(pc.is_in(positions, value_set=hidden)))
-    schema = table_schema(spec.columns)
-    have = set(table.column_names)
-    columns: dict[str, Any] = {}
-    for column in spec.columns:
-        if column.dropped:
-            continue
-        name = f"c{column.attnum}"
-        if name in have:
-            columns[name] = table.column(name)
-            if f"{name}_dims" in have:
-                columns[f"{name}_dims"] = table.column(f"{name}_dims")
-        else:
-            arrays = column_arrays([column.missing_value] * table.num_rows, column)
-            columns[name] = arrays[0]
-            if len(arrays) > 1:
-                columns[f"{name}_dims"] = arrays[1]
-    columns["s_row_id"] = table.column("s_row_id")
-    columns["s_begin"] = table.column("s_begin")
-    return pa.table([columns[name] for name in schema.names], schema=schema)

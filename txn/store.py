@@ -23,6 +23,7 @@ from txn.inspect import LogFacts, ShardFacts
 from txn.lease import Lease
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.entry import LockRow
+from txn.merging import Merger
 from txn.persist.location import Offload, in_thread
 from txn.reads import one_row
 from txn.recovery import recover
@@ -327,6 +328,10 @@ class ShardStore:
     def build_index(self, spec: ShardSpec, index: IndexId, elsewhere: Elsewhere | None = None) -> IndexBuild:
         """See ``txn.api``."""
         return IndexBuild(self.core, spec, index, elsewhere)
+
+    def merge_elsewhere(self, merger: Merger) -> None:
+        """Have large parts merged by other processes from now on (``txn.merging``)."""
+        self.core.merger = merger
 
     def advisory_locks(self, session: int) -> AdvisoryLocks:
         """Return the advisory locks of a session that has none yet; ``close`` them when it ends."""

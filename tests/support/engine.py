@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -84,7 +85,12 @@ class Session:
         """Run one Query; raises Failed, and whatever is not answered with an error."""
         out = self.connection.session.out = self._out
         out.rows, out.error_report = [], None
-        await settle(self.connection.query(sql, out))  # type: ignore[arg-type]
+        work = self.connection.query(sql, out)  # type: ignore[arg-type]
+        if isinstance(work, asyncio.Future):  # a commit, of which the connection wants to hear
+            await asyncio.wait([work])
+            self.connection.synced(work)
+        else:
+            await settle(work)
         if out.error_report is not None:
             raise Failed(out.error_report)
         return out.rows

@@ -68,6 +68,9 @@ class Spark:
     async def tasks(self, ctx: Any) -> Tasks:
         return self.running
 
+    async def own_tasks(self, client: int) -> Tasks:
+        return self.running
+
 
 @asynccontextmanager
 async def opened(tmp_path: Path, server_files: str = "") -> AsyncIterator[tuple[Database, Session, Tasks]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 
 from sqllogictest.client import Client, ServerError
@@ -272,3 +274,34 @@ def test_an_index_that_workers_write_is_the_server_s(client: Client, server: Ser
     client.run("CREATE UNIQUE INDEX once ON indexed (id)")
     client.run("SET executor = index")
     assert only(client, "SELECT n FROM indexed WHERE id = 4711") == "47.11"
+
+
+def test_parts_are_merged_by_a_worker(tmp_path: Path) -> None:
+    running = ServerProcess(tmp_path / "data", "--spark-start", "lazy", "--merge-spark-min-bytes", "1")
+    try:
+        client = running.connect(900.0)
+        client.run("SET executor = spark")
+        assert only(client, "SELECT count(*) FROM generate_series(1, 3)") == "3"  # it is up
+        client.run("SET executor = local")
+        client.run("CREATE TABLE merged (id int PRIMARY KEY, v int, s text UNIQUE)")
+        for part in range(8):
+            low, high = part * 1000 + 1, part * 1000 + 1000
+            client.run(f"INSERT INTO merged SELECT i, i, 'text ' || i FROM generate_series({low}, {high}) i")
+            client.run("CHECKPOINT")
+        client.run("UPDATE merged SET v = -v WHERE id % 100 = 0")
+        folder = running.data_dir / "blobs" / str(only(client, "SELECT 'merged'::regclass::oid"))
+        deadline = time.monotonic() + 900
+        while len(list(folder.glob("*.parquet"))) > 2:
+            assert time.monotonic() < deadline
+            client.run("CHECKPOINT")
+            time.sleep(0.2)
+        [made] = [p for p in folder.glob("*.parquet") if p.stem.count("-") == 2]  # epoch, job, task
+        assert pq.read_metadata(made).num_rows == 8000
+        assert only(client, "SELECT sum(v) FROM merged") == str(
+            sum(-i if i % 100 == 0 else i for i in range(1, 8001))
+        )
+        client.run("SET executor = index")
+        assert only(client, "SELECT id FROM merged WHERE s = 'text 4711'") == "4711"
+        client.close()
+    finally:
+        assert running.stop() == 0
