@@ -13,7 +13,7 @@ from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import create as ddl
-from engine.ddl import databases, drop, functions, grant, materialized, owned, roles, types
+from engine.ddl import databases, domains, drop, functions, grant, materialized, owned, roles, types
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.reads import explain
@@ -68,6 +68,13 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateEnum: types.create_enum,
     st.AddEnumValue: types.add_enum_value,
     st.RenameEnumValue: types.rename_enum_value,
+    st.CreateDomain: domains.create_domain,
+    st.SetDomainDefault: domains.set_default,
+    st.SetDomainNotNull: domains.set_not_null,
+    st.AddDomainCheck: domains.add_check,
+    st.DropDomainConstraint: domains.drop_constraint,
+    st.ValidateDomainConstraint: domains.validate_constraint,
+    st.RenameDomainConstraint: domains.rename_constraint,
     st.AlterType: types.alter_type,
     st.DropType: types.drop_type,
     st.AlterTable: ddl.alter_table,
@@ -201,7 +208,8 @@ async def _query(
         # all rows are locked before the first one is sent: until then the statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))
     session.view.use(plan)
-    return Rows(statement.query.columns, result)
+    # what the client was told of them: executors know no arrays of domains
+    return Rows(plan.columns or statement.query.columns, result)
 
 
 async def _declare(

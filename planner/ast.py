@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from planner.ast_ddl import *  # noqa: F403
 from planner.ast_dml import *  # noqa: F403
+from planner.ast_domain import *  # noqa: F403
 from planner.ast_function import *  # noqa: F403
 from planner.ast_option import *  # noqa: F403
 from planner.ast_owned import *  # noqa: F403

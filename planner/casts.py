@@ -26,6 +26,7 @@ from typing import Literal
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
+from planner.domains import base_oid, base_type, is_domain, names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import (
     ANY,
@@ -64,6 +65,7 @@ from planner.query import (
     ArrayCoerce,
     BooleanTest,
     BoolExpr,
+    CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
     Const,
@@ -182,6 +184,7 @@ _RELABEL, _IO, _ARRAY = Pathway("relabel"), Pathway("io"), Pathway("array")
 @functools.lru_cache(maxsize=65536)
 def find_pathway(source: int, target: int, context: CastContext) -> Pathway | None:
     """Return the way from ``source`` to ``target`` that ``context`` allows, or None."""
+    source, target = base_oid(source), base_oid(target)
     if source == target:
         return _RELABEL
     cast = facts().casts.get((source, target))
@@ -209,6 +212,9 @@ _BY_KIND = {ANYENUM: "e", ANYRANGE: "r", ANYMULTIRANGE: "m"}
 def is_binary_coercible(source: int, target: int) -> bool:
     """Tell whether a ``source`` value is a ``target`` value as it stands."""
     if source == target or target in (ANY, ANYELEMENT, ANYCOMPATIBLE):
+        return True
+    source = base_oid(source)
+    if source == target:
         return True
     if target == ANYARRAY:
         return element_of(source) != 0
@@ -242,7 +248,7 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
 
 _LEFTMOST = (
     FuncExpr, OpExpr, DistinctExpr, NullIf, ScalarArrayOp, BoolExpr, RelabelType, CoerceViaIO, CoerceTypmod,
-    ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare,
+    CoerceToDomain, ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare,
 )  # fmt: skip
 
 
@@ -272,7 +278,10 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
         return (expr.scalar, expr.array)
     if isinstance(expr, SubLink | RowCompare):
         return expr.lefts
-    if isinstance(expr, RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce | NullTest | BooleanTest):
+    if isinstance(
+        expr,
+        RelabelType | CoerceViaIO | CoerceTypmod | CoerceToDomain | ArrayCoerce | NullTest | BooleanTest,
+    ):
         return (expr.arg,)
     return ()
 
@@ -307,6 +316,8 @@ def try_coerce(
     if not can_coerce(expr.type.oid, target.oid, context):
         return None
     result = coerce_type(expr, target, context, env, span=span)
+    if is_domain(target.oid):
+        return result  # which has applied what length the domain has
     return coerce_typmod(result, target, context, span=span, hide=result is not expr)
 
 
@@ -319,6 +330,16 @@ def coerce_type(
         return expr
     if oid in POLYMORPHIC and source != UNKNOWN:
         return expr
+    if is_domain(oid):
+        return _coerce_to_domain(expr, oid, context, env, span)
+    if source == UNKNOWN and names_domain(oid) and isinstance(expr, Const | Param):
+        # an array of domains: elements are checked one by one
+        plain = plain_type(target)
+        if isinstance(expr, Const):
+            expr = read_literal(expr, plain, env, span=span)
+        else:
+            expr = RelabelType(arg=env.params.deduce(expr, oid, span), type=plain, span=span or expr.span)
+        source = expr.type.oid
     if source == UNKNOWN:
         if isinstance(expr, Const):
             return read_literal(expr, target, env, span=span)
@@ -340,6 +361,33 @@ def coerce_type(
     if pathway.kind == "array":
         return _coerce_array(expr, target, context, env, where)
     return _call_cast(pathway.proc, expr, target, explicit, where)
+
+
+def _coerce_to_domain(
+    expr: Expr, oid: int, context: CastContext, env: CoerceEnv, span: Span | None
+) -> CoerceToDomain:
+    """Convert to the type under a domain, length included, and check what comes out of it."""
+    base = base_type(SqlType(oid))
+    explicit = context == CastContext.EXPLICIT
+    if isinstance(expr, Param) and expr.type.oid == UNKNOWN:
+        # the client is told of the domain; what it sends is checked here
+        param = env.params.deduce(expr, oid, span)
+        arg: Expr = RelabelType(arg=param, type=base, span=span or expr.span)
+    else:
+        arg = coerce_type(expr, base, context, env, span=span)
+        arg = _hidden(coerce_typmod(arg, base, context, span=span, hide=True))
+    return CoerceToDomain(arg=arg, domain=oid, type=SqlType(oid), explicit=explicit, span=span or expr.span)
+
+
+def coerce_to_column(expr: Expr, declared: SqlType, env: CoerceEnv) -> Expr | None:
+    """Return a value fit for a column that was declared so, None where there is no such assignment.
+
+    What a domain demands is checked by whoever stores the row.
+    """
+    coerced = try_coerce(expr, declared, CastContext.ASSIGNMENT, env)
+    if isinstance(coerced, ArrayCoerce) and isinstance(coerced.element, CoerceToDomain):
+        return replace(coerced, element=coerced.element.arg)
+    return coerced.arg if isinstance(coerced, CoerceToDomain) else coerced
 
 
 def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Span | None) -> FuncExpr:
@@ -364,7 +412,8 @@ def _call_cast(proc: int, expr: Expr, target: SqlType, explicit: bool, span: Spa
 def _coerce_array(
     expr: Expr, target: SqlType, context: CastContext, env: CoerceEnv, span: Span | None
 ) -> Expr:
-    source_element = SqlType(element_of(expr.type.oid), expr.type.typmod)
+    source = base_type(expr.type)
+    source_element = SqlType(element_of(source.oid), source.typmod)
     placeholder = Var(type=source_element, range=-1, attnum=1, name="element")
     element = try_coerce(placeholder, SqlType(element_of(target.oid), target.typmod), context, env, span=span)
     if element is None:
@@ -500,8 +549,11 @@ def common_type(types: tuple[int, ...]) -> int:
 
 def _common(types: Iterable[int]) -> tuple[int, int]:
     """Return (type, index of the offending entry or -1)."""
+    types = list(types)
+    if types and types[0] != UNKNOWN and all(oid == types[0] for oid in types):
+        return types[0], -1  # a domain stays one only where all are of it
     chosen = UNKNOWN
-    for index, oid in enumerate(types):
+    for index, oid in enumerate(map(base_oid, types)):
         if oid in (UNKNOWN, chosen):
             continue
         if chosen == UNKNOWN:

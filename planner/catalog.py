@@ -22,7 +22,8 @@ DEFAULT_TIMELINE = "epoch_ms"
 class ColumnDef:
     """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
 
-    ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps for itself;
+    ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
+    as, 0 for none. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps for itself;
     nobody sees it, and its place looks like that of a dropped column.
     """
 
@@ -39,6 +40,12 @@ class ColumnDef:
     identity: str = ""
     generated: str = ""
     hidden: bool = False
+    domain: int = 0
+
+    @property
+    def declared(self) -> SqlType:
+        """The type it was declared as, domains included."""
+        return SqlType(self.domain) if self.domain else self.type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +242,11 @@ FIRST_RANK = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeDef:
-    """A type made by CREATE TYPE: kind e(num), with its ``labels`` in order; ``array_oid`` is the array type over it."""
+    """A type made by CREATE TYPE or CREATE DOMAIN; ``array_oid`` is the array type over it.
+
+    Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
+    ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
+    """
 
     oid: int
     array_oid: int
@@ -243,9 +254,20 @@ class TypeDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["e"]
+    kind: Literal["e", "d"]
     owner: int = 10
     labels: tuple[EnumLabel, ...] = ()
+    base: int = 0
+    base_typmod: int = -1
+    not_null: bool = False
+    default_sql: str | None = None
+    checks: tuple[ConstraintDef, ...] = ()
+    collation: int = 0
+
+    @property
+    def base_type(self) -> SqlType:
+        """What a domain is over."""
+        return SqlType(self.base, self.base_typmod)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,6 +471,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
         """Return the constraint with this oid and its table."""
+
+    def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
+        """Return the CHECK of a domain with this oid, and the domain."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

@@ -72,7 +72,10 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
-            | st.CreateFunction() | st.AlterFunction() | st.DropFunction() | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType()
+            | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
+            | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType() | st.CreateDomain()
+            | st.SetDomainDefault() | st.SetDomainNotNull() | st.AddDomainCheck() | st.DropDomainConstraint()
+            | st.ValidateDomainConstraint() | st.RenameDomainConstraint()
         ):  # fmt: skip
             return StatementClass.DDL
         case st.Transaction():
@@ -152,7 +155,7 @@ _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
-    ast.CreateEnum: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
+    ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
@@ -187,6 +190,8 @@ def command_tag(node: ast.Node) -> str:
         case ast.Rename():
             if node.what in ("table constraint", "constraint", "tabconstraint"):
                 return "ALTER TABLE"
+            if node.what == "domain constraint":
+                return "ALTER DOMAIN"
             what = (node.relation_what or "table") if node.what == "column" else node.what
             return f"ALTER {what.upper()}"
         case ast.AlterOwner():

@@ -22,6 +22,7 @@ from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner.errors import SqlError
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
 from planner.query import (
+    DOMAIN_VALUE,
     Aggregate,
     ArrayCoerce,
     ArrayExpr,
@@ -29,6 +30,7 @@ from planner.query import (
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
     Const,
@@ -185,6 +187,9 @@ class Printer:
 
     def var(self, var: Var, implicit: bool = True) -> str:
         """Append a column reference; returns the name the column would get as an output."""
+        if var.attnum == DOMAIN_VALUE:
+            self.out += "VALUE"
+            return "value"
         level = self.levels[-1 - var.level]
         name = level.names[var.range]
         if var.attnum == 0:
@@ -318,7 +323,7 @@ _ALWAYS_SIMPLE = (
     Var, Const, Param, Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, CurrentSetting, NullIf,
     Aggregate, GroupingFunc, WindowFunc, FuncExpr, CaseExpr,
 )  # fmt: skip
-_CASTS = (RelabelType, CoerceViaIO, ArrayCoerce, CoerceTypmod)
+_CASTS = (RelabelType, CoerceViaIO, ArrayCoerce, CoerceTypmod, CoerceToDomain)
 _ENCLOSING = (
     Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, NullIf, Aggregate, GroupingFunc, WindowFunc,
     CaseExpr,
@@ -337,7 +342,7 @@ def is_simple(node: Expr, parent: Expr, pretty: bool) -> bool:
         return True
     if isinstance(node, FieldSelect):
         return not isinstance(parent, FieldSelect)
-    if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce):
+    if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce | CoerceToDomain):
         return is_simple(node.arg, node, pretty)
     if isinstance(node, OpExpr) and pretty and isinstance(parent, OpExpr):
         return _binds_tighter(node, parent)

@@ -32,6 +32,7 @@ from planner.query import (
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
     Const,
@@ -215,12 +216,18 @@ def _infix(p: Printer, name: str, args: Sequence[Expr], words: Sequence[str]) ->
     p.out += ")"
 
 
-def _cast_node(p: Printer, e: RelabelType | CoerceViaIO | CoerceTypmod | ArrayCoerce, implicit: bool) -> None:
+def _cast_node(
+    p: Printer, e: RelabelType | CoerceViaIO | CoerceTypmod | CoerceToDomain | ArrayCoerce, implicit: bool
+) -> None:
     if isinstance(e, CoerceViaIO) and not e.explicit and _is_catalog_name(e, e.arg):
         p.const(e.arg, -1)  # type: ignore[arg-type]
         p.out += f"::{p.type_name(e.type.oid, None)}"
     elif not e.explicit and not implicit:
         p.paren(e.arg, False, e)
+    elif isinstance(e, CoerceToDomain):
+        # the length that the domain has is not written
+        arg = e.arg.arg if isinstance(e.arg, CoerceTypmod) else e.arg
+        p.cast(arg, e.domain, -1, e)
     else:
         p.cast(e.arg, e.type.oid, e.type.typmod, e)
 
@@ -487,6 +494,7 @@ NODES.update(
         SqlCall: _sql_call,
         RelabelType: _cast_node,
         CoerceViaIO: _cast_node,
+        CoerceToDomain: _cast_node,
         CoerceTypmod: _cast_node,
         ArrayCoerce: _cast_node,
         BoolExpr: _bool,

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from pgwire.codecs.domain import TUPLE_TYPES
 from planner.builtins.reg import REG_TYPES
+from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
 from planner.evaluate_assign import assign_item, assign_slice
 from planner.evaluate_env import Layout
@@ -43,6 +44,7 @@ from planner.query import (
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
     Const,
@@ -141,6 +143,12 @@ def _typmod(unit: Unit, expr: CoerceTypmod, depth: int) -> str:
     guards, names = unit.operands((expr.arg,), depth)
     function = unit.name(typmod_cast(expr.type.oid, expr.type.typmod, expr.explicit), "tm")
     return f"(None if {guards[0]} else {function}({names[0]}))" if guards else f"{function}({names[0]})"
+
+
+def _to_domain(unit: Unit, expr: CoerceToDomain, depth: int) -> str:
+    """A cast to a domain, whose constraints are those of the session's catalog."""
+    check = unit.name(DomainCheck(expr.domain), "dom")
+    return f"{check}({unit.value(expr.arg, depth + 1)}, e.session)"
 
 
 def _array_coerce(unit: Unit, expr: ArrayCoerce, depth: int) -> str:
@@ -374,6 +382,7 @@ NODES.update(
         RelabelType: _relabel,
         CoerceViaIO: _via_io,
         CoerceTypmod: _typmod,
+        CoerceToDomain: _to_domain,
         ArrayCoerce: _array_coerce,
         BoolExpr: _boolean,
         NullTest: _null_test,

@@ -30,6 +30,7 @@ from planner.query import (
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
     Const,
@@ -355,6 +356,8 @@ class _Printer:
                 return f"{facts().procs[expr.proc].name}({self.exprs(expr.args)}){variadic}"
             case RelabelType() | CoerceTypmod() | ArrayCoerce():
                 return f"{self.operand(expr.arg)}::{_type(expr)}"
+            case CoerceToDomain():
+                return f"{self.operand(expr.arg)}::{format_type(expr.domain)}"
             case CoerceViaIO():
                 return f"io({self.expr(expr.arg)})::{_type(expr)}"
             case BoolExpr(kind="not", args=(only,)):

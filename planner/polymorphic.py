@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.facts import (
     ANYARRAY,
@@ -47,6 +48,8 @@ _COMPATIBLE = frozenset(
 )
 _BY_COMMON_TYPE = frozenset((ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLEARRAY))
 _RANGE_NAMES = frozenset((ANYRANGE, ANYMULTIRANGE, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE))
+_OF_STRUCTURE = frozenset((ANYARRAY, ANYCOMPATIBLEARRAY)) | _RANGE_NAMES
+"""What looks into the type: under a domain."""
 POLYMORPHIC = _SIMPLE | _COMPATIBLE | {ANYARRAY, ANYRANGE, ANYMULTIRANGE}
 
 
@@ -71,7 +74,7 @@ def enforce(actual: Sequence[int], declared: Sequence[int], result: int) -> tupl
     types = [
         found.type_for(want)
         if have == UNKNOWN or want in _BY_COMMON_TYPE
-        else have
+        else (base_oid(have) if want in _OF_STRUCTURE else have)
         if want in POLYMORPHIC
         else want
         for have, want in zip(actual, declared, strict=True)
@@ -169,6 +172,8 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
         if have == UNKNOWN:
             unknown_seen = True
             continue
+        if want in _OF_STRUCTURE:
+            have = base_oid(have)
         if want in _SIMPLE:
             element = _alike(element, have, "anyelement")
         elif want == ANYARRAY:
@@ -195,7 +200,7 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
     if element:
         if ANYNONARRAY in declared and element_of(element):
             raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
-        fact = facts().types.get(element)
+        fact = facts().types.get(base_oid(element))
         if ANYENUM in declared and (fact is None or fact.kind != "e"):
             raise SqlError("42804", f"type matched to anyenum is not an enum type: {format_type(element)}")
     compatible = 0

@@ -33,6 +33,8 @@ CTID, XMIN, CMIN, XMAX, CMAX, TABLEOID = -1, -2, -3, -4, -5, -6
 # ROW_VERSION, ours too: the timestamp at which the row got the values read (0: by this transaction).
 ROW_ID = -100
 ROW_VERSION = -101
+# VALUE in the CHECK of a domain
+DOMAIN_VALUE = -102
 WHOLE_ROW = 0
 
 
@@ -145,6 +147,18 @@ class ArrayCoerce(Expr):
 
     arg: Expr
     element: Expr
+    explicit: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoerceToDomain(Expr):
+    """A value of the type under a domain as one of the domain: what that demands is checked (23502, 23514).
+
+    ``domain`` is its oid; ``type`` is the domain while a statement is bound, and the plain type in what executors see.
+    """
+
+    arg: Expr
+    domain: int
     explicit: bool = field(default=False, compare=False)
 
 

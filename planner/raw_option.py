@@ -89,6 +89,11 @@ class OptionReader(RawReader):
             if kind == "String":
                 return (body.get("sval", ""),)
             if kind == "List":
+                if "TypeName" in body["items"][0]:  # a constraint of a domain: that, and its name
+                    return (
+                        *strings(body["items"][0]["TypeName"].get("names", ())),
+                        *strings(body["items"][1:]),
+                    )
                 return strings([item for item in body["items"] if "String" in item])
             if kind == "TypeName":
                 return strings(body.get("names", ()))

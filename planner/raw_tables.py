@@ -54,8 +54,6 @@ REFUSED = {
     "CreateRangeStmt": "CREATE TYPE AS RANGE",
     "AlterTypeStmt": "ALTER TYPE",
     "AlterCompositeTypeStmt": "ALTER TYPE",
-    "CreateDomainStmt": "CREATE DOMAIN",
-    "AlterDomainStmt": "ALTER DOMAIN",
     "CreateTrigStmt": "CREATE TRIGGER",
     "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
     "AlterEventTrigStmt": "ALTER EVENT TRIGGER",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from planner import ast
+from planner.raw_ddl import DdlReader
 from planner.raw_query import Raw, RawReader, strings
 
 
@@ -22,4 +25,39 @@ def alter_enum(reader: RawReader, body: Raw) -> ast.Node:
         neighbour=body.get("newValNeighbor"),
         after=body.get("newValIsAfter", False),
         if_not_exists=body.get("skipIfNewValExists", False),
+    )
+
+
+def create_domain(reader: DdlReader, body: Raw) -> ast.Node:
+    """Read CREATE DOMAIN."""
+    collation = body.get("collClause")
+    return ast.CreateDomain(
+        name=strings(body["domainname"]),
+        type=reader.type_name(body["typeName"]),
+        constraints=tuple([reader.constraint(n["Constraint"]) for n in body.get("constraints", ())]),
+        collation=strings(collation["collname"]) if collation else (),
+    )
+
+
+_ALTER_DOMAIN: dict[str, Any] = {
+    "T": "default",
+    "O": "set not null",
+    "N": "drop not null",
+    "C": "add",
+    "X": "drop",
+    "V": "validate",
+}
+
+
+def alter_domain(reader: DdlReader, body: Raw) -> ast.Node:
+    """Read ALTER DOMAIN, but for RENAME, OWNER TO and SET SCHEMA."""
+    action = _ALTER_DOMAIN[body["subtype"]]
+    written: Any = body.get("def")
+    return ast.AlterDomain(
+        name=strings(body["typeName"]),
+        action=action,
+        default=reader.optional(written) if action == "default" else None,
+        constraint=reader.constraint(written["Constraint"]) if action == "add" else None,
+        constraint_name=body.get("name", ""),
+        if_exists=body.get("missing_ok", False),
     )

@@ -22,6 +22,7 @@ from planner.casts import (
     find_pathway,
     is_binary_coercible,
 )
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import (
     ANY,
@@ -71,6 +72,7 @@ def _best(scores: Sequence[int], pool: Sequence[int]) -> list[int]:
 
 def _select(inputs: _Types, candidates: Sequence[_Types], pool: list[int]) -> int | None:
     """Choose one of ``pool`` (indexes into candidates, two or more) by the rules, or None."""
+    inputs = tuple(map(base_oid, inputs))
     known = [(slot, oid) for slot, oid in enumerate(inputs) if oid != UNKNOWN]
     pool = _best([sum(candidates[i][s] == t for s, t in known) for i in pool], pool)
     if len(pool) == 1:
@@ -170,6 +172,12 @@ def _find_operator(name: str, left: int, right: int) -> ResolvedOperator | str:
             exact_right = left
     op = table.get((exact_left, exact_right))
     if op is None:
+        left, right = base_oid(left), base_oid(right)
+        if UNKNOWN in (left, right):
+            op = table.get(
+                (left and (right if left == UNKNOWN else left), left if right == UNKNOWN else right)
+            )
+    if op is None:
         pool = [o for o in table.values() if bool(o.left) == bool(left)]
         inputs = (left, right) if left else (right,)
         candidates = [(o.left, o.right) if left else (o.right,) for o in pool]
@@ -247,7 +255,7 @@ def make_scalar_array_op(
     if array_type == UNKNOWN:
         member = UNKNOWN
     else:
-        member = element_of(array_type)
+        member = element_of(base_oid(array_type))
         if not member:
             raise SqlError("42809", "op ANY/ALL (array) requires array on right side", span=span)
     found = resolve_operator(name, left.type.oid, member, span)
@@ -620,6 +628,7 @@ def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
     arrays use ``anyarray``'s, records ``record``'s.
     """
     table = _families().default_class
+    oid = base_oid(oid)
     if (method, oid) in table:
         return table[method, oid], oid
     fits = [t for (m, t) in table if m == method and is_binary_coercible(oid, t)]
@@ -636,7 +645,7 @@ def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorF
     found = default_opclass(oid, method)
     if found is None:
         return None
-    element = element_of(oid)
+    element = element_of(base_oid(oid))
     if element and _family_operator(element, strategy, method) is None:
         return None
     family, input_type = found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from planner.types import SqlType
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateEnum:
@@ -55,4 +57,89 @@ class DropType:
     cascade: bool
 
 
-TypeStatement: TypeAlias = AddEnumValue | AlterType | CreateEnum | DropType | RenameEnumValue
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainCheck:
+    """A CHECK of a domain: ``name`` None = choose one as PostgreSQL does; ``sql`` is its canonical text."""
+
+    name: str | None
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDomain:
+    """CREATE DOMAIN. ``base`` may be a domain itself."""
+
+    schema: str
+    name: str
+    base: SqlType
+    not_null: bool
+    default_sql: str | None
+    checks: tuple[DomainCheck, ...]
+    collation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDomainDefault:
+    """ALTER DOMAIN ... SET DEFAULT, or (None) DROP DEFAULT."""
+
+    type: int
+    default_sql: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDomainNotNull:
+    """ALTER DOMAIN ... SET or DROP NOT NULL."""
+
+    type: int
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddDomainCheck:
+    """ALTER DOMAIN ... ADD CHECK [NOT VALID]."""
+
+    type: int
+    check: DomainCheck
+    not_valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDomainConstraint:
+    """ALTER DOMAIN ... DROP CONSTRAINT. ``shown``: the domain as it was written, for messages."""
+
+    type: int
+    name: str
+    if_exists: bool
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateDomainConstraint:
+    """ALTER DOMAIN ... VALIDATE CONSTRAINT. ``shown``: the domain as it was written, for messages."""
+
+    type: int
+    name: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameDomainConstraint:
+    """ALTER DOMAIN ... RENAME CONSTRAINT."""
+
+    type: int
+    old: str
+    new: str
+
+
+AlterDomain: TypeAlias = (
+    SetDomainDefault
+    | SetDomainNotNull
+    | AddDomainCheck
+    | DropDomainConstraint
+    | ValidateDomainConstraint
+    | RenameDomainConstraint
+)
+
+TypeStatement: TypeAlias = (
+    AddEnumValue | AlterDomain | AlterType | CreateDomain | CreateEnum | DropType | RenameEnumValue
+)

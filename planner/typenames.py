@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from pgwire.codecs.ranges import MULTIRANGES, RANGES
 from planner import ast
+from planner.domains import is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
     BIT,
@@ -99,6 +100,8 @@ def resolve_type(name: ast.TypeName, find: FindType = find_builtin) -> SqlType:
     typmod = _typmod(oid, name) if name.typmods else -1
     if name.dims:
         oid = oid if element_of(oid) else array_of(oid)
+        if not oid and is_domain(found):
+            raise not_supported("an array of a domain over an array", span=name.span)
         if not oid:
             raise SqlError(
                 "42704", f"could not find array type for data type {format_type(found)}", span=name.span
@@ -111,6 +114,7 @@ def check_column_type(column: str, type_: SqlType, span: Span | None = None) -> 
     fact = facts().types.get(type_.oid)
     if fact is not None and fact.kind == "p":
         raise SqlError("42P16", f'column "{column}" has pseudo-type {format_type(type_.oid)}')
+    type_ = plain_type(type_)
     base = element_of(type_.oid) or type_.oid
     if base < FIRST_USER_OID and base not in _STORABLE:
         raise not_supported(f"column type {format_type(type_.oid)}", span=span)

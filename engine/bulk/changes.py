@@ -48,7 +48,7 @@ class BulkChanges(BulkSource):
 
         def complete(rows: Sequence[Row]) -> Sequence[Row]:
             full = change.shape.complete([change.new(row) for row in rows], env)
-            change.shape.check_stored(full)
+            change.shape.check_stored(full, env.session)
             return full
 
         super().__init__(session, change.shape.relation, attnums, stream, complete)

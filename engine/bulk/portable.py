@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from engine.writes.copy_rows import LoadSpec
 from planner.builtins.reg import NAMED
 from planner.classify import is_volatile
-from planner.query import CurrentSetting, Expr, SubLink
+from planner.query import CoerceToDomain, CurrentSetting, Expr, SubLink
 from planner.rules.stable import extract_stable
 from planner.walk import walk
 
@@ -23,10 +23,12 @@ def obstacle(spec: LoadSpec) -> str | None:
         column = spec.relation.column(attnum)
         if column.type.oid in NAMED:
             return f'column "{column.name}", whose type is read with the catalog'
+    if spec.demands:
+        return "what the domains of columns demand, which is in the catalog"
     for what, expr in _expressions(spec):
         if is_volatile(expr) or extract_stable(expr, 0)[1]:
             return f"{what}, which calls a function that is not immutable"
-        if any(isinstance(node, SubLink | CurrentSetting) for node in walk(expr)):
+        if any(isinstance(node, SubLink | CurrentSetting | CoerceToDomain) for node in walk(expr)):
             return f"{what}, which depends on more than the row"
     return None
 

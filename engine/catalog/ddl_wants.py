@@ -113,10 +113,9 @@ class Wants:
             self.rely(key)
 
     def type(self, oid: int) -> None:
-        """Rely on a type, if it is a user's."""
-        found = self._catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
-        if found is not None:
-            self.rely(key_of(found))
+        """Rely on a type, if it is a user's, and on what a domain is over."""
+        for key in type_keys(self._catalog, oid):
+            self.rely(key)
 
     def columns(self, specs: Iterable[st.ColumnSpec]) -> None:
         """Rely on what columns to be made refer to."""
@@ -190,6 +189,14 @@ class Wants:
             self.change(key_of(function))
 
 
+def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
+    """Yield the keys of a user's type and of those that it is over, at any depth."""
+    found = catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
+    while found is not None:
+        yield key_of(found)
+        found = catalog.type_by_oid(found.base) if found.base >= FIRST_USER_OID else None
+
+
 def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
     """Yield the keys of the users' types and functions and of the relations that stored texts name."""
     for text in texts:
@@ -224,7 +231,12 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
         case RelationDef():
             return _references_of(catalog, item)
         case TypeDef():
-            return {("schema", item.schema_oid, 0)}
+            texts = (item.default_sql, *(c.check_sql for c in item.checks))
+            return {
+                ("schema", item.schema_oid, 0),
+                *type_keys(catalog, item.base),
+                *named_in(catalog, *texts),
+            }
         case CommentDef() | AclDef():
             key = object_key(catalog, item.class_oid, item.object_oid)
             return set() if key is None else {key}
@@ -234,9 +246,7 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
 def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[StoredKey]:
     found: set[StoredKey] = {("schema", relation.schema_oid, 0)}
     for column in relation.columns:
-        type_ = catalog.type_by_oid(column.type.oid) if column.type.oid >= FIRST_USER_OID else None
-        if type_ is not None:
-            found.add(key_of(type_))
+        found.update(type_keys(catalog, column.declared.oid))
         found.update(named_in(catalog, column.default_sql))
     found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
     for index in relation.indexes:
@@ -261,7 +271,7 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
                 return None
             return ("relation", found.table_oid if found.kind == "i" else oid, 0)
         case _ if class_oid == PG_CONSTRAINT_OID:
-            constraint = catalog.constraint_by_oid(oid)
+            constraint = catalog.constraint_by_oid(oid) or catalog.domain_constraint(oid)
             return None if constraint is None else key_of(constraint[0])
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from engine.catalog.physical import numeric_precision_scale
@@ -116,12 +117,31 @@ def columns(session: Session) -> Iterator[RowDict]:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
                 "column_name": column.name, "ordinal_position": column.attnum,
-                "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not column.not_null),
+                "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not (column.not_null or _domain_refuses_null(session, column))),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
                 "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r" or column.attnum in assignable),
-                **_identity(session, column), **type_columns(session, column),
+                **_identity(session, column), **_of_domain(session, column),
             }  # fmt: skip
+
+
+def _domain_refuses_null(session: Session, column: ColumnDef) -> bool:
+    """Tell whether the domain of a column is NOT NULL, itself: those under it do not count (PostgreSQL's view)."""
+    made = session.catalog.type_by_oid(column.domain) if column.domain else None
+    return made is not None and made.oid == column.domain and made.not_null
+
+
+def _of_domain(session: Session, column: ColumnDef) -> RowDict:
+    """Return what describes a column's type; where that is a domain: what the domain is directly over, and its name."""
+    if not column.domain:
+        return type_columns(session, column)
+    made = session.catalog.type_by_oid(column.domain)
+    if made is None or made.oid != column.domain:
+        return type_columns(session, replace(column, type=column.declared))
+    return {
+        **type_columns(session, replace(column, type=made.base_type)), "domain_catalog": session.database,
+        "domain_schema": made.schema, "domain_name": made.name,
+    }  # fmt: skip
 
 
 def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str | None:

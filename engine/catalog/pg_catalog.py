@@ -154,7 +154,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
         for column in item.columns:
             dropped = column.dropped or column.hidden
             length, by_value, align, storage = _storage_of(column.type.oid)
-            domain = domains.get((item.oid, column.attnum), 0) if item.virtual else 0
+            domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
             fact = f.facts().types.get(column.type.oid)
             yield {
                 "attrelid": item.oid, "attname": column.name,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.acl import item_text
 from planner.builtins.reg import quote_ident
 from planner.catalog import FIRST_RANK, TypeDef
-from planner.typefacts import element_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -21,25 +20,44 @@ ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND, ARRAY_SUBSCRIPT = 750, 751, 2400, 2
 
 @relation("pg_type", "catalog")
 def users_types(session: Session) -> Iterator[RowDict]:
-    """Yield pg_type of users' types and the array types over them."""
+    """Yield pg_type of enums and the array types over them (domains: ``engine.catalog.pg_domains``)."""
     for made in session.catalog.user_types():
-        common: dict[str, Any] = {
-            "typnamespace": made.schema_oid, "typowner": made.owner, "typisdefined": True, "typdelim": ",",
-            "typtypmod": -1, "typalign": "i",
-        }  # fmt: skip
-        yield {
-            **common, "oid": made.oid, "typname": made.name, "typlen": 4, "typbyval": True, "typtype": "e",
-            "typcategory": "E", "typarray": made.array_oid, "typinput": ENUM_IN, "typoutput": ENUM_OUT,
-            "typreceive": ENUM_RECV, "typsend": ENUM_SEND, "typstorage": "p", "typacl": _acl(session, made),
-        }  # fmt: skip
-        yield {
-            **common, "oid": made.array_oid, "typname": made.array_name, "typlen": -1, "typtype": "b",
-            "typcategory": "A", "typelem": made.oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT,
-            "typreceive": ARRAY_RECV, "typsend": ARRAY_SEND, "typstorage": "x", "typsubscript": ARRAY_SUBSCRIPT,
-        }  # fmt: skip
+        if made.kind == "e":
+            yield {
+                **common_columns(made), **enum_functions(), "oid": made.oid, "typname": made.name, "typtype": "e",
+                "typarray": made.array_oid, "typinput": ENUM_IN, "typreceive": ENUM_RECV,
+                "typacl": type_acl_of(session, made),
+            }  # fmt: skip
+            yield array_row(made)
 
 
-def _acl(session: Session, made: TypeDef) -> tuple[str, ...] | None:
+def common_columns(made: TypeDef) -> RowDict:
+    """Return what pg_type says of a user's type and of the array type over it."""
+    return {
+        "typnamespace": made.schema_oid, "typowner": made.owner, "typisdefined": True, "typdelim": ",", "typtypmod": -1,
+        "typalign": "i",
+    }  # fmt: skip
+
+
+def enum_functions() -> RowDict:
+    """Return how pg_type says that values of an enum are kept and printed."""
+    return {
+        "typlen": 4, "typbyval": True, "typcategory": "E", "typoutput": ENUM_OUT, "typsend": ENUM_SEND,
+        "typstorage": "p", "typdelim": ",", "typalign": "i",
+    }  # fmt: skip
+
+
+def array_row(made: TypeDef) -> RowDict:
+    """Return pg_type of the array type over a user's type."""
+    return {
+        **common_columns(made), "oid": made.array_oid, "typname": made.array_name, "typlen": -1, "typtype": "b",
+        "typcategory": "A", "typelem": made.oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT,
+        "typreceive": ARRAY_RECV, "typsend": ARRAY_SEND, "typstorage": "x", "typsubscript": ARRAY_SUBSCRIPT,
+    }  # fmt: skip
+
+
+def type_acl_of(session: Session, made: TypeDef) -> tuple[str, ...] | None:
+    """Return a type's privileges as catalogs show them, None where they are the default ones."""
     return acl_of(session, PG_TYPE_OID, made.oid)
 
 
@@ -75,9 +93,9 @@ def types_depend(session: Session) -> Iterator[RowDict]:
         yield _depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
     for item in session.catalog.user_relations():
         for column in item.live:
-            found = session.catalog.type_by_oid(column.type.oid)
+            found = session.catalog.type_by_oid(column.declared.oid)
             if found is not None:
-                oid = column.type.oid if element_of(column.type.oid) else found.oid
+                oid = column.declared.oid
                 yield _depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
 
 

@@ -350,6 +350,9 @@ class CatalogSnapshot:
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         for relation in virtual_relations():
             self._add(relation)
+        types = [item for item in items.values() if isinstance(item, TypeDef)]
+        for type_ in sorted(types, key=lambda t: t.oid):  # what a domain is over was made before it
+            register(type_)
         for item in items.values():
             match item:
                 case SchemaDef():
@@ -387,7 +390,6 @@ class CatalogSnapshot:
         self._by_oid[relation.oid] = relation
 
     def _add_type(self, type_: TypeDef) -> None:
-        register(type_)
         self._types[type_.oid] = self._types[type_.array_oid] = type_
         self._types_by_name[type_.schema, type_.name] = type_.oid
         self._types_by_name[type_.schema, type_.array_name] = type_.array_oid
@@ -478,6 +480,10 @@ class CatalogSnapshot:
         if self._constraints is None:
             self._constraints = {c.oid: (item, c) for item in self.user_relations() for c in item.constraints}
         return self._constraints.get(oid)
+
+    def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
+        """Return the CHECK of a domain with this oid, and the domain."""
+        return next(((t, c) for t in self.user_types() for c in t.checks if c.oid == oid), None)
 
     def foreign_keys_to(self, oid: int) -> Sequence[tuple[RelationDef, ConstraintDef]]:
         """Return the foreign keys that refer to a table, each with the table it belongs to, oldest first."""
@@ -595,7 +601,8 @@ class CatalogSnapshot:
                 case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef():
                     highest = max(highest, item.oid)
                 case TypeDef():
-                    highest = max(highest, item.oid, item.array_oid, *(label.oid for label in item.labels))
+                    parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
+                    highest = max(highest, item.oid, item.array_oid, *parts)
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         return highest

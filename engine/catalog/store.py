@@ -145,12 +145,13 @@ async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
 
 
 def know_types(rows: Iterable[Sequence[Any]]) -> None:
-    """Make the types among catalog rows known: missing values of columns are of them."""
-    for kind, _, _, body in rows:
-        if kind.partition("@")[0] == "type":
-            type_ = decode(kind, body)
-            assert isinstance(type_, TypeDef)
-            register(type_)
+    """Make the types among catalog rows known: missing values of columns are of them.
+
+    What a domain is over was made before it, so its oid is lower.
+    """
+    types = [decode(kind, body) for kind, _, _, body in rows if kind.partition("@")[0] == "type"]
+    for type_ in sorted((t for t in types if isinstance(t, TypeDef)), key=lambda t: t.oid):
+        register(type_)
 
 
 def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> None:

@@ -1,7 +1,8 @@
 """Users' types: what is told about them to the planner and the codecs, and their rows of the catalog.
 
 TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, once for ever by oid
-pgwire.codecs.registry: codecs
+                                  planner.domains: what a domain is over
+                                  pgwire.codecs.registry: codecs
 ── codec_types ──> CodecSettings.types                        labels, as of one catalog
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import functools
 
-from pgwire.codecs.registry import register_enum
+from pgwire.codecs.registry import register_domain, register_enum
 from pgwire.codecs.user_types import EnumLabels, UserTypes
 from planner.catalog import TypeDef
+from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
 
 
@@ -20,19 +22,37 @@ def register(type_: TypeDef) -> None:
     known = facts().types.get(type_.oid)
     if known is not None and known.name == type_.name:
         return
-    register_type(
-        TypeFact(
-            oid=type_.oid, name=type_.name, length=4, by_value=True, kind=type_.kind, category="E",
-            preferred=False, delimiter=",", element=0, array=type_.array_oid,
-        )
-    )  # fmt: skip
+    if type_.kind == "d":
+        _register_domain(type_)
+    else:
+        register_type(
+            TypeFact(
+                oid=type_.oid, name=type_.name, length=4, by_value=True, kind=type_.kind, category="E",
+                preferred=False, delimiter=",", element=0, array=type_.array_oid,
+            )
+        )  # fmt: skip
+        register_enum(type_.oid, type_.array_oid)
     register_type(
         TypeFact(
             oid=type_.array_oid, name=type_.array_name, length=-1, by_value=False, kind="b", category="A",
             preferred=False, delimiter=",", element=type_.oid, array=0,
         )
     )  # fmt: skip
-    register_enum(type_.oid, type_.array_oid)
+
+
+def _register_domain(type_: TypeDef) -> None:
+    """What it is over is known: it was made before. Of domains over arrays there are no arrays."""
+    plain = plain_type(type_.base_type).oid
+    base = facts().types[plain]
+    over_array = base.category == "A" and base.element != 0
+    register_type(
+        TypeFact(
+            oid=type_.oid, name=type_.name, length=base.length, by_value=base.by_value, kind="d", category=base.category,
+            preferred=False, delimiter=base.delimiter, element=0, array=0 if over_array else type_.array_oid,
+        )
+    )  # fmt: skip
+    know_domain(type_.oid, type_.array_oid, type_.base_type, 0 if over_array else base.array)
+    register_domain(type_.oid, 0 if over_array else type_.array_oid, plain)
 
 
 @functools.lru_cache(maxsize=64)
@@ -46,5 +66,6 @@ def codec_types(types: tuple[TypeDef, ...]) -> UserTypes:
                 by_label={label.label: label.rank for label in type_.labels},
             )
             for type_ in types
+            if type_.kind == "e"
         }
     )

@@ -103,6 +103,7 @@ class VirtualCatalog:
             pg_activity,
             pg_catalog,
             pg_default_acl,
+            pg_domains,
             pg_functions,
             pg_monitor,
             pg_types,
@@ -112,6 +113,7 @@ class VirtualCatalog:
         self._makers = (
             pg_catalog,
             pg_types,
+            pg_domains,
             pg_functions,
             pg_default_acl,
             pg_monitor,

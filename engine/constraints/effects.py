@@ -27,7 +27,7 @@ from engine.reads.plans import Replan
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
 from planner.bind import generated_from
-from planner.bind.stored import stored_default
+from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
@@ -223,9 +223,10 @@ def _reset_columns(key: ForeignKey, renamed: dict[Canonical, Row] | None) -> lis
 
 
 def _reset_value(session: Session, column: ColumnDef, action: str) -> Any:
-    if action == "n" or column.default_sql is None:
+    default = None if action == "n" else column_default(column, session.catalog)
+    if default is None:
         return None
-    make = compile_expr(stored_default(column.default_sql, column.type))
+    make = compile_expr(default)
     return make((), Env((), session, shared=Shared()))
 
 

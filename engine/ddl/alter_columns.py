@@ -32,9 +32,11 @@ from engine.writes.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.index import dropped_column, rebound_indexes, without_indexes
-from planner.bind.stored import stored_default
+from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.classify import is_volatile
+from planner.domain_checks import demand
+from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from planner.evaluate import compile_expr
 from planner.query import Var
@@ -68,6 +70,9 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         assert sql is not None
         spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type))
         await session.view.change(sequences)
+    if spec.default is None and not spec.generated:
+        slot = replace(slot, type=plain_type(spec.type), domain=domain_named(spec.type))
+        spec = replace(spec, default=column_default(slot, session.catalog))  # that of its domain, if any
     missing: Any = None
     volatile = spec.default is not None and is_volatile(spec.default)
     env = make_env(context(session, plan, ()))
@@ -76,13 +81,14 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     column = ColumnDef(
         attnum=len(relation.columns) + 1,
         name=spec.name,
-        type=spec.type,
+        type=plain_type(spec.type),
         not_null=spec.not_null,
         default_sql=spec.default_sql,
         missing_value=missing,
         collation=spec.collation,
         identity=spec.identity,
         generated=spec.generated,
+        domain=domain_named(spec.type),
     )
     changed = replace(relation, columns=(*relation.columns, column))
     changed = add_keys(session, changed, action.keys)
@@ -98,7 +104,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
             if column.not_null and any(row[-1] is None for row in longer):
                 raise _has_nulls(relation, column)
             check(longer)
-            shape.check_stored(longer)
+            shape.check_stored(longer, session)
             rows += longer
         await store_definition(session, changed)
         await rewrite_rows(session, changed, rows)
@@ -106,6 +112,12 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         return
     if missing is None and (column.not_null or changed.columns[-1].not_null):
         await require_no_nulls(session, relation, changed.columns[-1])
+    demanded = demand(session.catalog, column.domain)
+    if demanded is not None:
+        async for chunk in locked_rows(session, relation):
+            if chunk:  # every row has the same value
+                demanded(missing, session)
+                break
     await store_definition(session, changed)
     added = changed.constraints[len(relation.constraints) :]
     if action.checks:
@@ -295,11 +307,12 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     _refuse_if_viewed(session, relation, column)
     after = replace(
         column,
-        type=action.type,
+        type=plain_type(action.type),
+        domain=domain_named(action.type),
         default_sql=action.default_sql,
         collation=action.collation,
     )
-    rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(action.type)
+    rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)
     if rewrites:
         after = replace(after, missing_value=None)  # every row now holds a value of its own
     columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)

@@ -43,6 +43,7 @@ from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, generations, rebase_view
 from planner.bind.index import rebound_indexes
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
+from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from txn.types import Row, ShardId
 
@@ -118,11 +119,12 @@ def new_table(
             ColumnDef(
                 attnum=number,
                 name=column.name,
-                type=column.type,
+                type=plain_type(column.type),
                 not_null=column.not_null,
                 default_sql=column.default_sql,
                 collation=column.collation,
                 generated=column.generated,
+                domain=domain_named(column.type),
             )
             for number, column in enumerate(table.columns, 1)
         ),
@@ -319,7 +321,8 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
             ColumnDef(
                 attnum=number,
                 name=column.name,
-                type=column.type,
+                type=plain_type(column.type),
+                domain=domain_named(column.type),
                 default_sql=old.columns[number - 1].default_sql
                 if old is not None and number <= len(old.columns)
                 else None,

@@ -33,6 +33,7 @@ from pgwire.codecs.registry import text_output
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.catalog import DEFAULT_TIMELINE, ColumnDef, RelationDef
+from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from planner.facts import RECORD
 from txn.types import Row, RowId, ShardId
@@ -66,7 +67,13 @@ async def create(
         name=statement.name,
         kind="m",
         columns=tuple(
-            ColumnDef(attnum=number, name=column.name, type=column.type, collation=column.collation)
+            ColumnDef(
+                attnum=number,
+                name=column.name,
+                type=plain_type(column.type),
+                collation=column.collation,
+                domain=domain_named(column.type),
+            )
             for number, column in enumerate(statement.columns, 1)
         ),
         version=session.db.next_catalog_version(),

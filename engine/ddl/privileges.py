@@ -128,7 +128,14 @@ class _Check:
                 self._drop(statement)
             case st.CreateEnum():
                 self._create_in(statement.schema)
-            case st.AddEnumValue() | st.RenameEnumValue():
+            case st.CreateDomain():
+                self._create_in(statement.schema)
+                self._use_type(statement.base.oid)
+            case (
+                st.AddEnumValue() | st.RenameEnumValue() | st.SetDomainDefault() | st.SetDomainNotNull()
+                | st.AddDomainCheck() | st.DropDomainConstraint() | st.ValidateDomainConstraint()
+                | st.RenameDomainConstraint()
+            ):  # fmt: skip
                 self._own_type(self.catalog.type_by_oid(statement.type))
             case st.AlterType():
                 self._alter_type(statement)

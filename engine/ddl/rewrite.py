@@ -22,6 +22,7 @@ from planner.bind import bind_check
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
+from planner.rules.plain import without_domains
 from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardId
 
@@ -90,8 +91,10 @@ class RowCheck:
             (
                 constraint.name,
                 compile_expr(
-                    bind_check(
-                        constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                    without_domains(
+                        bind_check(
+                            constraint.check_sql, relation, session.catalog, settings=session.bind_settings
+                        )
                     ),
                     layout,
                 ),

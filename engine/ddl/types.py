@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP TYPE as catalog changes.
+"""CREATE, ALTER and DROP TYPE as catalog changes; DROP DOMAIN, too. What else domains have: ``engine.ddl.domains``.
 
 An enum's values are ranks (``planner.catalog.EnumLabel``), so that a label can be added or renamed without touching a row:
 
@@ -112,7 +112,8 @@ def _clipped(name: str) -> str:
     return name.encode()[:63].decode(errors="ignore")
 
 
-def _changed_type(session: Session, oid: int) -> TypeDef:
+def changed_type(session: Session, oid: int) -> TypeDef:
+    """Return the type that a statement changes. Raises SqlError 42704 where it has gone meanwhile."""
     found = session.catalog.type_by_oid(oid)
     if found is None:
         raise SqlError("42704", f"type with OID {oid} does not exist")
@@ -122,7 +123,7 @@ def _changed_type(session: Session, oid: int) -> TypeDef:
 async def add_enum_value(conn: Connection, plan: Plan, statement: st.AddEnumValue, params: Params) -> Outcome:
     """ALTER TYPE ... ADD VALUE. Raises SqlError 42710, 22023; 54000 where no rank is left between two labels."""
     session = conn.session
-    type_ = _changed_type(session, statement.type)
+    type_ = changed_type(session, statement.type)
     if any(label.label == statement.label for label in type_.labels):
         if not statement.if_not_exists:
             raise SqlError("42710", f'enum label "{statement.label}" already exists')
@@ -166,7 +167,7 @@ async def rename_enum_value(
 ) -> Outcome:
     """ALTER TYPE ... RENAME VALUE. Raises SqlError 22023, 42710."""
     session = conn.session
-    type_ = _changed_type(session, statement.type)
+    type_ = changed_type(session, statement.type)
     at = _label_at(type_, statement.old)
     if any(label.label == statement.new for label in type_.labels):
         raise SqlError("42710", f'enum label "{statement.new}" already exists')
@@ -179,7 +180,7 @@ async def rename_enum_value(
 async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, params: Params) -> Outcome:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42710."""
     session = conn.session
-    type_ = _changed_type(session, statement.type)
+    type_ = changed_type(session, statement.type)
     changed: list[Stored] = []
     if statement.owner is not None:
         owner = named_role(session, statement.owner).oid
@@ -233,9 +234,9 @@ def _uses(session: Session, type_: TypeDef) -> list[_Use]:
         gone: set[int] = set()
         for column in relation.live:
             computed = column.generated and named_types(column.default_sql) & family
-            if (column.type.oid in family or computed) and not named:
+            if (column.declared.oid in family or computed) and not named:
                 gone.add(column.attnum)
-                found.append(_Use("column", relation, column.attnum, column.type.oid == type_.array_oid))
+                found.append(_Use("column", relation, column.attnum, column.declared.oid == type_.array_oid))
             elif named_types(column.default_sql) & family:
                 found.append(_Use("default", relation, column.attnum))
         for constraint in relation.constraints:
@@ -261,6 +262,25 @@ def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set
     return {node.attnum for expr in exprs for node in walk(expr) if isinstance(node, Var)}
 
 
+def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
+    """Return the domains over a type, or over its arrays, and those whose constraints name it; oldest first."""
+    family = {type_.oid, type_.array_oid}
+
+    def depends(made: TypeDef) -> bool:
+        texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
+        return made.kind == "d" and made.oid != type_.oid and bool({made.base, *named_types(texts)} & family)
+
+    return sorted(filter(depends, catalog.user_types()), key=lambda t: t.oid)
+
+
+def with_types_over(catalog: CatalogSnapshot, types: Sequence[TypeDef]) -> list[TypeDef]:
+    """Return types and, at any depth, the domains that hang on them, each once."""
+    found = list(types)
+    for type_ in found:
+        found += [other for other in _types_over(catalog, type_) if other not in found]
+    return found
+
+
 def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[Dependency], dict[Any, str]]:
     """Return what hangs on ``types``, directly or not, and what each thing that something hangs on is called.
 
@@ -269,11 +289,18 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
     found: list[Dependency] = []
     words: dict[Any, str] = {}
     views: set[int] = set()
-    for type_ in types:
+    for type_ in with_types_over(session.catalog, types):
         on, array = ("type", type_.oid), ("type", type_.array_oid)
         words[on] = type_words(session, type_)
         words[array] = words[on] + "[]"
         found.append(Dependency(array, type_.array_oid, "", on))
+        for other in _types_over(session.catalog, type_):
+            text = words.setdefault(("type", other.oid), type_words(session, other))
+            found.append(
+                Dependency(
+                    ("type", other.oid), other.oid, text, array if other.base == type_.array_oid else on
+                )
+            )
         uses = _uses(session, type_)
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
         for use in uses:
@@ -340,6 +367,8 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
     relation = resolve(session, schema, name) if oid is None else None
     if relation is not None and relation.kind in "rvm":
         words = described(session, relation)
+        if statement.what == "domain":
+            raise SqlError("42809", f'"{shown}" is not a domain')
         raise SqlError(
             "2BP01",
             f"cannot drop type {relation.name} because {words} requires it",
@@ -354,6 +383,8 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         return None
     made = session.catalog.type_by_oid(oid)
     called = type_name(session, oid, None)
+    if statement.what == "domain" and (made is None or made.kind != "d" or oid != made.oid):
+        raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
     if oid == made.array_oid:
@@ -373,7 +404,7 @@ async def drop_types(
     if not targets:
         return
     found, words = type_dependencies(session, targets)
-    by_functions = _functions_using(session, targets, found, words)
+    by_functions = _functions_using(session, with_types_over(session.catalog, targets), found, words)
     told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
     if told and not cascade:
         what = (
@@ -390,9 +421,10 @@ async def drop_types(
     if not quiet:
         notice_cascade(session, [one.what for one in told])
     await functions.drop_functions(session, by_functions, cascade=True, quiet=True)
-    for type_ in targets:
+    gone = with_types_over(session.catalog, targets)
+    for type_ in gone:
         await _drop_uses(session, type_)
-    await session.view.change([], [key for type_ in targets for key in _keys(session.catalog, type_)])
+    await session.view.change([], [key for type_ in gone for key in _keys(session.catalog, type_)])
 
 
 def _functions_using(

@@ -21,6 +21,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.plain import without_domains
 
 
 class ComputedKeys(NamedTuple):
@@ -39,7 +40,9 @@ def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> Comp
     name = (index.oid, table.oid, table.version)
     found = _KEPT.get(name)
     if found is None:
-        keys, where = index_keys(index, table, catalog)
+        written, condition = index_keys(index, table, catalog)
+        keys = [without_domains(key) for key in written]
+        where = without_domains(condition)
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
         found = _KEPT[name] = ComputedKeys(tuple(keys), tuple(conjuncts_of(where)))

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.writes.progress import CopyProgress
-from engine.writes.shape import TableShape, bound_checks, table_layout
+from engine.writes.shape import TableShape, bound_checks, bound_demands, bound_generations, table_layout
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_in import CopyDecoder, CopyRows
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
-from planner.bind import generations
 from planner.catalog import RelationDef
+from planner.domain_checks import Demand
 from planner.errors import SqlError
 from planner.evaluate import Env, compile_expr, compile_predicate
 from planner.query import Expr
@@ -48,6 +48,7 @@ class LoadSpec:
     where: Expr | None
     checks: tuple[tuple[str, Expr], ...]
     generated: tuple[tuple[int, Expr], ...]
+    demands: tuple[tuple[int, Demand], ...] = ()
 
     @classmethod
     def of(cls, session: Session, statement: Copy, relation: RelationDef) -> LoadSpec:
@@ -62,7 +63,8 @@ class LoadSpec:
             defaults=statement.defaults,
             where=statement.where,
             checks=bound_checks(relation, session),
-            generated=generations(relation, session.catalog),
+            generated=bound_generations(relation, session),
+            demands=bound_demands(relation, session),
         )
 
 
@@ -139,7 +141,13 @@ class RowLoader:
         self._progress = progress
         self._file = file
         self.relation = relation = spec.relation
-        self.shape = TableShape(relation, spec.settings, spec.checks, spec.generated)
+        self.shape = TableShape(
+            relation,
+            spec.settings,
+            spec.checks,
+            spec.generated,
+            [found for found in spec.demands if found[0] not in spec.attnums],
+        )
         self.env = env
         self.by_attnum = {c.attnum: c for c in relation.columns}
         self.targets = [self.by_attnum[attnum] for attnum in spec.attnums]
@@ -149,11 +157,14 @@ class RowLoader:
         settings = self.settings = spec.settings
         self.decoders = [make(c.type.oid, settings) for c in self.targets]
         self.coercions = [typmod_function(c.type.oid, c.type.typmod) for c in self.targets]
+        demands = dict(spec.demands)
+        self.demands = [demands.get(c.attnum) for c in self.targets]
+        """What the domains of columns that are read demand, so that errors name the field."""
         self.defaults = [(attnum - 1, compile_expr(expr)) for attnum, expr in spec.defaults]
         self.where = None
         if spec.where is not None:
             self.where = compile_predicate([spec.where], table_layout(relation))
-        self.by_row = self.where is not None or self.shape.by_row
+        self.by_row = self.where is not None or self.shape.by_row or bool(spec.demands)
         """Whether there are expressions over the columns of a row: WHERE, generated columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
         self.rejects = Rejects(keep)
@@ -206,12 +217,15 @@ class RowLoader:
         count = len(decoded)
         columns: list[Sequence[Any]] = [(None,) * count] * self.shape.width
         fields = zip(*decoded, strict=True)
-        for target, decode, coerce, texts in zip(
-            self.targets, self.decoders, self.coercions, fields, strict=True
+        for target, decode, coerce, demand, texts in zip(
+            self.targets, self.decoders, self.coercions, self.demands, fields, strict=True
         ):
             values = [None if text is None else decode(text) for text in texts]
             if coerce is not None:
                 values = [None if v is None else coerce(v) for v in values]
+            if demand is not None:
+                for value in values:
+                    demand(value, self.env.session)
             columns[target.attnum - 1] = values
         for position, make in self.defaults:
             columns[position] = [make((), self.env) for _ in range(count)]
@@ -254,15 +268,17 @@ class RowLoader:
 
     def _bad_field(self, fields: Sequence[Any], line: int) -> DataError | None:
         """Return the error of the first field that does not read, if any; count the row as left out."""
-        for target, decode, coerce, text in zip(
-            self.targets, self.decoders, self.coercions, fields, strict=True
+        for target, decode, coerce, demand, text in zip(
+            self.targets, self.decoders, self.coercions, self.demands, fields, strict=True
         ):
-            if text is None:
+            if text is None and demand is None:
                 continue
             try:
-                value = decode(text)
-                if coerce is not None:
-                    coerce(value)
+                value = None if text is None else decode(text)
+                if coerce is not None and value is not None:
+                    value = coerce(value)
+                if demand is not None:
+                    demand(value, self.env.session)
             except DataError as error:
                 shown = None if self.binary else text
                 self.rejects.add(Reject(line, target.name, shown, self._file))

@@ -364,6 +364,7 @@ class ChangePlan:
             slots[column.attnum - 1] = 1 + position
         self.values_from = 1 + len(live)
         assigned = statement.assigned if isinstance(statement, Update) else ()
+        self.shape.assigning(assigned)
         changed = frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
         self.keys_kept = not any(changed.intersection(index.attnums) for index in relation.indexes)
         self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
@@ -449,7 +450,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     by_key = known is not None and known.point is not None and known.is_small and not query.virtual
     if by_key and change.plain and not plan.locking and len(change.source.ranges) == 1 and query.tables:
         change.by_key = known
-    checked = change.shape.checks or change.shape.views
+    checked = change.shape.checks or change.shape.views or change.shape.demands
     bulky = change.plain and not checked and not plan.locking and session.parts is None
     if bulky:
         count = await update_on_spark(session, change, query, ctx)

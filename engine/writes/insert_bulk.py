@@ -61,6 +61,7 @@ class BulkSource:
             or insert.returning
             or insert.defaults
             or insert.shape.checks
+            or insert.shape.demands
             or insert.shape.views
         )
 

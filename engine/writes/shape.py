@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.writes.storable import refusal
@@ -10,11 +10,14 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check, generations
+from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef
+from planner.domain_checks import Demand, demand
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
+from planner.rules.plain import without_domains
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "views", "width",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -36,8 +39,12 @@ class TableShape:
         settings: CodecSettings,
         checks: Sequence[tuple[str, Expr]],
         generated: Sequence[tuple[int, Expr]],
+        demands: Sequence[tuple[int, Demand]] = (),
     ) -> None:
-        """Compile the table's checks (``bound_checks``) and its generated columns (``planner.bind.generations``)."""
+        """Compile the table's checks (``bound_checks``) and its generated columns (``bound_generations``).
+
+        ``demands``: of the domains of its columns, by attnum (``bound_demands``).
+        """
         self.relation = relation
         self.settings = settings
         self.oid = relation.oid
@@ -52,6 +59,7 @@ class TableShape:
             (attnum - 1, compile_expr(expr, layout)) for attnum, expr in generated
         ]
         self.views: list[tuple[str, RowFunction]] = []
+        self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
@@ -60,7 +68,13 @@ class TableShape:
     def of(cls, relation: RelationDef, session: Session) -> TableShape:
         """Return that of a table as a session sees it."""
         checks = bound_checks(relation, session)
-        return cls(relation, session.codec_settings, checks, generations(relation, session.catalog))
+        generated = bound_generations(relation, session)
+        return cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
+
+    def assigning(self, attnums: Collection[int]) -> TableShape:
+        """Ask what domains demand of these columns only: the others keep the values they have. Returns itself."""
+        self.demands = [(position, demand) for position, demand in self.demands if position + 1 in attnums]
+        return self
 
     def through(self, views: ThroughViews | None) -> TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
@@ -72,7 +86,7 @@ class TableShape:
     @property
     def by_row(self) -> bool:
         """Whether there is something to compute from each row before it is stored."""
-        return bool(self.checks or self.generated or self.views)
+        return bool(self.checks or self.generated or self.views or self.demands)
 
     def complete(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
         """Return rows with their generated columns computed. Raises what their expressions raise."""
@@ -106,7 +120,7 @@ class TableShape:
 
     def check(self, rows: Sequence[Row], env: Env) -> None:
         """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
-        self.check_stored(rows)
+        self.check_stored(rows, env.session)
         for name, predicate in self.checks:
             for row in rows:
                 if predicate((*row, self.oid), env) is False:
@@ -119,8 +133,11 @@ class TableShape:
                         constraint=name,
                     )
 
-    def check_stored(self, rows: Sequence[Row]) -> None:
-        """As ``check``, without CHECK constraints."""
+    def check_stored(self, rows: Sequence[Row], session: EvalSession | None) -> None:
+        """As ``check``, without the table's CHECK constraints; ``session``: for those of domains."""
+        for position, check in self.demands:
+            for row in rows:
+                check(row[position], session)
         for position, refuse in self.refusals:
             for row in rows:
                 refuse(row[position])
@@ -170,10 +187,26 @@ def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Ro
 def bound_checks(relation: RelationDef, session: Session) -> tuple[tuple[str, Expr], ...]:
     """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name."""
     return tuple(
-        (c.name, bind_check(c.check_sql, relation, session.catalog, settings=session.bind_settings))
+        (
+            c.name,
+            without_domains(
+                bind_check(c.check_sql, relation, session.catalog, settings=session.bind_settings)
+            ),
+        )
         for c in sorted(relation.constraints, key=lambda c: c.name)
         if c.kind == "c"
     )
+
+
+def bound_generations(relation: RelationDef, session: Session) -> tuple[tuple[int, Expr], ...]:
+    """Return (attnum, expression) of a table's generated columns, for executors."""
+    return tuple((attnum, without_domains(expr)) for attnum, expr in generations(relation, session.catalog))
+
+
+def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, Demand], ...]:
+    """Return what the domains of a table's columns demand, by attnum; columns without demands are left out."""
+    found = ((c.attnum, demand(session.catalog, c.domain)) for c in relation.live if c.domain)
+    return tuple((attnum, made) for attnum, made in found if made is not None)
 
 
 def row_record(relation: RelationDef) -> Callable[[Row], RecordValue]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pgwire.codecs import (
@@ -45,7 +45,7 @@ from pgwire.oids import TYPE_NAME
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
-    "codec", "has_codec", "register_enum", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
+    "codec", "has_codec", "register_domain", "register_enum", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
     "type_size",
 ]  # fmt: skip
 
@@ -290,8 +290,9 @@ def _record_sender(settings: CodecSettings) -> Send:
     return send
 
 
-def _array_codec(oid: int, element: Codec) -> Codec:
-    tuple_leaf = element.oid in domain.TUPLE_TYPES
+def _array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
+    """Return an array's codec; ``plain_element``: the type under the element, where that is a domain."""
+    tuple_leaf = (plain_element or element.oid) in domain.TUPLE_TYPES
 
     def recv(settings: CodecSettings) -> Recv:
         inner = element.recv(settings)
@@ -347,6 +348,13 @@ def register_enum(oid: int, array_oid: int) -> None:
         show=functools.partial(enum_printer, oid), recv=recv, send=send, ascii=False,
     )  # fmt: skip
     _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
+
+
+def register_domain(oid: int, array_oid: int, plain: int) -> None:
+    """Give a domain the codec of the type under it, ``plain``, and the array type over it (0: there is none) one."""
+    _CODECS[oid] = replace(_CODECS[plain], oid=oid)
+    if array_oid:
+        _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid], plain)
 
 
 def has_codec(type_oid: int) -> bool:

@@ -31,6 +31,7 @@ from planner.bind.stored import bind_check, coerce_argument, deparse_check, reba
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
 from planner.rules.fold import fold
+from planner.rules.plain import told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
 
 __all__ = [
@@ -118,6 +119,7 @@ def _binders() -> dict[type, _Binder]:
         database,
         ddl,
         dml,
+        domain,
         functions,
         grant,
         index,
@@ -168,6 +170,8 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateEnum: types.bind_create_enum,
             ast.AddEnumValue: types.bind_add_enum_value,
             ast.RenameEnumValue: types.bind_rename_enum_value,
+            ast.CreateDomain: domain.bind_create_domain,
+            ast.AlterDomain: domain.bind_alter_domain,
             ast.Rename: alter.bind_rename,
             ast.SetSchema: alter.bind_set_schema,
             ast.AlterOwner: alter.bind_alter_owner,
@@ -245,9 +249,10 @@ def _inlined(context: BindContext, bound: st.Statement) -> st.Statement:
 
 
 _RUN = (
-    st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy, st.Subscribe,
-    st.DeclareSubscribe,
+    st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
+    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription,
 )  # fmt: skip
+"""Statements that are run as they are bound."""
 
 
 def _envelope(
@@ -265,7 +270,7 @@ def _envelope(
         tag=command_tag(node),
         text=text,
         params=context.env.params.finish() if finish else (),
-        columns=returned_rows(bound),
+        columns=told_columns(returned_rows(bound)),
         reads=frozenset(context.reads),
         writes=relations_written(bound),
         versions=tuple(context.versions.items()),
@@ -277,8 +282,22 @@ def _envelope(
     return _stable(made) if finish and not isinstance(bound, st.Explain) else made
 
 
+def _plain(made: st.BoundStatement) -> st.BoundStatement:
+    statement: Any = made.statement
+    plain: Any
+    if isinstance(statement, _RUN):
+        plain = without_domains(statement)
+    elif isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
+        query: Any = without_domains(statement.query)
+        plain = replace(statement, query=query)
+    else:
+        return made
+    return made if plain is statement else replace(made, statement=plain)
+
+
 def _stable(made: st.BoundStatement) -> st.BoundStatement:
-    """Fold constants and move stable values out of the trees an executor runs."""
+    """Fold constants and move stable values out of the trees an executor runs, which have plain types."""
+    made = _plain(made)
     statement = made.statement
     count = len(made.params)
     if made.volatile and changes_settings(statement):
@@ -289,12 +308,7 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
             return made
         tree, stable = extract_stable(fold(statement.query), count)
         return replace(made, statement=replace(statement, query=tree), stable=stable)
-    if isinstance(
-        statement,
-        st.QueryStatement | qt.Insert | qt.Update | qt.Delete | qt.Merge | st.WithChanges
-        | st.DeclareCursor | st.Copy
-        | st.Subscribe | st.DeclareSubscribe | st.AcknowledgeSubscription,
-    ):  # fmt: skip
+    if isinstance(statement, _RUN):
         changed, stable = extract_stable(fold(statement), count)
         if stable or changed is not statement:
             return replace(made, statement=changed, stable=stable)

@@ -13,6 +13,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.ddl import check_checkable, view_options
+from planner.bind.domain import bind_rename_constraint
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
@@ -33,6 +34,7 @@ from planner.bind.table_parts import (
 from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
+from planner.domains import domain_named, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import facts
 from planner.scope import SYSTEM_COLUMNS
@@ -200,7 +202,7 @@ def _action(
         value: Default = (None, None)
         if action.definition is not None:
             expression = cast(ast.Expression, action.definition)
-            value = bound_default(context, expression, column.name, column.type)
+            value = bound_default(context, expression, column.name, column.declared)
         changed = st.SetDefault(column=column.name, default=value[0], default_sql=value[1])
         return changed, _with_column(relation, replace(column, default_sql=value[1]))
     if kind in ("add identity", "set identity", "drop identity"):
@@ -405,13 +407,16 @@ def _add_column(
     column = ColumnDef(
         attnum=len(relation.columns) + 1,
         name=spec.name,
-        type=spec.type,
+        type=plain_type(spec.type),
+        domain=domain_named(spec.type),
         not_null=spec.not_null,
         default_sql=spec.default_sql,
         generated=spec.generated,
     )
     if spec.generated and relation.source_oid:
         raise not_supported("a generated column in the table of a source", span=node.span)
+    if column.domain and relation.source_oid:
+        raise not_supported("a column of a domain in the table of a source", span=node.span)
     exists = any(c.name == node.name for c in relation.live)
     after = relation if exists else replace(relation, columns=(*relation.columns, column))
     if not exists:
@@ -457,12 +462,16 @@ def _add_constraint(
 # --- RENAME, SET SCHEMA, OWNER ------------------------------------------------------------------------
 
 
-def bind_rename(context: BindContext, node: ast.Rename) -> st.Rename | st.AlterType | st.Skip:
+def bind_rename(
+    context: BindContext, node: ast.Rename
+) -> st.Rename | st.AlterType | st.RenameDomainConstraint | st.Skip:
     """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
     if node.what == "database":
         return st.Rename(what="database", old=node.old, new=node.new)
-    if node.what == "type" and node.relation is None:
+    if node.what in ("type", "domain") and node.relation is None:
         return bind_rename_type(context, node)
+    if node.what == "domain constraint":
+        return bind_rename_constraint(context, node)
     if node.what in ("schema", "role"):
         what: Literal["schema", "role"] = "schema" if node.what == "schema" else "role"
         if what == "schema" and context.catalog.schema(node.old) is None:
@@ -498,7 +507,7 @@ def _renamed_column(relation: RelationDef, name: str) -> None:
 
 def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
     """ALTER TABLE, VIEW, MATERIALIZED VIEW, SEQUENCE ... SET SCHEMA. Raises SqlError 42P01, 42809, 3F000; 0A000 for others."""
-    if node.what == "type":
+    if node.what in ("type", "domain"):
         return bind_set_type_schema(context, node)
     if node.what not in ("table", "view", "materialized view", "sequence") or node.relation is None:
         raise not_supported(f"ALTER {node.what.upper()} ... SET SCHEMA", span=node.span)
@@ -516,7 +525,7 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
     """ALTER SCHEMA, TYPE ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
-    if node.what == "type":
+    if node.what in ("type", "domain"):
         return bind_type_owner(context, node)
     if node.what == "schema":
         name = node.name[-1]

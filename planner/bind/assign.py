@@ -17,8 +17,8 @@ from planner.bind.columns import expand_stars, subscripts_of
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
-from planner.casts import CastContext, CoerceEnv, location, try_coerce
-from planner.catalog import ColumnDef, RelationDef
+from planner.casts import CastContext, CoerceEnv, coerce_to_column, location, try_coerce
+from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD
@@ -85,10 +85,10 @@ def target_column(relation: RelationDef, node: ast.TargetColumn, *, inserting: b
 
 def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
     """Convert a value to its column's type; 42804 in PostgreSQL's words."""
-    type_ = column.type
+    type_ = column.declared
     if expr.type == type_:
         return expr
-    coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, env)
+    coerced = coerce_to_column(expr, type_, env)
     if coerced is None:
         raise SqlError(
             "42804",
@@ -100,9 +100,9 @@ def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
     return coerced
 
 
-def default_value(column: ColumnDef, span: Span | None = None) -> Expr:
-    """Return what DEFAULT means for a column: its default expression, or NULL."""
-    default = column_default(column)
+def default_value(column: ColumnDef, catalog: Catalog, span: Span | None = None) -> Expr:
+    """Return what DEFAULT means for a column: its default expression, its domain's, or NULL."""
+    default = column_default(column, catalog)
     if default is None:
         return Const(type=column.type, value=None, span=span)
     return default
@@ -233,7 +233,7 @@ def complete_assignments(
                 old = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
             value = _with_part(item, column, old, env)
         elif item.value is None:
-            value = default_value(column, item.node.span)
+            value = default_value(column, item.scope.context.catalog, item.node.span)
         else:
             value = assigned(item.value, column, env)
         result[column.attnum] = value

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from planner import ast
 from planner.bind.expr import bind_expr, register
 from planner.casts import CastContext, coerce_type, try_coerce
+from planner.domains import base_type, is_domain
 from planner.errors import Span, SqlError
 from planner.facts import CHAR, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
@@ -22,6 +23,7 @@ from planner.query import (
     FieldSelect,
     FuncExpr,
     QueryExpr,
+    RelabelType,
     RowExpr,
     SetOp,
     SqlCall,
@@ -336,6 +338,9 @@ def _indirection(scope: Scope, node: ast.Indirection) -> Expr:
 
 
 def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
+    if is_domain(expr.type.oid):
+        under = base_type(expr.type)
+        expr = RelabelType(arg=expr, type=under, span=expr.span)
     oid = expr.type.oid
     if oid == JSONB:
         return _jsonb_subscript(scope, expr, steps, span)

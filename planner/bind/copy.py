@@ -66,7 +66,7 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
     if node.is_from:
         listed = {column.attnum for column in columns}
         for column in relation.live:
-            default = column_default(column) if column.attnum not in listed else None
+            default = column_default(column, context.catalog) if column.attnum not in listed else None
             if default is not None:
                 defaults.append((column.attnum, default))
     else:

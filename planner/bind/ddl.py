@@ -189,7 +189,7 @@ def bind_drop(context: BindContext, node: ast.Drop) -> st.Drop | st.DropType:
         "sequence": "sequence",
         "schema": "schema",
     }
-    if node.what == "type":
+    if node.what in ("type", "domain"):
         return bind_drop_type(context, node)
     what = words.get(node.what)
     if what is None:

@@ -43,7 +43,7 @@ from planner.bind.updatable import (
     with_base_names,
 )
 from planner.bind.with_ import bind_with
-from planner.casts import CoerceEnv, resolve_unknown
+from planner.casts import resolve_unknown
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT8, UNKNOWN
@@ -102,7 +102,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     named = {column.attnum for column in columns}
     defaults = []
     for column in relation.live:
-        default = column_default(column) if column.attnum not in named else None
+        default = column_default(column, context.catalog) if column.attnum not in named else None
         if default is not None:
             defaults.append((column.attnum, default))
     scope = _target_scope(context, node.relation, relation, view)
@@ -261,7 +261,6 @@ def _insert_values(
         bind_with(scope, node.with_)
     single = len(query.rows) == 1
     scope.clause = "INSERT" if single else "VALUES"
-    env = context.env
     readers = [_reader(column) for column in columns]
     quick = _quick_row(scope, query.rows[0], readers, columns, node)
     if quick is not None:
@@ -271,7 +270,7 @@ def _insert_values(
         only = query.rows[0][0] if len(query.rows[0]) == 1 else None
         columns = match_counts(node, columns, [cell.span for cell in first], only)
         readers = readers[: len(columns)]
-        rows = [converted_row(first, columns, node, env)]
+        rows = [converted_row(first, columns, node, scope.context)]
     for row in query.rows[1:]:
         quick = _quick_row(scope, row, readers, columns, node)
         if quick is not None:
@@ -280,7 +279,7 @@ def _insert_values(
         cells = insert_cells(scope, row)
         if len(cells) != len(columns):
             raise SqlError("42601", "VALUES lists must all be the same length", span=cells[0].span)
-        rows.append(converted_row(cells, columns, node, env))
+        rows.append(converted_row(cells, columns, node, scope.context))
     outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)
     ctes = tuple(scope.bound_ctes)
     if single and scope.set_returning:
@@ -308,17 +307,18 @@ def _quick_row(
     """Convert a row that has constants, parameters and defaults only; None for any other."""
     if len(row) != len(readers):
         return None
-    env = scope.context.env
     cells: list[Expr] = []
     for item, reader, column in zip(row, readers, columns, strict=True):
         kind = type(item)
         if kind is ast.Constant:
             const = reader(item)  # type: ignore[arg-type]
-            cells.append(_checked(bind_expr(scope, item), column, node, env) if const is None else const)
+            cells.append(
+                _checked(bind_expr(scope, item), column, node, scope.context) if const is None else const
+            )
         elif kind is ast.ParamRef:
-            cells.append(_checked(bind_expr(scope, item), column, node, env))
+            cells.append(_checked(bind_expr(scope, item), column, node, scope.context))
         elif kind is ast.Default:
-            cells.append(default_value(column, item.span))
+            cells.append(default_value(column, scope.context.catalog, item.span))
         else:
             return None
     return tuple(cells)
@@ -328,14 +328,14 @@ def converted_row(
     cells: Sequence[Expr | ast.Default],
     columns: Sequence[ColumnDef],
     node: ast.Insert | ast.MergeWhen,
-    env: CoerceEnv,
+    context: BindContext,
 ) -> tuple[Expr, ...]:
     """Return the values of a VALUES row as its columns store them. Raises SqlError 42804, 428C9."""
     return tuple(
         [
-            default_value(column, cell.span)
+            default_value(column, context.catalog, cell.span)
             if isinstance(cell, ast.Default)
-            else _checked(cell, column, node, env)
+            else _checked(cell, column, node, context)
             for cell, column in zip(cells, columns, strict=True)
         ]
     )
@@ -354,12 +354,12 @@ def insert_cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast
     return cells
 
 
-def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, env: CoerceEnv) -> Expr:
+def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, context: BindContext) -> Expr:
     """Convert a cell. Raises SqlError 428C9 for columns that take no values."""
     if column.identity and node.overriding == "user":
-        return default_value(column, None)
+        return default_value(column, context.catalog)
     _refuse_value(column, node)
-    return assigned(cell, column, env)
+    return assigned(cell, column, context.env)
 
 
 def _refuse_value(column: ColumnDef, node: ast.Insert | ast.MergeWhen) -> None:
@@ -382,7 +382,7 @@ def _converted(
     context: BindContext, query: QueryExpr, columns: Sequence[ColumnDef], spans: Sequence[Span | None]
 ) -> QueryExpr:
     """Return a query whose output columns have exactly the types of ``columns``."""
-    if all(have.type == want.type for have, want in zip(query.columns, columns, strict=True)):
+    if all(have.type == want.declared for have, want in zip(query.columns, columns, strict=True)):
         return query
     env = context.env
     outputs = tuple(OutputColumn(name=column.name, type=column.type) for column in columns)

@@ -27,6 +27,7 @@ from planner.casts import (
     select_common_type,
     try_coerce,
 )
+from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
     BIT,
@@ -56,6 +57,7 @@ from planner.query import (
     Expr,
     MinMaxExpr,
     NullTest,
+    RelabelType,
     RowExpr,
 )
 from planner.resolve import default_less, make_operator, make_scalar_array_op
@@ -153,7 +155,11 @@ def _bits(text: str, span: Span | None) -> str:
 
 
 def _param(scope: Scope, node: ast.ParamRef) -> Expr:
-    return scope.context.env.params.reference(node.number, node.span)
+    param = scope.context.env.params.reference(node.number, node.span)
+    if names_domain(param.type.oid):  # what the client sends was only read as what is under the domain
+        under = RelabelType(arg=param, type=plain_type(param.type), span=node.span)
+        return coerce(under, param.type, CastContext.IMPLICIT, scope.context.env, span=node.span)
+    return param
 
 
 _SQL_VALUES: dict[str, tuple[int, bool]] = {  # type, takes a precision

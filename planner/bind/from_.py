@@ -127,7 +127,10 @@ def _relation_columns(
     if cached is not None and cached[0] is relation:
         return cached[1], cached[2], cached[3]
     columns = tuple(
-        [RangeColumn(name=column.name, type=column.type, attnum=column.attnum) for column in relation.live]
+        [
+            RangeColumn(name=column.name, type=column.declared, attnum=column.attnum)
+            for column in relation.live
+        ]
     )
     names = [column.name for column in columns]
     if len(_COLUMN_CACHE) >= _COLUMN_CACHE_LIMIT:

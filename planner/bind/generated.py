@@ -82,7 +82,7 @@ def stored_generation(
     assert column.default_sql is not None
     context = stored_context(catalog, column.default_sql)
     expr = bind_clause(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
-    found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.type, context.env))
+    found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.declared, context.env))
     return found
 
 

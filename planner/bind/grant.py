@@ -59,9 +59,9 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
             if schema is None:
                 raise SqlError("3F000", f'schema "{name}" does not exist')
             yield _on_object("schema", PG_NAMESPACE, schema.oid, node)
-    elif node.kind == "type":
+    elif node.kind in ("type", "domain"):
         for qualified in node.qualified:
-            yield _on_object("type", PG_TYPE, _grantable_type(context, qualified), node)
+            yield _on_object("type", PG_TYPE, _grantable_type(context, qualified, node.kind), node)
     elif node.kind in ("function", "routine"):
         for function in _functions(context, node):
             yield _on_object("function", PG_PROC, function.oid, node)
@@ -77,8 +77,8 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
         )
 
 
-def _grantable_type(context: BindContext, name: ast.Name) -> int:
-    found = users_type(context, name, change=False)
+def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
+    found = users_type(context, name, change=False, what=what)
     if found.array_oid == context.find_type(name[-2] if len(name) > 1 else "", name[-1]):
         raise SqlError(
             "0LP01",
@@ -153,7 +153,9 @@ def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.Grant
     for privilege in node.privileges:
         if privilege.columns:
             raise SqlError("0LP01", "column privileges are only valid for relations")
-    letters = "".join(letter_of(p, kind, kind) for p in node.privileges) if node.privileges else ALL[kind]
+    letters = (
+        "".join(letter_of(p, kind, node.kind) for p in node.privileges) if node.privileges else ALL[kind]
+    )
     return st.GrantTarget(
         kind=kind, class_oid=class_oid, oid=oid, attnum=0, letters=ordered(letters), every=not node.privileges
     )

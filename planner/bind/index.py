@@ -23,6 +23,7 @@ from planner.bind.table_parts import (
 from planner.casts import coerce_to_boolean, resolve_unknown
 from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
 from planner.deparse import deparse_expr
+from planner.domains import plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import rows
 from planner.parse import parse_expression
@@ -158,9 +159,9 @@ def hidden_column(attnum: int, expr: Expr, table: RelationDef) -> ColumnDef:
     return ColumnDef(
         attnum=attnum,
         name=f"........pg.dropped.{attnum}........",
-        type=expr.type,
+        type=plain_type(expr.type),
         default_sql=deparse_expr(expr, table),
-        collation=column_collation((), expr.type, None),
+        collation=column_collation((), plain_type(expr.type), None),
         generated="s",
         hidden=True,
     )
@@ -229,6 +230,7 @@ def dropped_column(column: ColumnDef) -> ColumnDef:
         identity="",
         generated="",
         hidden=False,
+        domain=0,
     )
 
 

@@ -128,11 +128,11 @@ def _inserted(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> list[
         cells = insert_cells(scope, node.values)
         scope.clause = before
         columns = match_counts(node, columns, [cell.span for cell in cells], None)
-        values = converted_row(cells, columns, node, scope.context.env)
+        values = converted_row(cells, columns, node, scope.context)
     pairs = [(column.attnum, value) for column, value in zip(columns, values, strict=True)]
     given = {column.attnum for column in columns}
     for column in relation.live:
-        default = column_default(column) if column.attnum not in given else None
+        default = column_default(column, scope.context.catalog) if column.attnum not in given else None
         if default is not None:
             pairs.append((column.attnum, default))
     return pairs

@@ -19,9 +19,11 @@ from planner.bind.table_parts import column_collation, column_type
 from planner.casts import CastContext, try_coerce
 from planner.catalog import ColumnDef, RelationDef
 from planner.deparse_expr import quote_identifier
-from planner.errors import SqlError
+from planner.domains import domain_named, plain_type
+from planner.errors import SqlError, not_supported
 from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
 from planner.query import CoerceTypmod, Expr, RelabelType, Var
+from planner.rules.plain import without_domains
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import format_type
 from planner.types import SqlType
@@ -41,6 +43,8 @@ def alter_type(
         raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
     assert node.type is not None
     type_ = column_type(context, replace(node, name=name))
+    if domain_named(type_) and relation.source_oid:
+        raise not_supported("a column of a domain in the table of a source", span=node.span)
     _check_generated(context, relation, column, node)
     if column.generated:
         _using(context, relation, column, type_, None)
@@ -49,7 +53,7 @@ def alter_type(
     else:
         using = _using(context, relation, column, type_, node.using)
         default = _default(column, type_)
-    changed = replace(column, type=type_, missing_value=None)
+    changed = replace(column, type=plain_type(type_), domain=domain_named(type_), missing_value=None)
     action = st.AlterColumnType(
         column=name,
         type=type_,
@@ -91,7 +95,7 @@ def _using(
 ) -> Expr:
     expr: Expr
     if written is None:
-        expr = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+        expr = Var(type=column.declared, range=0, attnum=column.attnum, name=column.name)
         message = f'column "{column.name}" cannot be cast automatically to type {format_type(type_.oid)}'
         hint = (
             None
@@ -111,7 +115,7 @@ def _using(
     coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, context.env)
     if coerced is None:
         raise SqlError("42804", message, hint=hint)
-    return coerced
+    return without_domains(coerced)
 
 
 def _default(column: ColumnDef, type_: SqlType) -> Expr | None:

@@ -15,7 +15,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.options import boolean_option
-from planner.bind.stored import column_default
+from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.errors import Span, SqlError
 from planner.facts import INT2, INT4, INT8, REGCLASS
@@ -114,7 +114,7 @@ def relations_of_default(column: ColumnDef) -> list[int]:
         return []
     return [
         item.value
-        for item in walk(column_default(column))
+        for item in walk(stored_default(column.default_sql, column.type))
         if isinstance(item, Const) and item.type.oid == REGCLASS and isinstance(item.value, int)
     ]
 

@@ -9,6 +9,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.options import TIMELINE
 from planner.bind.table import bind_create_table
+from planner.domains import names_domain
 from planner.errors import not_supported
 
 
@@ -29,6 +30,8 @@ def bind_create_source(context: BindContext, node: ast.CreateSource) -> st.Creat
             raise not_supported("a serial or identity column in CREATE SOURCE", span=node.span)
         if column.generated:
             raise not_supported("a generated column in CREATE SOURCE", span=node.span)
+        if names_domain(column.type.oid):
+            raise not_supported("a column of a domain in CREATE SOURCE", span=node.span)
         if column.default_sql is not None:
             raise not_supported("DEFAULT in CREATE SOURCE", span=node.span)
     if table.checks:

@@ -19,7 +19,14 @@ from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_clause
-from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_boolean, try_coerce
+from planner.casts import (
+    CastContext,
+    CoerceEnv,
+    ParamTypes,
+    coerce_to_boolean,
+    coerce_to_column,
+    try_coerce,
+)
 from planner.catalog import (
     Catalog,
     ColumnDef,
@@ -31,6 +38,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.deparse import deparse_expr, deparse_query
+from planner.domain_checks import default_sql
 from planner.errors import Span, SqlError
 from planner.parse import parse_expression
 from planner.query import (
@@ -44,6 +52,7 @@ from planner.query import (
 )
 from planner.rewrite import replace_children
 from planner.rules.fold import fold
+from planner.rules.plain import without_domains
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
@@ -99,7 +108,7 @@ def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
     """Return the range of a table with all its live columns."""
     return RelationRange(
         alias=alias or relation.name,
-        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live),
+        columns=tuple(RangeColumn(name=c.name, type=c.declared, attnum=c.attnum) for c in relation.live),
         oid=relation.oid,
         schema=relation.schema,
         name=relation.name,
@@ -122,7 +131,7 @@ def table_scope(context: BindContext, relation: RelationDef) -> Scope:
 
 def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span: Span | None = None) -> Expr:
     """Convert a DEFAULT to its column's type; 42804 in PostgreSQL's words."""
-    coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, env)
+    coerced = coerce_to_column(expr, type_, env)
     if coerced is None:
         raise SqlError(
             "42804",
@@ -144,15 +153,21 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
 def stored_default(sql: str, type_: SqlType) -> Expr:
     """Return the expression of a stored default, of its column's type (a pure function of the text)."""
     context = stored_context(EMPTY_CATALOG, sql)
-    expr: Expr = fold(without_spans(bind_default(context, parse_expression(sql), "", type_)))
-    return expr
+    expr: Expr = without_spans(bind_default(context, parse_expression(sql), "", type_))
+    return fold(without_domains(expr))
 
 
-def column_default(column: ColumnDef) -> Expr | None:
-    """Return a column's default expression, None where it has none: a generated column is computed, whatever is said."""
-    if column.default_sql is None or column.generated:
+def column_default(column: ColumnDef, catalog: Catalog) -> Expr | None:
+    """Return a column's default expression, or else its domain's; None where it has none.
+
+    A generated column is computed, whatever is said.
+    """
+    if column.generated:
         return None
-    return stored_default(column.default_sql, column.type)
+    sql = column.default_sql
+    if sql is None and column.domain:
+        sql = default_sql(catalog, column.domain)
+    return None if sql is None else stored_default(sql, column.declared)
 
 
 def without_spans(node: Any) -> Any:

@@ -67,7 +67,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     every = "all" in words
     for column in relation.live:
         spec = st.ColumnSpec(
-            name=column.name, type=column.type, not_null=column.not_null, collation=column.collation
+            name=column.name, type=column.declared, not_null=column.not_null, collation=column.collation
         )
         if column.generated:
             if every or "generated" in words:
@@ -83,7 +83,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
         elif (every or "defaults" in words) and column.default_sql is not None:
             spec = replace(
                 spec,
-                default=stored_default(column.default_sql, column.type),
+                default=stored_default(column.default_sql, column.declared),
                 default_sql=column.default_sql,
             )
         parts.columns.append(spec)

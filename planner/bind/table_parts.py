@@ -22,6 +22,7 @@ from planner.bind.stored import bind_check_expr, bind_default
 from planner.builtins.reg import split_identifier
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
 from planner.deparse import deparse_expr
+from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
 from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr, Var
@@ -289,9 +290,12 @@ def bind_generated(context: BindContext, parts: TableParts, relation: RelationDe
 
 
 def bound_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Default:
-    """Return a DEFAULT's expression and canonical text; DEFAULT NULL is no default: (None, None)."""
+    """Return a DEFAULT's expression and canonical text.
+
+    DEFAULT NULL is no default, (None, None), unless a domain's default would stand in for it.
+    """
     expr = _by_oid(context, bind_default(context, node, column, type_))
-    if isinstance(expr, Const) and expr.value is None:
+    if isinstance(expr, Const) and expr.value is None and not is_domain(type_.oid):
         return None, None
     return expr, deparse_expr(expr)
 
@@ -473,7 +477,14 @@ def relation_of(table: str, columns: Sequence[st.ColumnSpec]) -> RelationDef:
         name=table,
         kind="r",
         columns=tuple(
-            ColumnDef(attnum=number, name=c.name, type=c.type, not_null=c.not_null, generated=c.generated)
+            ColumnDef(
+                attnum=number,
+                name=c.name,
+                type=plain_type(c.type),
+                not_null=c.not_null,
+                generated=c.generated,
+                domain=domain_named(c.type),
+            )
             for number, c in enumerate(columns, 1)
         ),
     )

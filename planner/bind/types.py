@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -11,7 +13,7 @@ from planner.catalog import TypeDef
 from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID, element_of, format_type
 
-PG_TYPE = 1247
+PG_TYPE, PG_CONSTRAINT = 1247, 2606
 MAX_NAME_BYTES = 63
 
 
@@ -19,10 +21,13 @@ def bind_create_enum(context: BindContext, node: ast.CreateEnum) -> st.CreateEnu
     """CREATE TYPE ... AS ENUM. Raises SqlError 3F000, 42602 (a label that is too long)."""
     for label in node.labels:
         check_label(label)
-    return st.CreateEnum(schema=_creation_schema(context, node.name), name=node.name[-1], labels=node.labels)
+    return st.CreateEnum(
+        schema=creation_schema_of(context, node.name), name=node.name[-1], labels=node.labels
+    )
 
 
-def _creation_schema(context: BindContext, name: ast.Name) -> str:
+def creation_schema_of(context: BindContext, name: ast.Name) -> str:
+    """Return the schema in which a type of this name is made. Raises SqlError 3F000."""
     reference = ast.TableRef(catalog="", schema=name[-2] if len(name) > 1 else "", name=name[-1])
     return creation_schema(context, reference)
 
@@ -45,11 +50,20 @@ def find_type(context: BindContext, name: ast.Name) -> int:
     return found
 
 
-def users_type(context: BindContext, name: ast.Name, *, change: bool = True) -> TypeDef:
+def users_type(context: BindContext, name: ast.Name, *, change: bool = True, what: str = "type") -> TypeDef:
     """Return the user's type that a name means.
 
-    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array or row type, where it is to be changed.
+    Raises SqlError 42704; 42501 for a built-in type; 42809 for an array or row type, where it is to be changed, and for what
+    is no domain where ``what`` says so.
     """
+    if what == "domain":
+        row_type = _is_row_type(context, name)
+        oid = 0 if row_type else find_type(context, name)
+        made = context.catalog.type_by_oid(oid)
+        if made is None or made.kind != "d" or made.oid != oid:
+            shown = name[-1] if row_type else format_type(oid)
+            raise SqlError("42809", f"{shown if change else _quoted(shown)} is not a domain")
+        return made
     if _is_row_type(context, name):
         if not change:
             raise not_supported("a row type of a relation here")
@@ -68,6 +82,10 @@ def users_type(context: BindContext, name: ast.Name, *, change: bool = True) -> 
     if found is None:
         raise SqlError("42704", f'type "{".".join(name)}" does not exist')
     return found
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _is_row_type(context: BindContext, name: ast.Name) -> bool:
@@ -110,30 +128,41 @@ def bind_rename_enum_value(context: BindContext, node: ast.RenameEnumValue) -> s
 
 
 def bind_rename_type(context: BindContext, node: ast.Rename) -> st.AlterType:
-    """ALTER TYPE ... RENAME TO."""
-    return st.AlterType(type=users_type(context, node.name).oid, name=node.new)
+    """ALTER TYPE or DOMAIN ... RENAME TO."""
+    return st.AlterType(type=users_type(context, node.name, what=node.what).oid, name=node.new)
 
 
 def bind_set_type_schema(context: BindContext, node: ast.SetSchema) -> st.AlterType:
-    """ALTER TYPE ... SET SCHEMA. Raises SqlError 3F000."""
-    found = users_type(context, node.name)
+    """ALTER TYPE or DOMAIN ... SET SCHEMA. Raises SqlError 3F000."""
+    found = users_type(context, node.name, what=node.what).oid
     if context.catalog.schema(node.new) is None:
         raise SqlError("3F000", f'schema "{node.new}" does not exist')
-    return st.AlterType(type=found.oid, schema=node.new)
+    return st.AlterType(type=found, schema=node.new)
 
 
 def bind_type_owner(context: BindContext, node: ast.AlterOwner) -> st.AlterType:
-    """ALTER TYPE ... OWNER TO."""
-    return st.AlterType(type=users_type(context, node.name).oid, owner=owner_name(node.role))
+    """ALTER TYPE or DOMAIN ... OWNER TO."""
+    return st.AlterType(type=users_type(context, node.name, what=node.what).oid, owner=owner_name(node.role))
 
 
 def bind_drop_type(context: BindContext, node: ast.Drop) -> st.DropType:
-    """DROP TYPE: names are resolved when it runs, one by one."""
+    """DROP TYPE, DROP DOMAIN: names are resolved when it runs, one by one."""
     names = tuple((name[-2] if len(name) > 1 else "", name[-1]) for name in node.names)
-    return st.DropType(what="type", names=names, if_exists=node.if_exists, cascade=node.cascade)
+    what: Literal["type", "domain"] = "domain" if node.what == "domain" else "type"
+    return st.DropType(what=what, names=names, if_exists=node.if_exists, cascade=node.cascade)
 
 
 def bind_comment_on_type(context: BindContext, node: ast.Comment) -> st.Comment:
-    """COMMENT ON TYPE."""
-    found = users_type(context, node.name, change=False)
+    """COMMENT ON TYPE, COMMENT ON DOMAIN."""
+    found = users_type(context, node.name, change=False, what=node.what)
     return st.Comment(class_oid=PG_TYPE, object_oid=found.oid, sub_id=0, text=node.text)
+
+
+def bind_comment_on_domain_constraint(context: BindContext, node: ast.Comment) -> st.Comment:
+    """COMMENT ON CONSTRAINT ... ON DOMAIN. Raises SqlError 42704, 42809."""
+    *name, wanted = node.name
+    made = users_type(context, tuple(name), what="domain")
+    for check in made.checks:
+        if check.name == wanted:
+            return st.Comment(class_oid=PG_CONSTRAINT, object_oid=check.oid, sub_id=0, text=node.text)
+    raise SqlError("42704", f'constraint "{wanted}" for domain {format_type(made.oid)} does not exist')

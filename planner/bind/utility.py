@@ -437,10 +437,14 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
                 notice=f'database "{node.name[-1]}" does not exist', severity="WARNING", sqlstate="3D000"
             )
         return st.Comment(class_oid=_PG_DATABASE, object_oid=database.oid, sub_id=0, text=node.text)
-    if node.what == "type":
+    if node.what in ("type", "domain"):
         from planner.bind.types import bind_comment_on_type
 
         return bind_comment_on_type(context, node)
+    if node.what == "domain constraint":
+        from planner.bind.types import bind_comment_on_domain_constraint
+
+        return bind_comment_on_domain_constraint(context, node)
     raise not_supported(f"COMMENT ON {node.what.upper()}", span=node.span)
 
 

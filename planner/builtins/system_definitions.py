@@ -19,7 +19,7 @@ from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, relation_visible, type_name
-from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
+from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef, TypeDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.typefacts import format_type
@@ -170,7 +170,34 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
 def constraint_definition(session: EvalSession, oid: int, pretty: bool = False) -> str | None:
     """SQL's ``pg_get_constraintdef``; NULL for an unknown oid."""
     found = session.catalog.constraint_by_oid(oid)
-    return None if found is None else constraint_text(session, *found, pretty=pretty)
+    if found is not None:
+        return constraint_text(session, *found, pretty=pretty)
+    of_domain = session.catalog.domain_constraint(oid)
+    return None if of_domain is None else domain_constraint_text(session, *of_domain, pretty=pretty)
+
+
+def domain_constraint_text(
+    session: EvalSession, made: TypeDef, constraint: ConstraintDef, *, pretty: bool
+) -> str:
+    """Return the definition of a domain's CHECK."""
+    from planner.bind.domain import stored_check
+    from planner.deparse import check_definition, deparse_expr
+
+    expr = stored_check(session.catalog, made, constraint.check_sql, plain=False)
+    shown = deparse_expr(expr, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session))
+    return check_definition(shown) + ("" if constraint.validated else " NOT VALID")
+
+
+def shown_value(session: EvalSession, sql: str) -> str:
+    """Return the stored default of a domain as a reader sees it."""
+    from planner.bind.expr import bind_clause
+    from planner.bind.stored import stored_context
+    from planner.deparse import deparse_expr
+    from planner.parse import parse_expression
+    from planner.scope import Scope
+
+    expr = bind_clause(Scope(context=stored_context(session.catalog, sql)), parse_expression(sql), "DEFAULT")
+    return deparse_expr(expr, settings=shown_settings(session), type_name=type_namer(session))
 
 
 def constraint_text(

@@ -31,6 +31,7 @@ from planner.lower.value import (
     element_of,
     kind_of,
 )
+from planner.typefacts import format_type
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -189,6 +190,10 @@ def _relabel(lw: Lowering, expr: q.RelabelType) -> Val:
 
 def _via_io(lw: Lowering, expr: q.CoerceViaIO) -> Val:
     return coercion.via_text(lw.d, lower(lw, expr.arg), expr.type)
+
+
+def _to_domain(lw: Lowering, expr: q.CoerceToDomain) -> Val:
+    raise not_supported(f"a cast to domain {format_type(expr.domain)} in this executor", span=expr.span)
 
 
 def _typmod(lw: Lowering, expr: q.CoerceTypmod) -> Val:
@@ -538,6 +543,7 @@ _HANDLERS: dict[type, Callable[[Lowering, Any], Val]] = {
     q.FuncExpr: _func,
     q.OpExpr: _operator,
     q.RelabelType: _relabel,
+    q.CoerceToDomain: _to_domain,
     q.CoerceViaIO: _via_io,
     q.CoerceTypmod: _typmod,
     q.BoolExpr: _bool_expr,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.lower.common import Lowering
 
 _OPEN = (
-    q.FuncExpr, q.OpExpr, q.RelabelType, q.CoerceViaIO, q.CoerceTypmod, q.BoolExpr, q.NullTest, q.BooleanTest,
+    q.FuncExpr, q.OpExpr, q.RelabelType, q.CoerceViaIO, q.CoerceTypmod, q.CoerceToDomain, q.BoolExpr, q.NullTest, q.BooleanTest,
     q.DistinctExpr, q.NullIf, q.ScalarArrayOp, q.CaseExpr, q.CoalesceExpr, q.MinMaxExpr, q.ArrayExpr, q.RowExpr,
     q.RowCompare, q.ArrayCoerce, q.Subscript, q.FieldSelect, q.CaseWhen,
 )  # fmt: skip

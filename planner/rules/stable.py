@@ -31,6 +31,7 @@ from planner.query import (
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceToDomain,
     CoerceViaIO,
     Const,
     CurrentSetting,
@@ -90,7 +91,12 @@ def is_immutable(node: Any) -> bool:
             proc = facts().procs.get(item.proc)
             if proc is None or proc.volatility != "i":
                 return False
-        if isinstance(item, Expr) and not isinstance(item, Var) and _own_kind(item) != _PLAIN:
+        # what a domain demands counts as fixed, as in PostgreSQL
+        if (
+            isinstance(item, Expr)
+            and not isinstance(item, Var | CoerceToDomain)
+            and _own_kind(item) != _PLAIN
+        ):
             return False
     return True
 
@@ -188,7 +194,7 @@ def _own_kind(expr: Any) -> int:
         return _STABLE
     if isinstance(expr, Var):
         return _PLAIN if expr.range == -1 else _BOUND
-    if isinstance(expr, Aggregate | WindowFunc | GroupingFunc | SubLink):
+    if isinstance(expr, Aggregate | WindowFunc | GroupingFunc | SubLink | CoerceToDomain):
         return _BOUND
     if isinstance(expr, FuncExpr | OpExpr | ScalarArrayOp):
         if isinstance(expr, FuncExpr) and expr.returns_set:

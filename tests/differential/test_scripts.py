@@ -30,6 +30,7 @@ FIELDS = {
     "table": Field.TABLE_NAME,
     "column": Field.COLUMN_NAME,
     "constraint": Field.CONSTRAINT_NAME,
+    "datatype": Field.DATATYPE_NAME,
     "where": Field.CONTEXT,
 }
 

@@ -236,3 +236,28 @@ def test_enums(server: ServerProcess) -> None:
             await connection.fetchval("SELECT $1::async_mood", "none")
 
     run(server, body)
+
+
+def test_domains(server: ServerProcess) -> None:
+    async def body(connection: asyncpg.Connection) -> None:
+        await connection.execute("CREATE DOMAIN async_age AS int CHECK (VALUE >= 0)")
+        await connection.execute("CREATE TABLE async_ages (id int, a async_age, l async_age[])")
+        insert = await connection.prepare("INSERT INTO async_ages VALUES ($1, $2, $3)")
+        await insert.fetch(1, 30, [1, 2])
+        await connection.copy_records_to_table("async_ages", records=[(2, 40, [3])])
+        rows = await connection.fetch("SELECT a, l, $1::async_age AS p FROM async_ages ORDER BY id", 5)
+        assert [tuple(row) for row in rows] == [(30, [1, 2], 5), (40, [3], 5)]
+        assert [a.type.name for a in insert.get_attributes()] == []
+        select = await connection.prepare("SELECT a, l FROM async_ages")
+        assert [a.type.name for a in select.get_attributes()] == ["int4", "async_age[]"]
+        for values in ((3, -1, None), (3, 1, [-1])):
+            with pytest.raises(asyncpg.CheckViolationError) as error:
+                await insert.fetch(*values)
+            assert (error.value.constraint_name, error.value.data_type_name) == (
+                "async_age_check",
+                "async_age",
+            )
+        with pytest.raises(asyncpg.CheckViolationError):
+            await connection.fetchval("SELECT $1::async_age", -1)
+
+    run(server, body)

@@ -9,7 +9,7 @@ from sqllogictest.client import Client, ServerError, Target
 
 _NAMES = {
     "C": "sqlstate", "M": "message", "D": "detail", "H": "hint", "P": "position", "s": "schema", "t": "table",
-    "c": "column", "n": "constraint", "W": "where", "S": "severity",
+    "c": "column", "n": "constraint", "d": "datatype", "W": "where", "S": "severity",
 }  # fmt: skip
 
 

@@ -1,0 +1,197 @@
+"""Domains in pg_type, pg_constraint and pg_depend, and in information_schema."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from engine.catalog.information_schema import type_columns
+from engine.catalog.pg_types import array_row, common_columns, enum_functions, type_acl_of
+from engine.catalog.state import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
+from engine.catalog.virtual import RowDict, relation
+from planner import facts as f
+from planner.builtins.system_definitions import domain_constraint_text, shown_value
+from planner.catalog import ColumnDef, TypeDef
+from planner.domains import base_type
+from planner.rights import Rights
+from planner.typefacts import FIRST_USER_OID, element_of, format_type
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+DOMAIN_IN, DOMAIN_RECV = 2597, 2598
+
+
+def domains_of(session: Session) -> Iterator[TypeDef]:
+    """Yield users' domains."""
+    return (made for made in session.catalog.user_types() if made.kind == "d")
+
+
+@functools.cache
+def _builtin_types() -> Mapping[int, dict[str, str]]:
+    return {int(row["oid"]): row for row in f.rows("types")}
+
+
+@relation("pg_type", "catalog")
+def domain_types(session: Session) -> Iterator[RowDict]:
+    """Yield pg_type of domains and the array types over them: how values are kept comes from what is under the domain."""
+    for made in domains_of(session):
+        under = base_type(made.base_type).oid
+        row = _builtin_types().get(under)
+        kept: RowDict
+        if row is not None:
+            kept = {
+                "typlen": int(row["typlen"]), "typbyval": row["typbyval"] == "t", "typcategory": row["typcategory"],
+                "typdelim": row["typdelim"], "typoutput": int(row["typoutput"]), "typsend": int(row["typsend"]),
+                "typalign": row["typalign"], "typstorage": row["typstorage"],
+            }  # fmt: skip
+        elif element_of(under):
+            array = array_row(session.catalog.type_by_oid(under) or made)
+            kept = {name: array[name] for name in _KEPT}
+        else:
+            kept = enum_functions()
+        yield {
+            **common_columns(made), **kept, "oid": made.oid, "typname": made.name, "typtype": "d",
+            "typarray": made.array_oid, "typinput": DOMAIN_IN, "typreceive": DOMAIN_RECV, "typnotnull": made.not_null,
+            "typbasetype": made.base, "typtypmod": made.base_typmod, "typcollation": made.collation,
+            "typndims": 1 if element_of(made.base) else 0,
+            "typdefault": None if made.default_sql is None else shown_value(session, made.default_sql),
+            "typdefaultbin": made.default_sql, "typacl": type_acl_of(session, made),
+        }  # fmt: skip
+        yield {
+            **array_row(made),
+            "typcollation": made.collation,
+            "typalign": "d" if kept["typalign"] == "d" else "i",
+        }
+
+
+_KEPT = ("typlen", "typcategory", "typdelim", "typoutput", "typsend", "typalign", "typstorage")
+
+
+@relation("pg_constraint", "catalog")
+def domain_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield pg_constraint of domains' CHECKs."""
+    for made in domains_of(session):
+        for check in made.checks:
+            yield {
+                "oid": check.oid, "conname": check.name, "connamespace": made.schema_oid, "contype": "c",
+                "convalidated": check.validated, "contypid": made.oid, "conislocal": True,
+                "connoinherit": False, "conbin": check.check_sql, "confupdtype": " ", "confdeltype": " ",
+                "confmatchtype": " ",
+            }  # fmt: skip
+
+
+@relation("pg_depend", "catalog")
+def domains_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of domains: on what they are over; of their constraints: on them."""
+    for made in domains_of(session):
+        if made.base >= FIRST_USER_OID:
+            yield _depends(PG_TYPE_OID, made.oid, PG_TYPE_OID, made.base, "n")
+        for check in made.checks:
+            yield _depends(PG_CONSTRAINT_OID, check.oid, PG_TYPE_OID, made.oid, "a")
+
+
+def _depends(class_: int, oid: int, ref_class: int, ref: int, kind: str) -> RowDict:
+    return {
+        "classid": class_, "objid": oid, "objsubid": 0, "refclassid": ref_class, "refobjid": ref,
+        "refobjsubid": 0, "deptype": kind,
+    }  # fmt: skip
+
+
+# --- information_schema ---------------------------------------------------------------------------
+
+
+def _rights(session: Session) -> Rights:
+    return Rights(session.catalog, session.catalog.role(session.user))
+
+
+def _owns(session: Session, owner: int) -> bool:
+    return _rights(session).owns(owner)
+
+
+def _may_use(session: Session, made: TypeDef) -> bool:
+    return _owns(session, made.owner) or _rights(session).type(made)
+
+
+@relation("information_schema.domains", "session")
+def domains(session: Session) -> Iterator[RowDict]:
+    """Yield the domains that the user may use."""
+    for made in domains_of(session):
+        if _may_use(session, made):
+            base = made.base_type
+            # the view asks whether the domain is an array type, which it never is
+            plain_name = "USER-DEFINED" if base.oid >= FIRST_USER_OID else format_type(base.oid)
+            yield {
+                "domain_catalog": session.database, "domain_schema": made.schema, "domain_name": made.name,
+                "udt_catalog": session.database, "dtd_identifier": "1",
+                "domain_default": None if made.default_sql is None else shown_value(session, made.default_sql),
+                **type_columns(session, ColumnDef(attnum=1, name="", type=base)), "data_type": plain_name,
+            }  # fmt: skip
+
+
+@relation("information_schema.domain_constraints", "session")
+def information_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield the constraints of the domains that the user may use."""
+    for made in domains_of(session):
+        if _may_use(session, made):
+            for check in made.checks:
+                yield {
+                    "constraint_catalog": session.database, "constraint_schema": made.schema,
+                    "constraint_name": check.name, "domain_catalog": session.database,
+                    "domain_schema": made.schema, "domain_name": made.name, "is_deferrable": "NO",
+                    "initially_deferred": "NO",
+                }  # fmt: skip
+
+
+@relation("information_schema.check_constraints", "session")
+def check_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield the CHECKs of domains that the user owns."""
+    for made in domains_of(session):
+        if _owns(session, made.owner):
+            for check in made.checks:
+                text = domain_constraint_text(session, made, check, pretty=False)
+                yield {
+                    "constraint_catalog": session.database, "constraint_schema": made.schema,
+                    "constraint_name": check.name, "check_clause": text.removeprefix("CHECK ").removesuffix(" NOT VALID"),
+                }  # fmt: skip
+
+
+def _udt(session: Session, oid: int) -> RowDict:
+    found = session.catalog.type_by_oid(oid)
+    if found is not None:
+        name = found.name if found.oid == oid else found.array_name
+        return {"udt_catalog": session.database, "udt_schema": found.schema, "udt_name": name}
+    return {
+        "udt_catalog": session.database,
+        "udt_schema": "pg_catalog",
+        "udt_name": f.facts().types[oid].name,
+    }
+
+
+@relation("information_schema.domain_udt_usage", "session")
+def domain_udt_usage(session: Session) -> Iterator[RowDict]:
+    """Yield what the domains are over whose base types the user owns."""
+    for made in domains_of(session):
+        found = session.catalog.type_by_oid(made.base)
+        if _owns(session, found.owner if found is not None else SUPERUSER_OID):
+            yield {
+                **_udt(session, made.base), "domain_catalog": session.database, "domain_schema": made.schema,
+                "domain_name": made.name,
+            }  # fmt: skip
+
+
+@relation("information_schema.column_domain_usage", "session")
+def column_domain_usage(session: Session) -> Iterator[RowDict]:
+    """Yield the columns of domains that the user owns."""
+    for item in session.catalog.user_relations():
+        if item.kind not in "rv":
+            continue
+        for column in item.live:
+            made = session.catalog.type_by_oid(column.domain) if column.domain else None
+            if made is not None and made.oid == column.domain and _owns(session, made.owner):
+                yield {
+                    "domain_catalog": session.database, "domain_schema": made.schema, "domain_name": made.name,
+                    "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
+                    "column_name": column.name,
+                }  # fmt: skip

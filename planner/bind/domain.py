@@ -1,0 +1,192 @@
+"""CREATE and ALTER DOMAIN: constraints bound over VALUE and kept as canonical texts (manual, CREATE DOMAIN).
+
+CREATE DOMAIN price AS numeric(10,2) CHECK (value >= 0)
+the CHECK  bound     OpExpr(>=, Var(DOMAIN_VALUE): numeric(10,2), Const 0)
+kept      (VALUE >= (0)::numeric)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause
+from planner.bind.stored import bind_default, stored_context, without_spans
+from planner.bind.table_parts import column_collation
+from planner.bind.types import creation_schema_of, users_type
+from planner.casts import coerce_to_boolean
+from planner.catalog import Catalog, TypeDef
+from planner.deparse import deparse_expr
+from planner.domain_checks import default_sql
+from planner.domains import is_domain, plain_type
+from planner.errors import SqlError, not_supported
+from planner.facts import RECORD, REGCLASS, facts
+from planner.parse import parse_expression
+from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
+from planner.rules.plain import without_domains
+from planner.scope import Scope
+from planner.typenames import check_column_type, type_name_text
+from planner.types import SqlType
+from planner.walk import walk
+
+_NO_CONSTRAINTS = {
+    "unique": "unique",
+    "primary key": "primary key",
+    "exclusion": "exclusion",
+    "exclude": "exclusion",
+    "foreign key": "foreign key",
+}
+_TIMING = ("deferrable", "not deferrable", "deferred", "immediate")
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _without_position(binder: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Errors of definitions of domains point nowhere, as in PostgreSQL."""
+
+    @functools.wraps(binder)
+    def bound(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return binder(*args, **kwargs)
+        except SqlError as error:
+            error.span = None
+            raise
+
+    return bound
+
+
+@_without_position
+def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.CreateDomain:
+    """CREATE DOMAIN.
+
+    Raises SqlError 3F000, 42704 and others for the type, 42804 (no type for a domain; a default of another type), 42601,
+    42P17, 0A000 (constraints that domains have not).
+    """
+    base = context.type_of(node.type)
+    _check_base(base, type_name_text(node.type), node)
+    default: ast.Constraint | None = None
+    null: bool | None = None
+    checks: list[st.DomainCheck] = []
+    for constraint in node.constraints:
+        if constraint.kind == "default":
+            if default is not None:
+                raise SqlError("42601", "multiple default expressions")
+            default = constraint
+        elif constraint.kind in ("null", "not null"):
+            if null is not None and null != (constraint.kind == "null"):
+                raise SqlError("42601", "conflicting NULL/NOT NULL constraints")
+            null = constraint.kind == "null"
+        else:
+            checks.append(_check(context, constraint, base))
+    return st.CreateDomain(
+        schema=creation_schema_of(context, node.name),
+        name=node.name[-1],
+        base=base,
+        not_null=null is False,
+        default_sql=default_sql(context.catalog, base.oid)
+        if default is None
+        else _default(context, default.expr, node.name[-1], base),
+        checks=tuple(checks),
+        collation=_collation(context, node, base),
+    )
+
+
+def _check_base(base: SqlType, shown: str, node: ast.CreateDomain) -> None:
+    fact = facts().types.get(base.oid)
+    if fact is None or fact.kind == "p":
+        raise SqlError("42804", f'"{shown}" is not a valid base type for a domain')
+    if base.oid == RECORD or fact.kind == "c":
+        raise not_supported("a domain over a composite type", span=node.type.span)
+    check_column_type(shown, base, node.type.span)
+
+
+def _collation(context: BindContext, node: ast.CreateDomain, base: SqlType) -> int:
+    made = context.catalog.type_by_oid(base.oid)
+    if made is not None and made.kind == "d" and made.oid == base.oid and not node.collation:
+        return made.collation
+    return column_collation(node.collation, plain_type(base), node.span)
+
+
+def _default(context: BindContext, written: ast.Expression | None, domain: str, base: SqlType) -> str | None:
+    """Return a default's canonical text; DEFAULT NULL is no default, unless it hides that of a domain below."""
+    if written is None:
+        return None
+    expr = bind_default(context, written, domain, base)
+    if isinstance(expr, Const) and expr.value is None and not is_domain(base.oid):
+        return None
+    if any(item.type.oid == REGCLASS for item in walk(expr) if isinstance(item, Expr)):
+        raise not_supported("a relation in the default of a domain")
+    return deparse_expr(expr)
+
+
+def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.DomainCheck:
+    if node.kind in _NO_CONSTRAINTS:
+        raise SqlError("42601", f"{_NO_CONSTRAINTS[node.kind]} constraints not possible for domains")
+    if node.kind in _TIMING:
+        raise SqlError("0A000", "specifying constraint deferrability not supported for domains")
+    if node.kind != "check" or node.expr is None:
+        raise SqlError("42601", f"{node.kind} constraints not possible for domains")
+    if node.no_inherit:
+        raise SqlError("42P17", "check constraints for domains cannot be marked NO INHERIT")
+    return st.DomainCheck(name=node.name or None, sql=deparse_expr(_bound_check(context, node.expr, base)))
+
+
+def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> Expr:
+    """Bind a CHECK over VALUE. Raises SqlError 0A000 (sub-queries), 42703, 42804, 42803."""
+    scope = Scope(context=context)
+    columns = (RangeColumn(name="value", type=base, attnum=DOMAIN_VALUE),)
+    made = RelationRange(alias="", columns=columns, oid=0, schema="", name="")
+    index = scope.add_range(made, [(0, 0)])
+    scope.add_namespace([scope.item(index)])
+    return coerce_to_boolean(bind_clause(scope, node, "CHECK"), "CHECK", context.env)
+
+
+def stored_check(catalog: Catalog, made: TypeDef, sql: str, *, plain: bool = True) -> Expr:
+    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor."""
+    context = stored_context(catalog, sql)
+    expr: Expr = without_spans(_bound_check(context, parse_expression(sql), made.base_type))
+    return without_domains(expr) if plain else expr
+
+
+# --- ALTER ----------------------------------------------------------------------------------------
+
+
+def users_domain(context: BindContext, name: ast.Name) -> TypeDef:
+    """Return the domain that a name means. Raises SqlError 42704, 42809 for another type."""
+    return users_type(context, name, what="domain")
+
+
+@_without_position
+def bind_alter_domain(context: BindContext, node: ast.AlterDomain) -> st.AlterDomain:
+    """ALTER DOMAIN. Raises SqlError 42704, 42809 and as ``bind_create_domain``."""
+    made = users_domain(context, node.name)
+    shown = ".".join(node.name)
+    match node.action:
+        case "default":
+            return st.SetDomainDefault(
+                type=made.oid, default_sql=_default(context, node.default, made.name, made.base_type)
+            )
+        case "set not null" | "drop not null":
+            return st.SetDomainNotNull(type=made.oid, not_null=node.action == "set not null")
+        case "add":
+            assert node.constraint is not None
+            check = _check(context, node.constraint, made.base_type)
+            return st.AddDomainCheck(type=made.oid, check=check, not_valid=node.constraint.not_valid)
+        case "drop":
+            return st.DropDomainConstraint(
+                type=made.oid, name=node.constraint_name, if_exists=node.if_exists, shown=shown
+            )
+        case "validate":
+            return st.ValidateDomainConstraint(type=made.oid, name=node.constraint_name, shown=shown)
+
+
+def bind_rename_constraint(context: BindContext, node: ast.Rename) -> st.RenameDomainConstraint:
+    """ALTER DOMAIN ... RENAME CONSTRAINT."""
+    made = users_domain(context, node.name)
+    return st.RenameDomainConstraint(type=made.oid, old=node.old, new=node.new)
