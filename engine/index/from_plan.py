@@ -144,29 +144,62 @@ class FromPlanner:
 
     def _join_units(self, units: list[FromItem], pool: list[Expr]) -> tuple[Node, list[Expr]]:
         """Join units greedily; return the node and the conjuncts it has not used."""
-        remaining = list(units)
         conjuncts = list(pool)
+        # A unit's rank changes only when something that shares a condition with it, or that it refers to, is joined.
+        used = {id(c): ranges_used(c) for c in pool}
+        about: dict[int, list[Expr]] = {}
+        for c in pool:
+            for index in used[id(c)]:
+                about.setdefault(index, []).append(c)
+        open_ = set(used)
+
+        def conjuncts_about(ranges: AbstractSet[int]) -> list[Expr]:
+            if len(ranges) == 1:
+                return about.get(min(ranges), [])
+            return list({id(c): c for index in sorted(ranges) for c in about.get(index, ())}.values())
+
+        inside = [ranges_of(unit) for unit in units]
+        needs = [self._lateral_needs(unit) for unit in units]
+        owner = {index: position for position, ranges in enumerate(inside) for index in ranges}
+        after: dict[int, set[int]] = {}
+        for position, wanted in enumerate(needs):
+            for index in wanted:
+                after.setdefault(index, set()).add(position)
+        remaining = dict(enumerate(units))
+        ranks: dict[int, tuple[int, int] | None] = {}
+        stale = set(remaining)
         bound: set[int] = set()
         node: Node | None = None
         while remaining:
-            best: tuple[tuple[int, int, int], FromItem] | None = None
-            for position, unit in enumerate(remaining):
-                rank = self._rank(unit, conjuncts, bound)
-                if rank is None:
-                    continue
-                entry = ((*rank, position), unit)
-                if best is None or entry[0] < best[0]:
-                    best = entry
+            for position in stale & remaining.keys():
+                mine = [c for c in conjuncts_about(inside[position]) if not used[id(c)] <= bound]
+                rank = self._rank(units[position], mine, bound) if needs[position] <= bound else None
+                ranks[position] = rank
+            best = min(
+                ((rank, position) for position in remaining if (rank := ranks[position]) is not None),
+                default=None,
+            )
             if best is None:
                 raise not_supported("this order of LATERAL references")
-            unit = best[1]
-            remaining.remove(unit)
-            node, conjuncts = self._add(node, bound, unit, conjuncts)
-            bound |= ranges_of(unit)
-            ready = [c for c in conjuncts if ranges_used(c) <= bound]
+            unit = remaining.pop(best[1])
+            first = not bound
+            mine = [c for c in conjuncts_about(inside[best[1]]) if id(c) in open_]
+            node, rest = self._add(node, bound, unit, mine)
+            served = {id(c) for c in mine} - {id(c) for c in rest}
+            conjuncts = [c for c in conjuncts if id(c) not in served]
+            bound |= inside[best[1]]
+            ready = [c for c in conjuncts if used[id(c)] <= bound]
             if ready:
                 node = Filter(node, ready)
-                conjuncts = [c for c in conjuncts if not any(c is r for r in ready)]
+                served |= {id(c) for c in ready}
+                conjuncts = [c for c in conjuncts if id(c) not in served]
+            open_ -= served
+            stale = set(remaining) if first else set()
+            for index in inside[best[1]]:
+                stale |= after.get(index, set())
+                stale |= {
+                    owner[other] for c in about.get(index, ()) for other in used[id(c)] if other in owner
+                }
         if node is None:
             raise LookupError("FROM without ranges")
         return node, conjuncts
@@ -183,10 +216,8 @@ class FromPlanner:
                 needs |= ranges_used(item.functions)
         return needs - inside
 
-    def _rank(self, unit: FromItem, conjuncts: Sequence[Expr], bound: set[int]) -> tuple[int, int] | None:
-        """Return (cost class, 0 if tied to what is joined already), or None when it cannot come yet."""
-        if not self._lateral_needs(unit) <= bound:
-            return None
+    def _rank(self, unit: FromItem, conjuncts: Sequence[Expr], bound: set[int]) -> tuple[int, int]:
+        """Return (cost class, 0 if tied to what is joined already); ``conjuncts``: those about the unit."""
         inside = ranges_of(unit)
         tied = not bound or any(
             (used := ranges_used(c)) & inside and used & bound and used <= inside | bound for c in conjuncts

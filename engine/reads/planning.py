@@ -15,6 +15,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.portal import Prepared
 from engine.connection.session import Session
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.reads.query import compile_ahead
 from engine.reads.templates import decode_values, extract, same_statement
 from engine.subscriptions import named
 from engine.transaction import time_travel
@@ -105,10 +106,11 @@ class Planning:
             database=session.database,
             variable_params=variable_params,
         )
-        plan = Plan(bound, catalog, path)
-        if plan.fresh(session.catalog):
-            return plan
-        return self.bind(statement, param_oids, variable_params=variable_params)
+        plan = await asyncio.to_thread(Plan, bound, catalog, path)
+        if plan.crosses or not plan.fresh(session.catalog):
+            return self.bind(statement, param_oids, variable_params=variable_params)
+        await asyncio.to_thread(compile_ahead, plan, self.db.executors["index"], catalog)
+        return plan
 
     def bind(
         self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True

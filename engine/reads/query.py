@@ -10,7 +10,7 @@ from engine.connection.rows import ReadyRows, RowStream
 from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.ddl.privileges import permitted
 from engine.eager import settle
-from engine.executor import READS, ExecContext, Result
+from engine.executor import READS, ExecContext, Executor, Result
 from engine.index.sources import PLAIN
 from engine.reads.filters import TableFilters
 from engine.reads.plans import Plan
@@ -18,8 +18,20 @@ from engine.slices import SLICE_ROWS
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import INT4, INT8, facts
-from planner.query import Const, FuncExpr, FunctionRange, Param, QueryExpr, RelationRange, StepRange
+from planner.query import (
+    Const,
+    FuncExpr,
+    FunctionRange,
+    Param,
+    QueryExpr,
+    RelationRange,
+    Select,
+    SetOp,
+    StepRange,
+    Values,
+)
 from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.statements import QueryStatement
 from planner.walk import ranges_of
 from txn.api import Transaction
 from txn.types import ShardId
@@ -119,6 +131,26 @@ def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
     query.compiled[name] = plan
     session.cancelled.check()  # it may have taken long
     return plan
+
+
+def compile_ahead(plan: Plan, executor: Executor, catalog: CatalogSnapshot) -> None:
+    """Compile the query of a long statement for the row executor; for a thread, as it may take seconds.
+
+    What the executor refuses is remembered. Raises what else compiling raises.
+    """
+    statement = plan.bound.statement
+    slot = "query" if isinstance(statement, QueryStatement) else "source"
+    query = getattr(statement, slot, None)
+    if not isinstance(query, Select | SetOp | Values):
+        return
+    compiled = CompiledQuery(query)
+    try:
+        compiled.compiled["index"] = executor.prepare(query, catalog)
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+        compiled.refused["index"] = error
+    plan.compiled[slot] = compiled
 
 
 def check_populated(session: Session, query: CompiledQuery) -> None:
