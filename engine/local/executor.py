@@ -43,7 +43,7 @@ from txn.types import ShardId, Snapshot
 BATCH_ROWS = 16_384
 VECTOR_ROWS = 2048  # DuckDB computes so many at a time
 BATCH_BYTES = 4 << 20
-OF_ANY_SIZE = frozenset(("text", "bytes", "list"))  # kinds of values
+OF_ANY_SIZE = frozenset(("text", "bytes", "tailed", "list"))  # kinds of values
 CANCEL_POLL_S = 0.02
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each combination of numeric parameters' forms
 _TOKENS = re.compile(r"'(?:[^']|'')*'|\b(hf_rel_\d+)\b")

@@ -296,6 +296,14 @@ class Dialect(ABC):
         """Return an interval as the offset of a RANGE frame over ``ordered``."""
         raise not_supported("RANGE with an interval offset in this executor")
 
+    def bytes_of(self, node: Node, start: Node, count: Node) -> Node:
+        """Return ``count`` bytes from ``start``, which counts from 1; fewer where there are not so many."""
+        return b.fn("substring", node, start, count)
+
+    def number_of_hex(self, digits: Node) -> Node:
+        """Return up to eight hexadecimal digits as a bigint; NULL for none."""
+        return b.cast(b.fn("conv", digits, b.integer(16), b.integer(10)), "BIGINT")
+
     @abstractmethod
     def try_cast(self, node: Node, engine_type: str) -> Node:
         """Return the cast, or NULL where it fails."""

@@ -103,6 +103,7 @@ class DuckDialect(Dialect):
         "numeric_key": "STRUCT(k DECIMAL(38, 0), t VARCHAR)",
         "text": "VARCHAR",
         "bytes": "BLOB",
+        "tailed": "BLOB",
         "uuid": "BLOB",
         "date": "DATE",
         "time": "TIME",
@@ -310,6 +311,14 @@ class DuckDialect(Dialect):
         """LIMIT takes an expression; NULL is no limit; a negative count is the engine's error."""
         return node
 
+    def bytes_of(self, node: Node, start: Node, count: Node) -> Node:
+        """Slice: substring is there for texts only."""
+        return b.fn("array_slice", node, start, b.op("-", b.op("+", start, count), b.integer(1)))
+
+    def number_of_hex(self, digits: Node) -> Node:
+        """Read it as a literal."""
+        return self.try_cast(b.op("||", b.string("0x"), digits), "BIGINT")
+
     def literal(self, value: object, kind: str) -> Node:
         """Return a typed literal."""
         match kind:
@@ -325,7 +334,7 @@ class DuckDialect(Dialect):
                 return b.cast(b.string(text), self.types[kind])
             case "text":
                 return b.cast(b.string(str(value)), "VARCHAR")
-            case "bytes" | "uuid" if isinstance(value, bytes):
+            case "bytes" | "tailed" | "uuid" if isinstance(value, bytes):
                 return b.fn("unhex", b.string(value.hex()))
             case "date" if isinstance(value, int):
                 day = iso_date(value)

@@ -229,6 +229,9 @@ def _boolean_test(lw: Lowering, expr: q.BooleanTest) -> Val:
 # --- keys ---------------------------------------------------------------------------------------
 
 
+_KEYED = ("interval", "timetz", "tailed")  # kinds of values that are compared by keys
+
+
 def is_plain(value: Val) -> bool:
     """Return whether the engine's own equality and order are PostgreSQL's."""
     if isinstance(value.num, Floating):
@@ -240,11 +243,8 @@ def is_plain(value: Val) -> bool:
     kind = kind_of(value.type.oid)
     if kind == "list":
         element = SqlType(element_of(value.type.oid))
-        return element.oid not in (f.NUMERIC, f.BPCHAR, f.JSONB) and kind_of(element.oid) not in (
-            "interval",
-            "timetz",
-        )
-    return kind not in ("interval", "timetz")
+        return element.oid not in (f.NUMERIC, f.BPCHAR, f.JSONB) and kind_of(element.oid) not in _KEYED
+    return kind not in _KEYED
 
 
 def is_plain_for_equality(value: Val) -> bool:
@@ -276,6 +276,8 @@ def sort_key(d: Dialect, value: Val) -> Node:
         return interval_key(d, value.node)
     if kind == "timetz":
         return d.let([value.node], lambda x: _timetz_key(d, x))
+    if kind == "tailed":
+        return d.let([value.node], lambda x: _without_tail(d, x))
     raise not_supported("comparison of arrays of this element type in this executor")
 
 
@@ -319,6 +321,13 @@ def _timetz_key(d: Dialect, x: Node) -> Node:
     )
     made = d.struct(d.types["timetz"], ("t", utc), ("z", b.field(x, "z")))
     return b.case([(b.is_null(x, True), made)], b.null())
+
+
+def _without_tail(d: Dialect, x: Node) -> Node:
+    """Return what of a range of numerics is compared; its last four bytes say how many before them are not."""
+    size = b.fn("octet_length", x)
+    count = d.number_of_hex(b.fn("hex", d.bytes_of(x, b.op("-", size, b.integer(3)), b.integer(4))))
+    return d.bytes_of(x, b.integer(1), b.op("-", size, b.op("+", count, b.integer(4))))
 
 
 def keys(d: Dialect, left: Val, right: Val) -> tuple[Node, Node]:

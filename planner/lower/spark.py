@@ -39,6 +39,7 @@ class SparkDialect(Dialect):
         "numeric_key": "STRUCT<k: DECIMAL(38, 0), t: STRING>",
         "text": "STRING",
         "bytes": "BINARY",
+        "tailed": "BINARY",
         "uuid": "BINARY",
         "date": "DATE",
         "time": "BIGINT",
@@ -370,7 +371,7 @@ class SparkDialect(Dialect):
                 return b.cast(b.string(text.replace("nan", "NaN")), self.types[kind])
             case "text":
                 return b.string(str(value))
-            case "bytes" | "uuid" if isinstance(value, bytes):
+            case "bytes" | "tailed" | "uuid" if isinstance(value, bytes):
                 return b.fn("unhex", b.string(value.hex()))
             case "date" if isinstance(value, int):
                 day = iso_date(value)

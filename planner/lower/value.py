@@ -129,9 +129,9 @@ KINDS.update(
         5069: "int64",
     }
 )
-# ranges and multiranges but those of numeric, whose bytes are not all compared (``pgwire.codecs.ranges``)
+# ranges of numeric have bytes at their end that are not compared (``pgwire.codecs.ranges``)
 KINDS.update(
-    dict.fromkeys((oid for r in RANGES.values() if not r.scaled for oid in (r.oid, r.multirange)), "bytes")
+    {oid: "tailed" if r.scaled else "bytes" for r in RANGES.values() for oid in (r.oid, r.multirange)}
 )
 
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}

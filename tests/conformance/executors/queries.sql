@@ -312,6 +312,7 @@ select id, r && int4range(1, 3), r @> int4range(1, 2), r <@ int4range(0, 9), r <
 select id, isempty(r), lower_inf(r), upper_inf(r), lower_inc(r), upper_inc(r), upper_inc(d), upper_inc(t), isempty(d), d @> '2020-01-31'::date, t @> '2020-02-01 10:00+00'::timestamptz from spans order by id
 select r, count(*), min(e), count(distinct d), count(distinct m) from spans group by r order by r
 select distinct m, d from spans order by d, m
+select n, m, count(*), count(distinct n), min(id) from spans where n <> 'empty' or n is null group by n, m order by n, m
 select a.id, c.id from spans a join spans c on a.r = c.r and a.d = c.d where a.id < c.id order by 1, 2
 select count(*), sum(a.id * c.id) from spans a join spans c on a.r && c.r and a.id < c.id
 select count(*) from spans where (r && int4range(1, 2)) is null

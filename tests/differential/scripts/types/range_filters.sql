@@ -15,3 +15,17 @@ select count(*), sum(upper(r) - lower(r)), min(lower(r)), max(upper(b)), min(low
 select lower(d), upper(d), lower(t), upper(t), lower(b), count(*) from spans group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5;
 select id from spans where upper(t) > '2020-02-01' and lower(t) < now() and lower(r) < e order by id;
 select id from spans where r @> lower(r) and not upper(r) <@ r order by upper(r), id;
+create table prices (id int primary key, n numrange, m nummultirange, a numrange[]);
+insert into prices select id, ('[' || id % 4 || case when id % 2 = 0 then '.00' else '' end || ',' || id % 4 + 2 || '.5' || case when id % 3 = 0 then '0' else '' end || ')')::numrange, case when id % 5 = 0 then '{}' else '{[1,2),[3.0,)}' end::nummultirange, array['[1.0,2]'::numrange, null] from generate_series(1, 24) id;
+insert into prices values (30, 'empty', '{[1.0,2.00),[3,)}', '{empty}'), (31, null, null, null), (32, '(,)', '{(,)}', '{}');
+select * from prices order by id;
+select id, n from prices order by n desc, id;
+select n::text <> '', count(*), count(distinct n), count(distinct m) from prices group by 1 order by 1;
+select count(*) from (select distinct n, m from prices) x;
+select count(*) from (select n from prices group by n) x;
+select a.id, c.id from prices a join prices c on a.n = c.n and a.m = c.m where a.id < c.id order by 1, 2;
+select id from prices where n = '[1,3.50)' or n > '[3,5)' or m <= '{}' or n in ('[0.0,2.50)', 'empty') order by id;
+select id, lower(n), upper(n), n * '[1,2)', n @> 1.5, isempty(n), range_merge(m) from prices order by id;
+select id, row_number() over (partition by n order by id), rank() over (order by m) from prices order by id;
+select count(*) from (select n from prices union select n from prices intersect select n from prices where id > 4) x;
+select id from prices where n @> 2.5 order by id;
