@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from engine import run as runner
@@ -11,6 +10,8 @@ from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.constraints.effects import may_bulk_load
 from engine.ddl.privileges import check as check_privileges
+from engine.reads.estimate import ROW_COST, Estimate, estimate, width_of
+from engine.reads.explain_formats import cost_text, document, plan_tree
 from engine.reads.plans import Plan
 from engine.reads.query import choose_route, collect, compiled_query
 from engine.subscriptions.subscribe import goes_by_row
@@ -23,7 +24,9 @@ from planner import query as q
 from planner import statements as st
 from planner.errors import SqlError, not_supported
 from planner.query import OutputColumn, QueryExpr
+from planner.statements import StatementClass
 from planner.types import SqlType
+from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -75,6 +78,33 @@ def _shown(value: Any) -> str:
     return f"{value:.3f} ms" if isinstance(value, float) else str(value)
 
 
+def _what(statement: Any) -> str:
+    """Return what the whole statement is called."""
+    kinds: tuple[type, ...] = (q.Insert, q.Update, q.Delete, q.Merge)
+    body = statement.body if isinstance(statement, st.WithChanges) else statement
+    return type(body).__name__ if isinstance(body, kinds) else "Query"
+
+
+def _estimated(session: Session, plan: Plan, query: QueryExpr) -> Estimate:
+    """Return the guess for a statement; one that changes rows returns none, as in PostgreSQL."""
+    txn, catalog = session.block.ensure_txn(), session.catalog
+
+    def rows_of(oid: int) -> int:
+        relation = catalog.relation_by_oid(oid)
+        return txn.stats(ShardId(oid)).rows if relation is not None and relation.stored else 0
+
+    found = estimate(query, catalog.relation_by_oid, rows_of)
+    changes = plan.bound.class_ is not StatementClass.READ_ONLY and not isinstance(
+        plan.bound.statement, st.QueryStatement | st.DeclareCursor | st.Subscribe
+    )
+    if not changes:
+        return found
+    columns = plan.bound.columns
+    if columns is None:
+        return Estimate(rows=0, width=0, cost=found.cost)
+    return Estimate(rows=found.rows, width=width_of(columns), cost=found.cost)
+
+
 async def run_explain(
     conn: Connection, plan: Plan, statement: st.Explain, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
@@ -85,8 +115,6 @@ async def run_explain(
         if name not in _IGNORED and name not in ("analyze", "format"):
             raise SqlError("42601", f'unrecognized EXPLAIN option "{name}"')
     format_ = options.get("format", "text").lower()
-    if format_ not in ("text", "json"):
-        raise not_supported(f"EXPLAIN (FORMAT {format_.upper()})")
     txn = session.block.ensure_txn()
     txn.next_statement()
     body = statement.body
@@ -104,12 +132,15 @@ async def run_explain(
     text_before: list[str] = []
     if options.get("timestamp", "off") in _ON:
         bounds = time_travel.describe(session, plan, session.block.selection)
-        if format_ == "json":
+        if format_ != "text":
             facts["Timestamp"] = bounds
         else:
             text_before = bounds
     if isinstance(body.statement, st.Subscribe):
         facts["Changes"] = "row by row" if goes_by_row(body.statement.query) else "asked again at each commit"
+    costs = options.get("costs", "on") in _ON
+    what, guess = _what(body.statement), Estimate(rows=0, width=0, cost=ROW_COST)
+    nested = True
     for title, own in _parts(session, inner):
         source = _source(own.bound.statement)
         if source is None:
@@ -118,9 +149,12 @@ async def run_explain(
         slot, query = source
         route, executable = choose_route(session, compiled_query(own, slot, query), params)
         shown = session.db.executors[route.executor].explain(executable)
+        if costs:
+            guess = _estimated(session, own, query)
         if title:
             lines += [f"{title}: {route.executor}, {route.reason}", *(f"  {line}" for line in shown)]
             continue
+        nested = route.executor == "index"
         facts["Route"] = route.executor
         facts["Reason"] = route.reason
         if route.executor == "spark" and _loads(session, own, own.bound.statement, query):
@@ -134,11 +168,13 @@ async def run_explain(
         elif isinstance(result, Command):
             facts["Result"] = result.tag
         facts["Execution Time"] = (session.clock_time_us() - started) / 1000  # milliseconds
-    if format_ == "json":
-        document = json.dumps([{**facts, "Plan": lines}], indent=2)
-        columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON)),)
-        return Rows(columns, ReadyRows(columns, [(document,)]), tag="EXPLAIN", final_tag=True)
+    if format_ != "text":
+        tree = plan_tree(lines, what, guess if costs else None, nested=nested)
+        answer = document(format_, tree, facts)
+        columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON if format_ == "json" else _TEXT)),)
+        return Rows(columns, ReadyRows(columns, [(answer,)]), tag="EXPLAIN", final_tag=True)
     columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
-    text = [*text_before, *(f"{name}: {_shown(value)}" for name, value in facts.items())]
+    text = [cost_text(what, guess)] if costs else []
+    text += [*text_before, *(f"{name}: {_shown(value)}" for name, value in facts.items())]
     text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
     return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

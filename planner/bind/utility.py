@@ -477,8 +477,6 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
                     f'unrecognized value for EXPLAIN option "format": "{text}"',
                     span=option.span,
                 )
-            if text == "xml":
-                raise not_supported("EXPLAIN (FORMAT XML)", span=option.span)
             result[name] = text
         else:
             result[name] = "on" if boolean_option(option) else "off"
