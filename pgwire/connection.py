@@ -141,6 +141,11 @@ class Connection:
         return decode.frontend(kind, self.data, self.start, self.stop)
 
     @property
+    def untouched(self) -> bool:
+        """Whether nothing at all has been received, not even a request for encryption."""
+        return self.state is State.STARTUP and not self._encryption_asked and not len(self._frames)
+
+    @property
     def sync_follows(self) -> bool:
         """Whether the next message, already here, is Sync."""
         frames = self._frames

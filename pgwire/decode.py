@@ -27,6 +27,8 @@ _NO_DATA_LEFT: Final = "insufficient data left in message"
 _TRAILING: Final = "invalid message format"
 _NO_NUL: Final = "invalid string in message"
 
+MAX_CANCEL_KEY_BYTES: Final = 256  # manual 55.7, of version 18
+
 _PLAIN_FORMATS: Final[dict[bytes, tuple[int, ...]]] = {
     b"\0\0": (),
     b"\0\1\0\0": (0,),
@@ -182,10 +184,9 @@ def startup(payload: bytes) -> tuple[int, m.FrontendMessage]:
     """Return kind and value of a start-up packet (without its length word). Every error here is fatal."""
     code = _INT32.unpack_from(payload)[0]
     if code == m.CANCEL_REQUEST_CODE:
-        if len(payload) != 12:
+        if not 12 <= len(payload) <= 8 + MAX_CANCEL_KEY_BYTES:
             raise RemoteProtocolError("invalid length of startup packet", fatal=True)
-        pid, key = struct.unpack_from(">iI", payload, 4)
-        return m.CANCEL_REQUEST, m.CancelRequest(pid, key)
+        return m.CANCEL_REQUEST, m.CancelRequest(_INT32.unpack_from(payload, 4)[0], payload[8:])
     if code == m.SSL_REQUEST_CODE and len(payload) == 4:
         return m.SSL_REQUEST, m.SSLRequest()
     if code == m.GSSENC_REQUEST_CODE and len(payload) == 4:
@@ -362,8 +363,7 @@ def _copy_formats(data: bytes) -> tuple[int, tuple[int, ...]]:
 
 
 def _pid_key(data: bytes) -> m.BackendKeyData:
-    pid, key = struct.unpack(">iI", data)
-    return m.BackendKeyData(pid, key)
+    return m.BackendKeyData(_INT32.unpack_from(data)[0], data[4:])
 
 
 def _negotiate(data: bytes) -> m.NegotiateProtocolVersion:

@@ -209,7 +209,7 @@ encode_backend.register(
     m.AuthenticationSASLContinue, lambda message: frame(b"R", pack(">i", 11) + message.data)
 )
 encode_backend.register(m.AuthenticationSASLFinal, lambda message: frame(b"R", pack(">i", 12) + message.data))
-encode_backend.register(m.BackendKeyData, lambda message: frame(b"K", pack(">iI", message.pid, message.key)))
+encode_backend.register(m.BackendKeyData, lambda message: frame(b"K", pack(">i", message.pid) + message.key))
 encode_backend.register(
     m.NegotiateProtocolVersion,
     lambda message: frame(
@@ -249,7 +249,7 @@ encode_frontend.register(m.SSLRequest, lambda message: _startup_packet(pack(">i"
 encode_frontend.register(m.GSSENCRequest, lambda message: _startup_packet(pack(">i", m.GSSENC_REQUEST_CODE)))
 encode_frontend.register(
     m.CancelRequest,
-    lambda message: _startup_packet(pack(">iiI", m.CANCEL_REQUEST_CODE, message.pid, message.key)),
+    lambda message: _startup_packet(pack(">ii", m.CANCEL_REQUEST_CODE, message.pid) + message.key),
 )
 encode_frontend.register(
     m.StartupMessage,

@@ -42,10 +42,10 @@ class GSSENCRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """Asks, on a connection of its own, to cancel what session ``pid`` is doing."""
+    """Asks, on a connection of its own, to cancel what session ``pid`` is doing. ``key``: 4 bytes, up to 256 from 3.2 on."""
 
     pid: int
-    key: int
+    key: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +200,12 @@ class BackendKeyData:
     """What a CancelRequest must carry."""
 
     pid: int
-    key: int
+    key: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
-    """The newest version the server speaks (major << 16 | minor), and the ``_pq_.`` options it ignores."""
+    """The version that is spoken (major << 16 | minor), and the ``_pq_.`` options it ignores."""
 
     version: int
     options: tuple[str, ...] = ()

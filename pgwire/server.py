@@ -35,7 +35,9 @@ LOG: Final = logging.getLogger("pgwire")
 
 # Sockets that may exist beyond the session limit: cancel requests and clients about to be refused.
 SPARE_SOCKETS: Final = 32
-KEY_BYTES: Final = 4  # protocol 3.0 carries a 32-bit key
+KEY_BYTES: Final = 4  # of protocol 3.0
+LONG_KEY_BYTES: Final = 32  # of protocol 3.2, which takes any length
+ALPN: Final = "postgresql"
 MAX_PID: Final = 2**31 - 1
 
 
@@ -148,6 +150,8 @@ class Server:
         """Bind and accept connections; OSError if an address is taken."""
         loop = asyncio.get_running_loop()
         config = self.config
+        if config.tls is not None:
+            config.tls.set_alpn_protocols([ALPN])
         listener = await loop.create_server(
             lambda: WireProtocol(self), config.host or None, config.port, backlog=1024
         )
@@ -199,12 +203,11 @@ class Server:
         """Authenticated sessions by pid (a live view)."""
         return MappingProxyType(self._sessions)
 
-    def cancel(self, pid: int, key: int) -> bool:
+    def cancel(self, pid: int, key: bytes) -> bool:
         """Cancel what session ``pid`` runs if ``key`` is its key; return whether it was."""
         session = self._sessions.get(pid)
         # Compared in constant time, and against something even where there is no such session.
-        expected = session.key if session is not None else 0
-        matches = hmac.compare_digest(expected.to_bytes(KEY_BYTES, "big"), key.to_bytes(KEY_BYTES, "big"))
+        matches = hmac.compare_digest(session.key if session is not None else bytes(len(key)), key)
         if session is None or not matches:
             LOG.info("cancel request with a wrong key for pid %d", pid)
             return False
@@ -254,7 +257,7 @@ class Server:
             pid = pid % MAX_PID + 1
         self._last_pid = pid
         session.pid = pid
-        session.key = int.from_bytes(self.random_bytes(KEY_BYTES), "big")
+        session.key = self.random_bytes(KEY_BYTES if session.minor < 2 else LONG_KEY_BYTES)
         self._sessions[pid] = session
 
     def forget(self, session: Session) -> None:
@@ -272,20 +275,52 @@ class Server:
         self._closing_tasks.add(task)
         task.add_done_callback(self._closing_tasks.discard)
 
-    async def start_tls(self, transport: asyncio.Transport) -> asyncio.Transport:
-        """Upgrade a socket; OSError if the handshake fails or takes too long."""
+    async def start_tls(self, transport: asyncio.Transport, hello: bytes = b"") -> asyncio.Transport:
+        """Upgrade a socket; OSError if the handshake fails or takes too long.
+
+        ``hello``: what has been read of the handshake already, where it came without an SSLRequest; the client must have
+        named the protocol then (ALPN), so that a handshake meant for another server leads nowhere.
+        """
         assert self.config.tls is not None
-        upgraded = await asyncio.get_running_loop().start_tls(
-            transport,
-            transport.get_protocol(),
-            self.config.tls,
-            server_side=True,
-            ssl_handshake_timeout=self.config.authentication_timeout_s,
+        plain = transport.get_protocol()
+        upgrade = asyncio.get_running_loop().create_task(
+            asyncio.get_running_loop().start_tls(
+                transport,
+                plain,
+                self.config.tls,
+                server_side=True,
+                ssl_handshake_timeout=self.config.authentication_timeout_s,
+            )
         )
+        try:
+            if hello:
+                await _hand_over(transport, plain, hello)
+            upgraded = await upgrade
+        finally:
+            upgrade.cancel()
         if upgraded is None:
             raise ConnectionResetError("the client has disconnected")
+        tls = upgraded.get_extra_info("ssl_object")
+        if hello and tls.selected_alpn_protocol() != ALPN:
+            upgraded.abort()
+            raise ssl.SSLError("direct TLS without the protocol's name (ALPN)")
         upgraded.set_write_buffer_limits(high=self.config.output_limit_bytes)
         return upgraded
+
+
+async def _hand_over(transport: asyncio.Transport, plain: asyncio.BaseProtocol, hello: bytes) -> None:
+    """Give bytes that were read before the upgrade to the protocol that takes over with it."""
+    await asyncio.sleep(0)
+    while transport.get_protocol() is plain:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it is told of its transport in the turn after it was put in place
+    taker = cast("asyncio.BufferedProtocol", transport.get_protocol())
+    while hello:
+        room = cast("memoryview", taker.get_buffer(len(hello)))
+        count = min(len(room), len(hello))
+        room[:count] = hello[:count]
+        taker.buffer_updated(count)
+        hello = hello[count:]
 
 
 def _peer_name(transport: asyncio.Transport) -> str:

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("pgwire")
 
-PROTOCOL_VERSION: Final = 3 << 16  # 3.0, the newest spoken here
+TLS_HANDSHAKE: Final = 0x16  # the first byte of a ClientHello; no start-up packet is that long
+NEWEST_MINOR: Final = 2  # of protocol 3, in PostgreSQL since version 18: longer cancel keys
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
@@ -75,7 +76,8 @@ class Session:
 
     Attributes:
         pid: the number CancelRequest and pg_stat_activity use; 0 before authentication.
-        key: its cancel key, an unguessable 32-bit number.
+        key: its cancel key, unguessable: 4 bytes, 32 for clients that speak protocol 3.2.
+        minor: of the protocol spoken: 3.0 to 3.2.
         peer: ``host:port`` of the client, or ``local``.
         parameters: what the client asked for when it connected, as the database saw it.
     """
@@ -99,6 +101,7 @@ class Session:
         "backend",
         "connection",
         "key",
+        "minor",
         "parameters",
         "peer",
         "pid",
@@ -117,7 +120,8 @@ class Session:
         self.transport = transport
         self.peer = peer
         self.pid = 0
-        self.key = 0
+        self.key = b""
+        self.minor = 0
         self.tls = False
         self.parameters: Mapping[str, str] = {}
         self.connection = Connection(max_message_bytes=config.max_message_bytes)
@@ -148,6 +152,9 @@ class Session:
         """Handle arriving bytes, at once if nothing is under way."""
         connection = self.connection
         if connection.state is State.CLOSED:
+            return
+        if not self._opened and data[0] == TLS_HANDSHAKE and connection.untouched and not self.tls:
+            self._direct_tls(data)
             return
         connection.receive_data(data)
         if self._task is None and not self._put_off:
@@ -542,9 +549,17 @@ class Session:
         self.connection.send(m.EncryptionReply(accepted))
         self.responder.flush()
 
-    async def _start_tls(self) -> None:
+    def _direct_tls(self, hello: bytes) -> None:
+        """The client begins with its handshake, without an SSLRequest (sslnegotiation=direct)."""
+        if self._server.config.tls is None or self._task is not None:
+            self._leave(None)  # it could not read an answer
+            return
+        self.transport.pause_reading()
+        self._start(self._start_tls(hello))
+
+    async def _start_tls(self, hello: bytes = b"") -> None:
         try:
-            transport = await self._server.start_tls(self.transport)
+            transport = await self._server.start_tls(self.transport, hello)
         except OSError as error:  # ssl.SSLError is one: there is no way left to tell the client
             LOG.info("TLS handshake with %s failed: %s", self.peer, error)
             self.connection.close()
@@ -569,8 +584,9 @@ class Session:
     async def _authenticate(self, message: m.StartupMessage) -> None:
         self._flush_wanted = True
         unknown = protocol_options(message.parameters)
-        if message.minor > 0 or unknown:
-            self.connection.send(m.NegotiateProtocolVersion(PROTOCOL_VERSION, unknown))
+        self.minor = min(message.minor, NEWEST_MINOR)
+        if message.minor > NEWEST_MINOR or unknown:
+            self.connection.send(m.NegotiateProtocolVersion(3 << 16 | self.minor, unknown))
         self.parameters = session_parameters(message.parameters)
         self._server.admit(self)
         wanted = await _settled(

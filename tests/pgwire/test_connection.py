@@ -63,7 +63,7 @@ def test_a_session_from_start_to_end(step: int) -> None:
     assert pair.answer(m.EncryptionReply(False)) == [m.EncryptionReply(False)]
     pair.say(m.StartupMessage({"user": "u", "database": "d"}))
     assert pair.server.next_event() == m.StartupMessage({"user": "u", "database": "d"})
-    greeting = [m.AuthenticationOk(), m.ParameterStatus("a", "b"), m.BackendKeyData(7, 0xFFFFFFFF)]
+    greeting = [m.AuthenticationOk(), m.ParameterStatus("a", "b"), m.BackendKeyData(7, b"\xff" * 4)]
     assert pair.answer(*greeting, m.ReadyForQuery("I")) == [*greeting, m.ReadyForQuery("I")]
 
     batch = [

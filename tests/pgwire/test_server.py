@@ -7,7 +7,6 @@ import gc
 import logging
 import socket
 import ssl
-import struct
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -286,7 +285,11 @@ def test_only_the_right_key_cancels(serve: Callable[..., ServerThread]) -> None:
         b.start()
         assert a.pid != b.pid
         assert a.key != b.key
-        for pid, key in ((a.pid, a.key ^ 1), (a.pid, b.key), (a.pid + 1000, 0), (0, 0)):
+        wrong = bytes([a.key[0] ^ 1]) + a.key[1:]
+        none = bytes(4)
+        for pid, key in (
+            (a.pid, wrong), (a.pid, a.key + b"\0"), (a.pid, a.key[:3]), (a.pid, b.key), (a.pid + 1000, none), (0, none),
+        ):  # fmt: skip
             assert not thread.call(lambda pid=pid, key=key: thread.server.cancel(pid, key))
         assert "cancel" not in database.backends[0].calls
         with WireClient(LOCAL, thread.port) as canceller:
@@ -509,6 +512,105 @@ def test_a_failed_handshake_harms_nobody(serve: Callable[..., ServerThread], cer
         assert client.start()[-1] == m.ReadyForQuery("I"), "and the clear is still open"
 
 
+@pytest.mark.parametrize("use_uvloop", [True, False])
+def test_tls_without_being_asked_for_by_a_message(certificate: Path, use_uvloop: bool) -> None:
+    config = ServerConfig(port=0, tls=server_context(certificate))
+    with ServerThread(TinyDatabase(), config, use_uvloop=use_uvloop) as thread:
+        where = f"host={LOCAL} port={thread.port} user=ann dbname=d sslrootcert={certificate / 'cert.pem'}"
+        if psycopg.pq.version() >= 170000:
+            dsn = f"{where} sslmode=verify-full sslnegotiation=direct"
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                assert connection.pgconn.ssl_in_use
+                rows = connection.execute("SELECT repeat('x', 1000) AS r FROM generate_series(1, 5000)")
+                assert len(rows.fetchall()) == 5000
+        for protocols, welcome in (
+            (["postgresql"], True),
+            (["h2", "postgresql"], True),
+            (["h2"], False),
+            ([], False),
+        ):
+            context = ssl.create_default_context(cafile=str(certificate / "cert.pem"))
+            if protocols:
+                context.set_alpn_protocols(protocols)
+            plain = socket.create_connection((LOCAL, thread.port), timeout=30)
+            with context.wrap_socket(plain, server_hostname=LOCAL) as client:
+                try:
+                    client.sendall(b"\0\0\0\x12\0\3\0\0user\0ann\0\0")
+                    answer = client.recv(1)
+                except OSError:
+                    answer = b""  # reset
+                assert (answer == b"R") is welcome, protocols
+                assert client.selected_alpn_protocol() == ("postgresql" if welcome else None)
+        with WireClient(LOCAL, thread.port) as clear:
+            assert clear.start()[-1] == m.ReadyForQuery("I")
+
+
+def test_a_handshake_that_comes_byte_by_byte_is_heard_out(
+    serve: Callable[..., ServerThread], certificate: Path
+) -> None:
+    thread = serve(TinyDatabase(), tls=server_context(certificate))
+    context = ssl.create_default_context(cafile=str(certificate / "cert.pem"))
+    context.set_alpn_protocols(["postgresql"])
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname=LOCAL)
+    with socket.create_connection((LOCAL, thread.port), timeout=30) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                for byte in outgoing.read():
+                    client.sendall(bytes([byte]))
+                incoming.write(client.recv(1 << 16))
+        assert tls.selected_alpn_protocol() == "postgresql"
+
+
+def test_a_handshake_where_there_is_no_certificate_is_hung_up_on(serve: Callable[..., ServerThread]) -> None:
+    thread = serve(TinyDatabase())
+    with socket.create_connection((LOCAL, thread.port), timeout=30) as client:
+        client.sendall(b"\x16\3\1\2\0\1\0\1\xfc\3\3" + bytes(40))
+        assert ends(client)
+
+
+@pytest.mark.parametrize(
+    ("minor", "told", "spoken", "key"),
+    [(0, [], 0, 4), (1, [], 1, 4), (2, [], 2, 32), (3, [2], 2, 32), (9999, [2], 2, 32)],
+)
+def test_the_version_is_negotiated_and_with_it_the_length_of_keys(
+    serve: Callable[..., ServerThread], minor: int, told: list[int], spoken: int, key: int
+) -> None:
+    database = TinyDatabase()
+    thread = serve(database)
+    with WireClient(LOCAL, thread.port) as client:
+        client.send(m.StartupMessage({"user": "ann", "database": "d"}, 3, minor))
+        answers = [client.receive()]
+        while answers[-1] != m.ReadyForQuery("I"):
+            answers.append(client.receive())
+        negotiated = [a.version for a in answers if isinstance(a, m.NegotiateProtocolVersion)]
+        assert negotiated == [3 << 16 | version for version in told]
+        [data] = [a for a in answers if isinstance(a, m.BackendKeyData)]
+        assert len(data.key) == key
+        [session] = thread.server.sessions.values()
+        assert session.minor == spoken
+        with WireClient(LOCAL, thread.port) as canceller:
+            canceller.send(m.CancelRequest(data.pid, data.key))
+            assert canceller.receive() is None
+        assert database.backends[0].calls.count("cancel") == 1
+
+
+@pytest.mark.skipif(psycopg.pq.version() < 180000, reason="libpq speaks 3.2 from version 18 on")
+def test_libpq_cancels_with_a_long_key(serve: Callable[..., ServerThread]) -> None:
+    database = TinyDatabase()
+    thread = serve(database)
+    dsn = f"host={LOCAL} port={thread.port} user=u dbname=d min_protocol_version=3.2 max_protocol_version=latest"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        [session] = thread.server.sessions.values()
+        assert (session.minor, len(session.key)) == (2, 32)
+        connection.cancel_safe(timeout=30)
+        assert database.backends[0].calls.count("cancel") == 1
+
+
 def test_unix_socket(serve: Callable[..., ServerThread], tmp_path: Path) -> None:
     thread = serve(TinyDatabase(), unix_directory=str(tmp_path))
     with psycopg.connect(
@@ -599,4 +701,4 @@ def test_keys_come_from_the_injected_source(serve: Callable[..., ServerThread]) 
     thread.server.random_bytes = lambda count: b"\xfe" * count
     with WireClient(LOCAL, thread.port) as client:
         client.start()
-        assert client.key == struct.unpack(">I", b"\xfe" * 4)[0]
+        assert client.key == b"\xfe" * 4

@@ -21,7 +21,7 @@ class WireClient:
         self.socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
         self.connection = ClientConnection()
         self.pid = 0
-        self.key = 0
+        self.key = b""
 
     def close(self) -> None:
         self.socket.close()
