@@ -31,6 +31,7 @@ from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
+from planner.bind.generated import columns_used
 from planner.bind.index import dropped_column, rebound_indexes, without_indexes
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
@@ -39,8 +40,6 @@ from planner.domain_checks import demand
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from planner.evaluate import compile_expr
-from planner.query import Var
-from planner.walk import walk
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -268,7 +267,7 @@ async def drop_expression(session: Session, relation: RelationDef, action: st.Dr
 
 def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> set[int]:
     expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
-    return {node.attnum for node in walk(expr) if isinstance(node, Var)}
+    return set(columns_used(expr))
 
 
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:

@@ -37,14 +37,13 @@ from engine.ddl.roles import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
+from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
 from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
 from planner.catalog import FIRST_RANK, AclDef, EnumLabel, FunctionDef, IndexDef, RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.facts import facts
-from planner.query import Var
-from planner.walk import walk
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -259,7 +258,7 @@ def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set
     """Return the columns that an index's expressions and its condition read."""
     keys, where = index_keys(index, relation, session.catalog)
     exprs = keys if where is None else [*keys, where]
-    return {node.attnum for expr in exprs for node in walk(expr) if isinstance(node, Var)}
+    return {attnum for expr in exprs for attnum in columns_used(expr)}
 
 
 def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:

@@ -55,7 +55,11 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
             raise SqlError("42601", "WHERE clause not allowed with COPY TO", span=node.span)
         condition = bind_clause(table_scope(context, relation), node.where, "COPY WHERE")
         for item in walk(condition):
-            if isinstance(item, Var) and item.attnum > 0 and relation.column(item.attnum).generated:
+            if (
+                isinstance(item, Var)
+                and item.attnum > 0 <= item.range
+                and relation.column(item.attnum).generated
+            ):
                 raise SqlError(
                     "42P10",
                     "generated columns are not supported in COPY FROM WHERE conditions",

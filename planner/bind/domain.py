@@ -16,13 +16,13 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.stored import bind_default, stored_context, without_spans
-from planner.bind.table_parts import column_collation
+from planner.bind.table_parts import declared_collation
 from planner.bind.types import creation_schema_of, users_type
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, TypeDef
 from planner.deparse import deparse_expr
 from planner.domain_checks import default_sql
-from planner.domains import is_domain, plain_type
+from planner.domains import is_domain
 from planner.errors import SqlError, not_supported
 from planner.facts import RECORD, REGCLASS, facts
 from planner.parse import parse_expression
@@ -93,7 +93,7 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
         if default is None
         else _default(context, default.expr, node.name[-1], base),
         checks=tuple(checks),
-        collation=_collation(context, node, base),
+        collation=declared_collation(context, node.collation, base, node.span),
     )
 
 
@@ -104,13 +104,6 @@ def _check_base(base: SqlType, shown: str, node: ast.CreateDomain) -> None:
     if base.oid == RECORD or fact.kind == "c":
         raise not_supported("a domain over a composite type", span=node.type.span)
     check_column_type(shown, base, node.type.span)
-
-
-def _collation(context: BindContext, node: ast.CreateDomain, base: SqlType) -> int:
-    made = context.catalog.type_by_oid(base.oid)
-    if made is not None and made.kind == "d" and made.oid == base.oid and not node.collation:
-        return made.collation
-    return column_collation(node.collation, plain_type(base), node.span)
 
 
 def _default(context: BindContext, written: ast.Expression | None, domain: str, base: SqlType) -> str | None:

@@ -96,8 +96,8 @@ def generations(relation: RelationDef, catalog: Catalog) -> tuple[tuple[int, Exp
 
 
 def columns_used(expr: Expr) -> frozenset[int]:
-    """Return the attnums that an expression over a row (range 0) reads."""
-    return frozenset(node.attnum for node in walk(expr) if isinstance(node, Var))
+    """Return the attnums that an expression over a row (range 0) reads; placeholders for elements are no columns."""
+    return frozenset(node.attnum for node in walk(expr) if isinstance(node, Var) and node.range >= 0)
 
 
 def generated_from(relation: RelationDef, changed: Collection[int], catalog: Catalog) -> dict[int, Expr]:

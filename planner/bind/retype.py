@@ -15,7 +15,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.generated import generated_from, stored_generation
 from planner.bind.stored import stored_default, table_scope
-from planner.bind.table_parts import column_collation, column_type
+from planner.bind.table_parts import column_type, declared_collation
 from planner.casts import CastContext, try_coerce
 from planner.catalog import ColumnDef, RelationDef
 from planner.deparse_expr import quote_identifier
@@ -60,7 +60,7 @@ def alter_type(
         using=using,
         default=default,
         default_sql=column.default_sql,
-        collation=column_collation(node.collation, type_, node.span),
+        collation=declared_collation(context, node.collation, type_, node.span),
         rewrites=not keeps_values(using, column.attnum),
     )
     columns = tuple(changed if c.attnum == column.attnum else c for c in relation.columns)

@@ -18,6 +18,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
+from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, create_index, index_keys
 from planner.bind.options import check_storage_options
 from planner.bind.sequence import drawn_from
@@ -42,9 +43,8 @@ from planner.bind.table_parts import (
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import UNKNOWN
-from planner.query import QueryExpr, Var
+from planner.query import QueryExpr
 from planner.typenames import check_column_type
-from planner.walk import walk
 
 MAX_COLUMNS = 1600
 
@@ -144,7 +144,7 @@ def _copied(context: BindContext, parts: TableParts, relation: RelationDef) -> l
     for _, constraint in parts.copied_checks:
         sql = constraint.check_sql
         expr = bind_check(sql, relation, context.catalog)
-        used = {item.attnum for item in walk(expr) if isinstance(item, Var)}
+        used = columns_used(expr)
         columns = _used_names(relation, used)
         result.append(
             st.CheckSpec(

@@ -15,7 +15,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import check_collation
 from planner.bind.foreign_key import foreign_key_spec
-from planner.bind.generated import bind_generation
+from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
 from planner.bind.stored import bind_check_expr, bind_default
@@ -25,14 +25,13 @@ from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
-from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr, Var
+from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr
 from planner.resolve import default_opclass
 from planner.rewrite import replace_children
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
 from planner.typenames import check_column_type
 from planner.types import SqlType
-from planner.walk import walk
 
 PLURALS = {"r": "tables", "v": "views", "m": "materialized views", "i": "indexes", "S": "sequences"}
 DEFAULT_COLLATION, C_COLLATION = 100, 950
@@ -147,6 +146,14 @@ def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None
     return next((int(r["oid"]) for r in rows("collations") if r["collname"] == wanted), DEFAULT_COLLATION)
 
 
+def declared_collation(context: BindContext, written: ast.Name, type_: SqlType, span: Span | None) -> int:
+    """As ``column_collation``, for a type that may be a domain: it brings its own."""
+    made = context.catalog.type_by_oid(type_.oid) if is_domain(type_.oid) else None
+    if made is not None and not written:
+        return made.collation
+    return column_collation(written, plain_type(type_), span)
+
+
 def check_column_name(name: str, span: Span | None = None) -> None:
     """Refuse the names of system columns: 42701."""
     if name in SYSTEM_COLUMNS:
@@ -238,7 +245,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         not_null=null is False,
         default=value[0],
         default_sql=value[1],
-        collation=column_collation(node.collation, type_, node.span),
+        collation=declared_collation(context, node.collation, type_, node.span),
         identity="" if identity is None else identity.generated_when,
         generated="" if generated is None else "s",
         sequence=sequence,
@@ -447,7 +454,7 @@ def bound_checks(
         if node.expr is None:
             continue
         expr = bind_check_expr(context, node.expr, relation)
-        used = {item.attnum for item in walk(expr) if isinstance(item, Var)}
+        used = columns_used(expr)
         result.append(
             st.CheckSpec(
                 name=node.name or None,
