@@ -23,16 +23,14 @@ from typing import Any, Final
 from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
+from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import (
     DATABASE_OID,
     CatalogSnapshot,
     Stored,
     StoredKey,
-    initial_databases,
-    initial_roles,
     key_of,
-    new_database_items,
 )
 from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key, write_changes
 from engine.catalog.virtual import VirtualCatalog

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
 from txn.errors import ReadBelowSince
@@ -34,14 +34,21 @@ class CatalogHistory:
         self._made: OrderedDict[int, CatalogSnapshot] = OrderedDict()
 
     def record(
-        self, ts: Timestamp, before: CatalogSnapshot, after: CatalogSnapshot, since: Timestamp
+        self,
+        ts: Timestamp,
+        before: CatalogSnapshot,
+        after: CatalogSnapshot,
+        changed: Iterable[StoredKey],
+        since: Timestamp,
     ) -> None:
-        """Note that ``after`` is the catalog from ``ts`` on; nobody reads below ``since`` any more."""
+        """Note that ``after`` is the catalog from ``ts`` on; nobody reads below ``since`` any more.
+
+        ``changed``: all keys in which it may differ from ``before``.
+        """
         old, new = before.items, after.items
         undo: dict[StoredKey, Stored | None] = {
-            key: item for key, item in old.items() if new.get(key) is not item
+            key: old.get(key) for key in changed if old.get(key) is not new.get(key)
         }
-        undo.update(dict.fromkeys(new.keys() - old.keys()))
         if undo:
             self._begins.append(ts)
             self._undos.append(undo)

@@ -115,13 +115,13 @@ class Spaces:
 
         Changes of shared objects become part of all catalogs, a database that is gone has none any more.
         """
-        _publish(space, after, ts, since)
+        _publish(space, after, changes, ts, since)
         shared = {key: item for key, item in changes.items() if is_shared(key[0])}
         if not shared:
             return
         for other in self:
             if other is not space:
-                _publish(other, other.catalog.overlaid(shared, self._next_version()), ts, since)
+                _publish(other, other.catalog.overlaid(shared, self._next_version()), shared, ts, since)
         for key, item in shared.items():
             if key[0] == "database" and item is None:
                 self._all.pop(key[1], None)
@@ -132,8 +132,10 @@ class Spaces:
         self._open(oid, {**shared, **dict(own)}, ts)
 
 
-def _publish(space: Space, after: CatalogSnapshot, ts: Timestamp, since: Timestamp) -> None:
-    space.history.record(ts, space.catalog, after, since)
+def _publish(
+    space: Space, after: CatalogSnapshot, changes: _Changes, ts: Timestamp, since: Timestamp
+) -> None:
+    space.history.record(ts, space.catalog, after, changes, since)
     space.catalog = after
     set_latest(after.codec_types)
 

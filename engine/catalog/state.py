@@ -22,7 +22,6 @@ from typing import TypeAlias
 from engine.catalog.user_types import codec_types, register
 from planner.acl import (
     DATABASE_OWNER,
-    EVERYBODY,
     READ_ALL_DATA,
     READ_SERVER_FILES,
     WRITE_ALL_DATA,
@@ -55,7 +54,6 @@ from planner.facts import (
     NAME,
     OID,
     PG_CATALOG_OID,
-    PUBLIC_OID,
     TEXT,
     TIMESTAMPTZ,
     rows,
@@ -568,18 +566,67 @@ class CatalogSnapshot:
     def with_changes(
         self, puts: Iterable[Stored], deletes: Iterable[StoredKey], version: int
     ) -> CatalogSnapshot:
-        """Return a new snapshot with objects put and deleted; deletes of absent keys are ignored."""
+        """Return a new snapshot with objects put and deleted; deletes of absent keys are ignored.
+
+        Where relations, comments and rights alone change, it costs copies of dictionaries, not a look at every object.
+        """
         items = dict(self.items)
         renamed = False
+        gone: list[Stored] = []
         for key in deletes:
-            renamed |= items.pop(key, None) is not None
+            item = items.pop(key, None)
+            if item is not None:
+                gone.append(item)
+                renamed = True
+        made: list[Stored] = []
         for item in puts:
             old = items.get(key_of(item))
             items[key_of(item)] = item
             renamed |= not _same_names(old, item)
-        return CatalogSnapshot(
-            items, version, version if renamed else self.namespace_version, database=self.database
-        )
+            made.append(item)
+            if old is not None:
+                gone.append(old)
+        namespace_version = version if renamed else self.namespace_version
+        if all(isinstance(item, RelationDef | CommentDef | AclDef) for item in (*gone, *made)):
+            relations = [item for item in gone if isinstance(item, RelationDef)]
+            now = {item.oid: item for item in made if isinstance(item, RelationDef)}
+            return self._with_relations(items, relations, now.values(), version, namespace_version)
+        return CatalogSnapshot(items, version, namespace_version, database=self.database)
+
+    def _with_relations(
+        self,
+        items: Mapping[StoredKey, Stored],
+        gone: Sequence[RelationDef],
+        made: Iterable[RelationDef],
+        version: int,
+        namespace_version: int,
+    ) -> CatalogSnapshot:
+        """Return a snapshot of ``items``, which differ from this one's in relations, comments and rights alone."""
+        new = object.__new__(CatalogSnapshot)
+        for name in CatalogSnapshot.__slots__:
+            setattr(new, name, getattr(self, name))
+        new.items, new.version, new.namespace_version = items, version, namespace_version
+        new.derived = {}
+        new._constraints = new._references = new._owned = None  # made of relations
+        if not gone and not made:
+            return new
+        new._by_name, new._by_oid = dict(self._by_name), dict(self._by_oid)
+        kept = {oid for item in made for oid in (item.oid, *(index.oid for index in item.indexes))}
+        for relation in gone:
+            for name, oid in (
+                (relation.name, relation.oid),
+                *((index.name, index.oid) for index in relation.indexes),
+            ):
+                found = new._by_name.get((relation.schema, name))
+                if found is not None and found.oid == oid:
+                    del new._by_name[relation.schema, name]
+                if oid not in kept:
+                    new._by_oid.pop(oid, None)
+        for item in made:
+            new._add(item)
+            for index in item.indexes:
+                new._add(index_relation(item, index))
+        return new
 
     def overlaid(self, changes: Mapping[StoredKey, Stored | None], version: int) -> CatalogSnapshot:
         """Return a new snapshot with ``changes`` on top: objects put, or deleted where there is None."""
@@ -622,62 +669,3 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
         case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef()):
             return True
     return False
-
-
-def new_database_items() -> list[Stored]:
-    """Return what a database has of its own from the start: schema public."""
-    return [
-        SchemaDef(oid=PUBLIC_OID, name="public", owner=DATABASE_OWNER),
-        CommentDef(
-            class_oid=PG_NAMESPACE_OID, object_oid=PUBLIC_OID, sub_id=0, text="standard public schema"
-        ),
-    ]
-
-
-def initial_databases() -> list[Stored]:
-    """Return the databases of a new server, and the comments on them: postgres and the two templates."""
-    template0, template1 = 4, 1
-    texts = {
-        DATABASE_OID: "default administrative connection database",
-        template0: "unmodifiable empty database",
-        template1: "default template for new databases",
-    }
-    return [
-        DatabaseDef(oid=DATABASE_OID, name="postgres", owner=SUPERUSER_OID),
-        DatabaseDef(oid=template1, name="template1", owner=SUPERUSER_OID, is_template=True),
-        DatabaseDef(
-            oid=template0, name="template0", owner=SUPERUSER_OID, is_template=True, allow_connections=False
-        ),
-        *(
-            AclDef(
-                class_oid=PG_DATABASE_OID,
-                object_oid=oid,
-                sub_id=0,
-                items=(
-                    AclItem(grantee=EVERYBODY, grantor=SUPERUSER_OID, letters="c"),
-                    AclItem(grantee=SUPERUSER_OID, grantor=SUPERUSER_OID, letters="CTc"),
-                ),
-            )
-            for oid in (template1, template0)
-        ),
-        *(
-            CommentDef(class_oid=PG_DATABASE_OID, object_oid=oid, sub_id=0, text=text)
-            for oid, text in texts.items()
-        ),
-    ]
-
-
-def initial_roles() -> list[Stored]:
-    """Return the roles of a new server that are not predefined: the superuser postgres."""
-    return [
-        RoleDef(
-            oid=SUPERUSER_OID,
-            name="postgres",
-            superuser=True,
-            create_role=True,
-            create_db=True,
-            can_login=True,
-            replication=True,
-            bypass_rls=True,
-        )
-    ]

@@ -62,11 +62,15 @@ async def add_foreign_keys(
 
 
 def _free_name(session: Session, relation: RelationDef, spec: ForeignKeySpec) -> str:
-    taken = {c.name for c in relation.constraints}
-    for other in session.catalog.user_relations():
-        if other.schema == relation.schema:
-            taken.update(c.name for c in other.constraints)
-    return choose_name(relation.name, spec.columns, "fkey", taken.__contains__)
+    others = [
+        other.constraints for other in session.catalog.user_relations() if other.schema == relation.schema
+    ]
+    others.append(relation.constraints)
+
+    def taken(name: str) -> bool:
+        return any(c.name == name for constraints in others for c in constraints)
+
+    return choose_name(relation.name, spec.columns, "fkey", taken)
 
 
 def _relation(session: Session, oid: int) -> RelationDef:
