@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.pg_row_types import row_types
@@ -17,7 +17,7 @@ from engine.catalog.state import (
     column_domains,
     virtual_relations,
 )
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, Rows, of_each, relation
 from planner import facts as f
 from planner.acl import AclItem, default_acl, item_text
 from planner.bind.sequence import relations_of_default
@@ -39,11 +39,6 @@ C_COLLATION, DEFAULT_COLLATION = 950, 100
 PG_ATTRDEF_OID, PG_REWRITE_OID, PG_TYPE_OID, PG_PROC_OID = 2604, 2618, 1247, 1255
 
 
-def own_relations(session: Session) -> Iterable[RelationDef]:
-    """Return what users made: tables, views and indexes."""
-    return (item for item in session.catalog.all_relations() if not item.virtual)
-
-
 def _shared(name: str) -> bool:
     return name in (
         "pg_authid", "pg_auth_members", "pg_database", "pg_tablespace", "pg_shdepend", "pg_shdescription",
@@ -57,17 +52,42 @@ def builtin_classes(session: Session) -> Iterator[RowDict]:
     return (_class_row(session, item) for item in virtual_relations())
 
 
-@relation("pg_class", "recent")
-def pg_class(session: Session) -> Iterator[RowDict]:
-    """Yield pg_class of users' relations, with their row counts of lately."""
-    return (_class_row(session, item) for item in own_relations(session))
+def _recounted(session: Session, at: Mapping[str, int], rows: Rows) -> Iterator[tuple[int, RowDict]]:
+    """Yield the rows of pg_class whose tables have got another number of rows, and that number."""
+    oid, kind, tuples = at["oid"], at["relkind"], at["reltuples"]
+    catalog = session.catalog
+    counts: dict[int, float] = {}
+    for position, row in enumerate(rows):
+        if row[kind] in "rm":
+            table = row[oid]
+        elif row[kind] == "i":
+            index = catalog.relation_by_oid(row[oid])
+            if index is None:
+                continue
+            table = index.table_oid
+        else:
+            continue
+        count = counts.get(table)
+        if count is None:
+            count = counts[table] = float(session.system.row_estimate(table))
+        if row[tuples] != count:
+            yield position, {"reltuples": count, "relpages": _pages(count)}
+
+
+def _pages(rows: float) -> int:
+    return max(1, int(rows) // 100) if rows > 0 else 0
+
+
+@of_each("pg_class", recount=_recounted)
+def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_class of a user's relation, with the number of its rows of lately."""
+    yield _class_row(session, item)
 
 
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
     is_table = item.kind in "rm"
-    counted = item.table_oid if is_index else item.oid if is_table and not item.virtual else 0
-    rows = float(session.system.row_estimate(counted)) if counted else -1.0
+    rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``_recounted``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
     method = None
     if table is not None:
@@ -78,7 +98,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "reltype": row_types(item)[0], "relowner": item.owner,
         "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
         "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
-        "relpages": max(1, int(rows) // 100) if rows > 0 else 0,
+        "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": bool(item.foreign_keys or session.catalog.foreign_keys_to(item.oid)),
         "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
@@ -134,10 +154,10 @@ def builtin_attributes(session: Session) -> Iterator[RowDict]:
     return _attribute_rows(virtual_relations())
 
 
-@relation("pg_attribute", "catalog")
-def pg_attribute(session: Session) -> Iterator[RowDict]:
-    """Yield pg_attribute of users' relations, system columns of tables included."""
-    return _attribute_rows(own_relations(session), session)
+@of_each("pg_attribute")
+def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_attribute of a user's relation, system columns of a table included."""
+    return _attribute_rows([item], session)
 
 
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
@@ -171,16 +191,15 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
             }  # fmt: skip
 
 
-@relation("pg_attrdef", "catalog")
-def pg_attrdef(session: Session) -> Iterator[RowDict]:
+@of_each("pg_attrdef")
+def pg_attrdef(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_attrdef; the oid is made of the relation and column (defaults have no other identity)."""
-    for item in session.catalog.user_relations():
-        for column in item.live:
-            if column.default_sql is not None and not column.identity:
-                yield {
-                    "oid": attrdef_oid(item.oid, column.attnum), "adrelid": item.oid,
-                    "adnum": column.attnum, "adbin": column.default_sql,
-                }  # fmt: skip
+    for column in item.live:
+        if column.default_sql is not None and not column.identity:
+            yield {
+                "oid": attrdef_oid(item.oid, column.attnum), "adrelid": item.oid,
+                "adnum": column.attnum, "adbin": column.default_sql,
+            }  # fmt: skip
 
 
 def attrdef_oid(relation_oid: int, attnum: int) -> int:
@@ -188,17 +207,16 @@ def attrdef_oid(relation_oid: int, attnum: int) -> int:
     return 0x8000_0000 | (relation_oid * 1601 + attnum) & 0x7FFF_FFFF
 
 
-@relation("pg_sequence", "catalog")
-def pg_sequence(session: Session) -> Iterator[RowDict]:
+@of_each("pg_sequence")
+def pg_sequence(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_sequence."""
-    for item in session.catalog.user_relations():
-        made = item.sequence
-        if made is not None:
-            yield {
-                "seqrelid": item.oid, "seqtypid": made.type_oid, "seqstart": made.start,
-                "seqincrement": made.increment, "seqmax": made.maximum, "seqmin": made.minimum,
-                "seqcache": made.cache, "seqcycle": made.cycle,
-            }  # fmt: skip
+    made = item.sequence
+    if made is not None:
+        yield {
+            "seqrelid": item.oid, "seqtypid": made.type_oid, "seqstart": made.start,
+            "seqincrement": made.increment, "seqmax": made.maximum, "seqmin": made.minimum,
+            "seqcache": made.cache, "seqcycle": made.cycle,
+        }  # fmt: skip
 
 
 @relation("pg_namespace", "catalog")
@@ -241,29 +259,28 @@ def pg_init_privs(session: Session) -> Iterator[RowDict]:
             yield {"objoid": schema.oid, "classoid": PG_NAMESPACE_OID, "privtype": "i", "initprivs": acl}
 
 
-@relation("pg_index", "catalog")
-def pg_index(session: Session) -> Iterator[RowDict]:
+@of_each("pg_index")
+def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_index."""
-    for item in session.catalog.user_relations():
-        by_attnum = {c.attnum: c for c in item.columns}
-        for index in item.indexes:
-            descending = index.descending or (False,) * len(index.attnums)
-            nulls_first = index.nulls_first or descending
-            keys = [by_attnum[a] for a in index.attnums]
-            yield {
-                "indexrelid": index.oid, "indrelid": item.oid,
-                "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
-                "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
-                "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
-                "indisready": True, "indislive": True, "indkey": index.key_columns + index.include,
-                "indexprs": ", ".join(text for text in index.expressions if text) or None,
-                "indpred": index.where_sql or None,
-                "indcollation": tuple(_collation(c) for c in keys),
-                "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
-                "indoption": tuple(
-                    int(d) | (int(n) << 1) for d, n in zip(descending, nulls_first, strict=True)
-                ),
-            }  # fmt: skip
+    by_attnum = {c.attnum: c for c in item.columns}
+    for index in item.indexes:
+        descending = index.descending or (False,) * len(index.attnums)
+        nulls_first = index.nulls_first or descending
+        keys = [by_attnum[a] for a in index.attnums]
+        yield {
+            "indexrelid": index.oid, "indrelid": item.oid,
+            "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
+            "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
+            "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
+            "indisready": True, "indislive": True, "indkey": index.key_columns + index.include,
+            "indexprs": ", ".join(text for text in index.expressions if text) or None,
+            "indpred": index.where_sql or None,
+            "indcollation": tuple(_collation(c) for c in keys),
+            "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
+            "indoption": tuple(
+                int(d) | (int(n) << 1) for d, n in zip(descending, nulls_first, strict=True)
+            ),
+        }  # fmt: skip
 
 
 _OPCLASS: dict[tuple[int, int], int] = {}
@@ -286,29 +303,28 @@ def operator_class(type_oid: int, method: str) -> int:
     return _OPCLASS.get((am, type_oid), 0)
 
 
-@relation("pg_constraint", "catalog")
-def pg_constraint(session: Session) -> Iterator[RowDict]:
+@of_each("pg_constraint")
+def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_constraint."""
-    for item in session.catalog.user_relations():
-        for constraint in item.constraints:
-            foreign = constraint.foreign
-            yield {
-                "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
-                "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
-                "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
-                "conindid": constraint.index_oid, "conislocal": True,
-                "connoinherit": constraint.no_inherit or constraint.kind != "c",
-                "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
-                "confupdtype": foreign.on_update if foreign else " ",
-                "confdeltype": foreign.on_delete if foreign else " ",
-                "confmatchtype": foreign.match if foreign else " ",
-                "confrelid": foreign.table if foreign else 0,
-                "confkey": foreign.attnums if foreign else None,
-                "conpfeqop": foreign.pf_operators if foreign else None,
-                "conppeqop": foreign.pp_operators if foreign else None,
-                "conffeqop": foreign.ff_operators if foreign else None,
-                "confdelsetcols": (foreign.delete_attnums or None) if foreign else None,
-            }  # fmt: skip
+    for constraint in item.constraints:
+        foreign = constraint.foreign
+        yield {
+            "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
+            "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
+            "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
+            "conindid": constraint.index_oid, "conislocal": True,
+            "connoinherit": constraint.no_inherit or constraint.kind != "c",
+            "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
+            "confupdtype": foreign.on_update if foreign else " ",
+            "confdeltype": foreign.on_delete if foreign else " ",
+            "confmatchtype": foreign.match if foreign else " ",
+            "confrelid": foreign.table if foreign else 0,
+            "confkey": foreign.attnums if foreign else None,
+            "conpfeqop": foreign.pf_operators if foreign else None,
+            "conppeqop": foreign.pp_operators if foreign else None,
+            "conffeqop": foreign.ff_operators if foreign else None,
+            "confdelsetcols": (foreign.delete_attnums or None) if foreign else None,
+        }  # fmt: skip
 
 
 DOMAIN_IN, DOMAIN_RECV = 2597, 2598
@@ -642,42 +658,41 @@ def pg_shdescription(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@relation("pg_depend", "catalog")
-def pg_depend(session: Session) -> Iterator[RowDict]:
+@of_each("pg_depend")
+def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: constraints on tables, indexes on constraints, views on what they read."""
-    for item in session.catalog.user_relations():
-        for constraint in item.constraints:
-            for attnum in constraint.attnums or (0,):
-                yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, item.oid, attnum, "a")
-            if constraint.foreign is not None:
-                referenced = constraint.foreign
-                for attnum in referenced.attnums:
-                    yield _depends(
-                        PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, referenced.table, attnum, "n"
-                    )
-                yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, constraint.index_oid, 0, "n")
-        for index in item.indexes:
-            if index.constraint_oid:
-                yield _depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, 0, "i")
-            else:
-                for attnum in index.key_columns:
-                    yield _depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, attnum, "a")
-        if item.kind in "vm":
-            rule = rewrite_oid(item.oid)
-            yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, 0, "i")
-            for oid in item.depends_on:
-                yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, 0, "n")
-        for column in item.live:
-            if column.default_sql is not None and not column.identity:
-                default = attrdef_oid(item.oid, column.attnum)
-                yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, column.attnum, "a")
-                for oid in relations_of_default(column):
-                    yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, 0, "n")
-        owner = item.sequence
-        if owner is not None and owner.owner_table:
-            how = "i" if owner.internal else "a"
-            yield _depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, owner.owner_table, owner.owner_attnum, how)
-        yield _depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, 0, "n")
+    if item.kind == "i":
+        return  # with its table
+    for constraint in item.constraints:
+        for attnum in constraint.attnums or (0,):
+            yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, item.oid, attnum, "a")
+        if constraint.foreign is not None:
+            referenced = constraint.foreign
+            for attnum in referenced.attnums:
+                yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, referenced.table, attnum, "n")
+            yield _depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, constraint.index_oid, 0, "n")
+    for index in item.indexes:
+        if index.constraint_oid:
+            yield _depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, 0, "i")
+        else:
+            for attnum in index.key_columns:
+                yield _depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, attnum, "a")
+    if item.kind in "vm":
+        rule = rewrite_oid(item.oid)
+        yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, 0, "i")
+        for oid in item.depends_on:
+            yield _depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, 0, "n")
+    for column in item.live:
+        if column.default_sql is not None and not column.identity:
+            default = attrdef_oid(item.oid, column.attnum)
+            yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, column.attnum, "a")
+            for oid in relations_of_default(column):
+                yield _depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, 0, "n")
+    owner = item.sequence
+    if owner is not None and owner.owner_table:
+        how = "i" if owner.internal else "a"
+        yield _depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, owner.owner_table, owner.owner_attnum, how)
+    yield _depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, 0, "n")
 
 
 def _depends(class_: int, oid: int, ref_class: int, ref: int, sub: int, kind: str) -> RowDict:
@@ -694,12 +709,11 @@ def rewrite_oid(view_oid: int) -> int:
     return 0xC000_0000 | view_oid
 
 
-@relation("pg_rewrite", "catalog")
-def pg_rewrite(session: Session) -> Iterator[RowDict]:
+@of_each("pg_rewrite")
+def pg_rewrite(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
-    for item in session.catalog.user_relations():
-        if item.kind in "vm":
-            yield {
-                "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
-                "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",
-            }  # fmt: skip
+    if item.kind in "vm":
+        yield {
+            "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
+            "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",
+        }  # fmt: skip

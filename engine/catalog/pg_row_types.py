@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import row_array_oid, row_type_oid, virtual_relations
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
 
@@ -65,15 +65,14 @@ def catalog_row_types(session: Session) -> Iterator[RowDict]:
     return (_row_type(item) for item in virtual_relations() if row_types(item)[0])
 
 
-@relation("pg_type", "catalog")
-def users_row_types(session: Session) -> Iterator[RowDict]:
+@of_each("pg_type")
+def users_row_types(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_type of the rows of tables and views, and the arrays over them."""
-    for item in session.catalog.user_relations():
-        oid, array = row_types(item)
-        if oid:
-            yield _row_type(item)
-            yield {
-                **_common(item), "oid": array, "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
-                "typelem": oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT, "typreceive": ARRAY_RECV,
-                "typsend": ARRAY_SEND,
-            }  # fmt: skip
+    oid, array = row_types(item)
+    if oid:
+        yield _row_type(item)
+        yield {
+            **_common(item), "oid": array, "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
+            "typelem": oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT, "typreceive": ARRAY_RECV,
+            "typsend": ARRAY_SEND,
+        }  # fmt: skip

@@ -311,11 +311,11 @@ class CatalogSnapshot:
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
     ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
-    resolve differently (create, drop, rename).
+    resolve differently (create, drop, rename). ``basis`` is the same as long as nothing but relations and comments changes.
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_functions", "_functions_by_name", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "codec_types", "database", "databases",
+        "_by_name", "_by_oid", "_constraints", "_functions", "_functions_by_name", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "basis", "codec_types", "database", "databases",
         "derived", "items", "namespace_version", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
@@ -332,6 +332,7 @@ class CatalogSnapshot:
         self.items = items
         self.version = version
         self.namespace_version = namespace_version
+        self.basis = version
         self._schemas: dict[str, SchemaDef] = {
             "pg_catalog": SchemaDef(oid=PG_CATALOG_OID, name="pg_catalog"),
             "information_schema": SchemaDef(oid=INFORMATION_SCHEMA_OID, name="information_schema"),
@@ -590,7 +591,10 @@ class CatalogSnapshot:
         if all(isinstance(item, RelationDef | CommentDef | AclDef) for item in (*gone, *made)):
             relations = [item for item in gone if isinstance(item, RelationDef)]
             now = {item.oid: item for item in made if isinstance(item, RelationDef)}
-            return self._with_relations(items, relations, now.values(), version, namespace_version)
+            new = self._with_relations(items, relations, now.values(), version, namespace_version)
+            if any(isinstance(item, AclDef) for item in (*gone, *made)):
+                new.basis = version
+            return new
         return CatalogSnapshot(items, version, namespace_version, database=self.database)
 
     def _with_relations(
