@@ -35,6 +35,7 @@ _OPERATORS: dict[str, Callable[..., Node]] = {
     ">=": exp.GTE,
     "&": exp.BitwiseAnd,
     "|": exp.BitwiseOr,
+    "^": exp.BitwiseXor,
     "||": exp.DPipe,
     "is not distinct from": exp.NullSafeEQ,
     "is distinct from": exp.NullSafeNEQ,
