@@ -144,3 +144,69 @@ def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProce
         assert [tuple(r) for r in rows] == [(0, "two"), (1, "one"), (2, "two")]
 
     both(server, "short_wait", use)
+
+
+def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
+    """Constraints, a view's CHECK OPTION, rows that are not there, many rows under one key, a table that has changed."""
+
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        await one.execute("INSERT INTO short_update VALUES (1, 'a'), (2, 'b')")
+        put = await one.prepare("UPDATE short_update SET v = $1 WHERE k = $2")
+        for _ in range(2):
+            await put.fetch("c", 1)
+            assert put.get_statusmsg() == "UPDATE 1"
+            await put.fetch("c", 77)
+            assert put.get_statusmsg() == "UPDATE 0"
+            await put.fetch("c", None)
+            assert put.get_statusmsg() == "UPDATE 0"
+        with pytest.raises(asyncpg.NotNullViolationError):
+            await put.fetch(None, 1)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await put.fetch("", 1)
+        move = await one.prepare("UPDATE short_update SET k = $1 WHERE k = $2")
+        for key in (11, 12):
+            await move.fetch(key, key - 1 if key == 12 else 1)
+        with pytest.raises(asyncpg.UniqueViolationError):
+            await move.fetch(2, 12)
+        assert [tuple(r) for r in await two.fetch("SELECT k, v FROM short_update ORDER BY k")] == [
+            (2, "b"),
+            (12, "c"),
+        ]
+
+        await one.execute(
+            "CREATE VIEW short_update_view AS SELECT k, d FROM short_update WHERE d < 100 WITH CHECK OPTION"
+        )
+        through = await one.prepare("UPDATE short_update_view SET d = $1 WHERE k = 2")
+        for value in (8, 9):
+            await through.fetch(value)
+        with pytest.raises(asyncpg.PostgresError) as refused:
+            await through.fetch(100)
+        assert refused.value.sqlstate == "44000"
+
+        await one.execute("CREATE INDEX ON short_update (d)")
+        await one.execute("INSERT INTO short_update SELECT i, 'many', 50 FROM generate_series(100, 2599) i")
+        shift = await one.prepare("UPDATE short_update SET d = d + 1 WHERE d = $1")
+        for value in (50, 51):
+            await shift.fetch(value)
+            assert shift.get_statusmsg() == "UPDATE 2500"
+        assert await two.fetchval("SELECT count(*) FROM short_update WHERE d = 52") == 2500
+
+        await one.execute("ALTER TABLE short_update ADD CONSTRAINT low CHECK (d < 60)")
+        await shift.fetch(52)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await (await one.prepare("UPDATE short_update SET d = $1 WHERE k = 2")).fetch(60)
+        raise_to = await one.prepare("UPDATE short_update SET d = $1 WHERE k = 2")
+        for value in (10, 11):
+            await raise_to.fetch(value)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await raise_to.fetch(61)
+        async with one.transaction(readonly=True):
+            with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+                await raise_to.fetch(12)
+        await two.execute("SET executor = 'local'")
+        local = await two.prepare("UPDATE short_update SET d = $1 WHERE k = 2")
+        for value in (13, 14):
+            await local.fetch(value)
+        assert await one.fetchval("SELECT d FROM short_update WHERE k = 2") == 14
+
+    both(server, "short_update", use)
