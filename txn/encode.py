@@ -128,6 +128,8 @@ def _disk_schema(change: SchemaChange) -> SchemaChange:
 
 def encode_write_set(writes: WriteSet) -> bytes:
     """Encode a write set, its timestamp aside. Raises TypeError for a value outside the value domain."""
+    if _is_plain(writes):
+        return _encode(writes)
     disk = WriteSet(
         txn=writes.txn,
         ts=_NO_TS,
@@ -135,6 +137,20 @@ def encode_write_set(writes: WriteSet) -> bytes:
         schema=tuple([_disk_schema(c) for c in writes.schema]) if writes.schema else (),
     )
     return _encode(disk)
+
+
+def _is_plain(writes: WriteSet) -> bool:
+    """Tell whether a write set is the same on disk, as most small ones are: rows of plain values."""
+    if writes.schema or writes.ts != _NO_TS:
+        return False
+    for shard in writes.shards:
+        if shard.parts:
+            return False
+        for op in shard.ops:
+            values = op.values
+            if values is not None and not _SPECIAL.isdisjoint(map(type, values)):
+                return False
+    return True
 
 
 def encode_write_set_slowly(writes: WriteSet) -> Iterator[bytes]:

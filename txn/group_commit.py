@@ -35,14 +35,13 @@ from txn.encode import (
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
-    shards_of,
     stamp_parts,
     written_shards,
 )  # fmt: skip
 from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
 from txn.records import Batch, PartSwap, WriteSet
-from txn.types import Timestamp, TxnId
+from txn.types import ShardId, Timestamp, TxnId
 from txn.wal.txns import TxnsLog
 
 MAX_BATCH_MEMBERS = 2048
@@ -320,7 +319,7 @@ class Committer:
         stager = self.stager
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled or m.staged for m in members)):
             await self._stage(stager(batch))
-        self._apply(members, batch, seq, len(payload))
+        self._apply(members, batch, seq, len(payload), shards)
 
     async def _stage(self, steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""
@@ -415,10 +414,10 @@ class Committer:
             if member.writes is not None:
                 yield member.writes
 
-    def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int) -> None:
+    def _apply(self, members: list[_Member], batch: Batch, seq: int, size: int, shards: set[ShardId]) -> None:
         """Make a durable batch readable: memory, then the oracle, then whoever waits. One tick."""
         spilled = [m.data for m in members if type(m.data) is str]
-        self._txns.map.note(seq, size + sum([m.spilled for m in members]), shards_of(batch))
+        self._txns.map.note(seq, size + sum([m.spilled for m in members]), shards)
         applier = self.applier
         if applier is None:
             raise AssertionError("the committer has no applier")

@@ -48,6 +48,8 @@ _LITERAL = re.compile(
       (?:(?P<sign>-?)(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<text>'(?:[^']|'')*')|\Z)""",
     re.VERBOSE,
 )
+# A plain number that stands alone: what differs between statements that are the same but for such numbers.
+_NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,8})(?![\w$.])", re.ASCII)
 _BEFORE_OPERAND = frozenset("=<>+*%,(")
 _FIRST = re.compile(r"\s*(select|insert|update|delete)\b", re.IGNORECASE)
 # words that may stand before an operand; after any other word a minus is an operator
@@ -87,9 +89,55 @@ class Template:
         self.text, self.oids, self.values = text, oids, values
 
 
+class _Shape:
+    """What lies between the numbers of a text whose literals are plain numbers, and its template."""
+
+    __slots__ = ("oids", "signs", "text")
+
+    def __init__(self, text: str, oids: tuple[int, ...], signs: tuple[str, ...] | None) -> None:
+        """``signs``: what belongs to a number and stands before it, None where there is no sign."""
+        self.text, self.oids, self.signs = text, oids, signs
+
+
+_shapes: dict[tuple[str, ...], _Shape] = {}
+"""By what lies between numbers. How a text is cut into literals depends on nothing else, so it is done once."""
+
+
 def extract(sql: str) -> Template | None:
     """Return the template of a statement, None for texts that are not looked into."""
-    if len(sql) > MAX_TEXT or _FIRST.match(sql) is None:
+    if len(sql) > MAX_TEXT:
+        return None
+    if "'" in sql or '"' in sql or not sql.isascii():
+        return _extract_literals(sql)
+    cut = _NUMBER.split(sql)
+    numbers = cut[1::2]
+    between = tuple(cut[::2])
+    shape = _shapes.get(between)
+    if shape is None:
+        template = _extract_literals(sql)
+        if template is not None:
+            _keep_shape(between, numbers, template)
+        return template
+    if shape.signs is not None:
+        numbers = [sign + number for sign, number in zip(shape.signs, numbers, strict=True)]
+    return Template(shape.text, shape.oids, tuple(numbers))
+
+
+def _keep_shape(between: tuple[str, ...], numbers: list[str], template: Template) -> None:
+    """Remember how a text was cut, if each of its literals is one of the plain ``numbers`` in it, and the other way round."""
+    values, oids = template.values, template.oids
+    if len(values) != len(numbers) or oids.count(INT4) != len(oids):
+        return
+    if any(value.removeprefix("-") != number for value, number in zip(values, numbers, strict=True)):
+        return
+    signs = tuple(["-" if value.startswith("-") else "" for value in values])
+    if len(_shapes) >= MAX_TEMPLATES:
+        _shapes.clear()
+    _shapes[between] = _Shape(template.text, oids, signs if any(signs) else None)
+
+
+def _extract_literals(sql: str) -> Template | None:
+    if _FIRST.match(sql) is None:
         return None
     return _extract_plain(sql) or _extract_any(sql)
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.reads.templates import Template, _extract_any, _extract_plain, decode_values, extract
+from engine.reads.templates import (
+    Template,
+    _extract_any,
+    _extract_literals,
+    _extract_plain,
+    _shapes,
+    decode_values,
+    extract,
+)
 from pgwire.codecs.registry import text_decoder
 from planner.facts import INT4
 
@@ -46,6 +54,40 @@ def test_everyday_statements_take_the_short_way(sql: str, template: str, values:
     assert found is not None
     assert (found.text, found.values) == (template, values)
     assert parts(extract(sql)) == parts(found)
+
+
+NUMBERS = st.sampled_from(["0", "7", "12", "999999999", "2147483648", "99999999999999999999"])
+
+
+@given(
+    st.lists(
+        st.one_of(PIECES, st.just("#"), st.sampled_from(["1and", "a1", "1e-", "= ", ", "])), max_size=12
+    ),
+    st.data(),
+)
+@example(["#", "e-", "#"], None)
+@example(['"', "#", '"', "1and"], None)
+@example(["#", ".", "#"], None)
+def test_a_text_that_differs_in_numbers_alone_is_cut_as_one_that_was_seen(
+    pieces: list[str], data: st.DataObject | None
+) -> None:
+    _shapes.clear()
+    for _ in range(3):
+        number = "12" if data is None else data.draw(NUMBERS)
+        sql = "SELECT " + "".join([number if piece == "#" else piece for piece in pieces])
+        assert parts(extract(sql)) == parts(_extract_literals(sql))
+
+
+def test_an_everyday_statement_is_cut_once() -> None:
+    _shapes.clear()
+    for delta in (5, -5, 17):
+        found = extract(f"UPDATE t SET n = n + {delta} WHERE id = {delta + 100}")
+        assert parts(found) == (
+            "UPDATE t SET n = n + $1 WHERE id = $2",
+            (INT4, INT4),
+            (str(delta), str(delta + 100)),
+        )
+    assert len(_shapes) == 2, "with a sign and without"
 
 
 @given(st.lists(st.integers(-(2**31) + 1, 2**31 - 1).map(str), min_size=1, max_size=5))
