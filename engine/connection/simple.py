@@ -11,14 +11,16 @@ is left, the session waits for its future itself (``start_commit``, ``end_commit
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from engine.connection.output import encoder_of, field_descriptions, send_rows
 from engine.connection.portal import Command, Outcome, RowReader, Rows
 from engine.connection.rows import ReadyRows
+from engine.eager import settle
+from engine.executor import Result
 from engine.reads.planning import LONG_TEXT, CachedText
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
-from engine.reads.query import read_point
+from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import BlockState
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
@@ -57,6 +59,11 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
                     found = Rows(plan.columns, ReadyRows(plan.columns, rows))
                     await _answer(session, found, plan, out, alone=True)
                     return None
+            if plan.quick is not None and block.state is BlockState.BLOCK and conn.db.leading():
+                result = await _in_block(session, plan, values)
+                if result is not None and plan.columns is not None:
+                    await _answer(session, Rows(plan.columns, result), plan, out, alone=True)
+                    return None
             outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
             if type(outcome) is Command:
                 if block.state is not BlockState.IMPLICIT:
@@ -92,6 +99,16 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
     finally:
         session.block.one_of_several = False
     return None
+
+
+async def _in_block(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:
+    """Run a block's read by key, if nothing that it could lose would let it run again; None: the general way must."""
+    block = session.block
+    if block.txn is None or block.watching:
+        return None
+    block.renew_limits()
+    started = start_quick(session, plan, values)
+    return started if started is None or type(started) is ReadyRows else await settle(started)
 
 
 def _commits_plainly(conn: Connection) -> bool:
