@@ -48,7 +48,10 @@ def _checked(option: ast.Option) -> None:
 
 
 def _limit(option: ast.Option) -> int:
-    limit = int(option_text(option) or "-1")
+    try:
+        limit = int(option_text(option) or "-1")
+    except ValueError:
+        raise SqlError("42601", f"{option.name} requires an integer value") from None
     if limit < -1:
         raise SqlError("22023", f"invalid connection limit: {limit}")
     return limit

@@ -47,6 +47,7 @@ def world() -> Iterator[World]:
 FOUND = [
     ("server", b"\1" + conversation("FETCH j", 1)),
     ("server", b"\1" + conversation(f"SELECT {'9' * 5000}", 0)),
+    ("sql", b"CREATE DATABASE d CONNECTION LIMIT many"),
     ("sql", b"SUBSCRIBE ()"),
     ("sql", b"SELECT 1; SUBSCRIBE ( /* */ ) WITH (PROGRESS)"),
     ("copy", bytes([0, 0, 9]) + b"1\t2\tx\n\\.\n\rwhat follows the end of the data\xff\n"),
