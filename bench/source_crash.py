@@ -249,8 +249,8 @@ class Proof:
             "whole transactions": "SELECT (SELECT count(*) FROM ledger) ="
             " (SELECT count(*) FROM journal WHERE entry > 0)",
             "the journal": "SELECT count(*) = count(DISTINCT entry) FROM journal WHERE entry > 0",
-            "files kept": "SELECT count(*) = count(DISTINCT (n, line)) FROM kept",
-            "files moved": "SELECT count(*) = count(DISTINCT (n, line)) FROM moved",
+            "files kept": "SELECT count(*) = count(DISTINCT n * 1000 + line) FROM kept",
+            "files moved": "SELECT count(*) = count(DISTINCT n * 1000 + line) FROM moved",
             "large files": "SELECT count(*) = 0 FROM (SELECT n FROM large GROUP BY n HAVING count(*) <>"
             f" {LARGE_LINES} OR count(DISTINCT line) <> {LARGE_LINES}) t",
             "ticks": "SELECT count(*) = coalesce(max(value) + 1, 0) FROM ticks",

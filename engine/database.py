@@ -169,6 +169,7 @@ class Database:
                 hot_rows=config.flush_rows,
                 hot_bytes=memory.hot,
                 part_bytes=memory.part,
+                mapped_bytes=memory.mapped,
                 retention_ms=config.history_retention * 1000,
                 hold_at_start=True,
                 common_shards=COMMON_SHARDS,

@@ -1,11 +1,12 @@
 """How the ``memory`` setting is divided: what is counted, by whom it is kept, what happens at the bound.
 
-    memory ─┬─ fixed      192 MB   interpreter, libraries, connections, sidecars that are mapped
+    memory ─┬─ fixed      192 MB   interpreter, libraries, connections
             └─ the rest:
                hot        1/8      versions not in parts, with their indexes: past it they are flushed, at twice that
                                    writers wait
                cache      1/8      decoded row groups: the least recently used go
                parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
+               mapped     1/16     sidecars that are mapped, beside the libraries' pages: past it their pages are let go
                duckdb     1/4      DuckDB's memory_limit: queries spill to disk
                jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own
                statement  1/4      what one statement of the row executor gathers: past it the statement fails (53200)
@@ -31,6 +32,7 @@ class MemoryPlan:
     hot: int
     cache: int
     part: int
+    mapped: int
     duckdb: int
     jvm: int
     statement: int
@@ -43,6 +45,7 @@ class MemoryPlan:
             hot=rest // 8,
             cache=rest // 8,
             part=min(max(rest // 32, MIN_PART_BYTES), MAX_PART_BYTES),
+            mapped=FIXED_BYTES + rest // 16,
             duckdb=rest // 4,
             jvm=rest // 4,
             statement=rest // 4,

@@ -64,7 +64,7 @@ class TxnOptions:
     flush starts. ``hot_rows_total``, ``hot_bytes``: of all shards together, superseded versions included, at
     which the largest are flushed; at twice ``hot_bytes`` writers wait (``Coordinator.room``). ``log_bytes``: log
     size at which those are flushed that keep it from being trimmed. ``part_bytes``: the Arrow data of one part
-    that a load or a merge makes. ``table_locks``: a transaction with more
+    that a load or a merge makes. ``mapped_bytes``: pages of mapped files in memory, past which those of sidecars are let go. ``table_locks``: a transaction with more
     locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
     and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
     So does a durable hold, and one for which the log grows past ``KEPT_LOG`` times ``log_bytes``.
@@ -83,6 +83,7 @@ class TxnOptions:
     hot_bytes: int = 512 << 20
     log_bytes: int = 24 << 20
     part_bytes: int = 256 << 20
+    mapped_bytes: int = 512 << 20
     common_shards: frozenset[ShardId] = frozenset()
 
 

@@ -26,6 +26,7 @@ from txn.merging import Merger, Prepared, choose_elsewhere, prepare
 from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest
+from txn.resident import resident_bytes
 from txn.types import ShardId
 
 TICK_S: Final = 1.0
@@ -146,6 +147,8 @@ class Flusher:
         if now >= self._looked + TICK_S:
             self._looked = now
             self._look()
+            if resident_bytes()[1] > self._core.options.mapped_bytes:
+                await self._forget_pages()
         self._wake.clear()
         self._idle.clear()
         while self._wanted and not self._ending.is_set():
@@ -215,6 +218,14 @@ class Flusher:
                 self._want(shard)
         if pressure.bytes > KEPT_LOG * options.log_bytes:
             self._stop_keeping(pressure.laggards)
+
+    async def _forget_pages(self) -> None:
+        """Let go of what look-ups have read of sidecars: after a large load that is all of them."""
+        for history in list(self._core.shards.values()):
+            generation = history.latest.generation
+            for part in () if generation is None else (*generation.parts, *generation.history):
+                for _ in part.file.forget_pages():
+                    await asyncio.sleep(0)
 
     def _merge_elsewhere(self, merger: Merger, generation: Generation, parts: Sequence[PartState]) -> None:
         """Begin a merge by workers; one at a time, and no job waits for it."""

@@ -11,22 +11,8 @@ inside the process is not: the bound is coarse, and there to keep the server ali
 
 from __future__ import annotations
 
-import os
-from typing import Final
-
 from planner.errors import SqlError
-
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-
-
-def private_bytes() -> int:
-    """Return the process's resident memory that is no file's, 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm", "rb", buffering=0) as statm:
-            _, resident, shared, *_ = statm.read(128).split()
-    except FileNotFoundError:
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
+from txn.resident import resident_bytes
 
 
 class Growth:
@@ -42,11 +28,11 @@ class Growth:
 
     def turn_begins(self) -> None:
         """Note what there is before the statement runs on."""
-        self._before = private_bytes()
+        self._before = resident_bytes()[0]
 
     def turn_ends(self) -> None:
         """Add what came since; 53200 past the limit."""
-        self.taken = max(self.taken + private_bytes() - self._before, 0)
+        self.taken = max(self.taken + resident_bytes()[0] - self._before, 0)
         if self.taken > self.limit:
             raise SqlError(
                 "53200",

@@ -251,3 +251,32 @@ def test_a_load_that_is_cancelled_while_a_thread_writes_leaves_no_file(tmp_path:
 
     run(body)
     assert [path for path in tmp_path.glob(f"blobs/{SHARD}/*") if path.suffix != ".ends"] == []
+
+
+def test_mapped_pages_past_the_bound_are_let_go_of() -> None:
+    async def body() -> None:
+        store = await open_memory_store(options=TxnOptions(mapped_bytes=1000))
+        await make_table(store, [(k, 0, "x") for k in range(30)])
+        await store.flush(SHARD)
+        [part] = store.core.shards[SHARD].latest.generation.parts  # type: ignore[union-attr]
+        let_go = asyncio.Event()
+
+        def forget() -> Any:
+            let_go.set()
+            yield
+
+        with (
+            mock.patch.object(part.file, "forget_pages", forget),
+            mock.patch.object(flush, "TICK_S", 0.0),
+            mock.patch.object(flush, "resident_bytes", return_value=(10**9, 1000)) as resident,
+        ):
+            for _ in range(3):
+                store._flusher._wake.set()
+                await settle()
+            assert not let_go.is_set()
+            resident.return_value = (10**9, 1001)
+            store._flusher._wake.set()
+            await let_go.wait()
+        await store.close()
+
+    run(body)

@@ -448,6 +448,12 @@ class Part:
 
         return await self._offload(read)
 
+    def forget_pages(self) -> Iterator[None]:
+        """Let go of what has been read of sidecars, in slices: it comes back from the page cache when it is needed."""
+        opened: list[KeySidecar | SystemSidecar] = [self._system, *self._sidecars.values()]
+        for sidecar in opened:
+            yield from sidecar.forget_slices()
+
     def close(self) -> None:
         """Drop cached groups. Mappings go with the last reference."""
         self._cache.drop(self.ref.name)

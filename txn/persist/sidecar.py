@@ -43,6 +43,7 @@ _DENSE = 2  # row ids are base, base + 1 ...
 _ASCENDING = 4  # row ids rise with the position
 _ONE_BEGIN = 8  # all rows begin at the same timestamp
 
+_SLICE_BYTES: Final = 16 << 20
 CHECK_BLOCKS: Final = 8  # checked beyond what a search needs: about 0.4 ms
 
 Buffers = list[Any]
@@ -175,7 +176,14 @@ class _Mapped:
 
     def forget_pages(self) -> None:
         """Let go of what has been read: it comes back from the page cache when it is needed."""
-        self._mapping.madvise(mmap.MADV_DONTNEED)
+        for _ in self.forget_slices():
+            pass
+
+    def forget_slices(self) -> Iterator[None]:
+        """Do that in slices of about a millisecond; between two yields anybody may read."""
+        for start in range(0, len(self._mapping), _SLICE_BYTES):
+            self._mapping.madvise(mmap.MADV_DONTNEED, start, min(_SLICE_BYTES, len(self._mapping) - start))
+            yield
 
     @property
     def at(self) -> int:
@@ -271,6 +279,7 @@ class KeySidecar:
     def __init__(self, path: str, noted: Callable[[DamagedFile], None] | None = None) -> None:
         """Map the file. ``noted`` is told of damage found later. Raises FileNotFoundError, UnknownFormat, DamagedFile."""
         mapped = _Mapped(path, (_INTS, _BYTES))
+        self.forget_slices = mapped.forget_slices
         self._blocks = blocks = mapped.blocks
         blocks.noted = noted
         self._codec = KeyCodec(msgspec.msgpack.decode(mapped.types_bytes, type=list[PhysicalType]))
@@ -412,6 +421,7 @@ class SystemSidecar:
         mapped = _Mapped(path, (_SYSTEM,))
         mapped.blocks.check_more(mapped.blocks.unchecked)
         mapped.forget_pages()
+        self.forget_slices = mapped.forget_slices
         self.file_crc, self.footer_crc = mapped.file_crc, mapped.footer_crc
         flags = mapped.flags
         self.rows = rows = mapped.rows

@@ -311,6 +311,48 @@ def test_warm_rows_come_at_once_and_the_cache_stays_within_its_budget(tmp_path: 
     run(body)
 
 
+def resident_of(name: str) -> int:
+    """Bytes of mapped files with this end of their name that are in memory."""
+    found, counts = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(" ")[0]:
+            counts = line.endswith(name)
+        elif counts and line.startswith("Rss:"):
+            found += int(line.split()[1]) << 10
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux to see what is mapped")
+def test_pages_of_sidecars_go_and_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn.persist.sidecar._SLICE_BYTES", 1 << 12)  # several, the last one shorter
+    index = ShardIndex(index=IndexId(9), attnums=(1,), unique=True)
+    spec = spec_of(P(kind="int64"), indexes=(index,))
+    rows: list[Row] = [(i * 7 % 20_011,) for i in range(20_011)]
+
+    async def go() -> None:
+        part, _ = await make_part(tmp_path, spec, rows, sort=False)
+
+        def ask() -> list[list[int]]:
+            return [
+                list(part.lookup(index.index, row)) + part.positions(RowId(i + 1))
+                for i, row in enumerate(rows)
+            ]
+
+        answers = ask()
+        name = sidecar_name("7/1-part", index.index)
+        full = resident_of(name)
+        assert full > 100_000
+        slices = part.forget_pages()
+        next(slices)
+        assert resident_of(name) > 0
+        assert part.lookup(index.index, rows[5]) == [5], "anybody may read in between"
+        assert len(list(slices)) > 10
+        assert resident_of(name) < full / 2, "but for what was read around that one key"
+        assert ask() == answers
+
+    run(go)
+
+
 def test_concurrent_readers_decode_a_row_group_once(tmp_path: Path) -> None:
     async def body() -> None:
         part, cache = await make_part(tmp_path, SPEC, [(i, None) for i in range(100)])
