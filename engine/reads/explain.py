@@ -174,7 +174,7 @@ async def run_explain(
         columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_JSON if format_ == "json" else _TEXT)),)
         return Rows(columns, ReadyRows(columns, [(answer,)]), tag="EXPLAIN", final_tag=True)
     columns = (OutputColumn(name="QUERY PLAN", type=SqlType(_TEXT)),)
-    text = [cost_text(what, guess)] if costs else []
-    text += [*text_before, *(f"{name}: {_shown(value)}" for name, value in facts.items())]
+    text = [*text_before, *([cost_text(what, guess)] if costs else [])]
+    text += [*(f"{name}: {_shown(value)}" for name, value in facts.items())]
     text += ["Plan:", *(f"  {line}" for line in lines)] if lines else []
     return Rows(columns, ReadyRows(columns, [(line,) for line in text]), tag="EXPLAIN", final_tag=True)

@@ -1,6 +1,6 @@
 """EXPLAIN's answer in PostgreSQL's four formats.
 
-text   Query  (cost=0.00..0.20 rows=10 width=8)     the estimate first: postgres_fdw reads it off the first line
+text   Query  (cost=0.00..0.20 rows=10 width=8)     the estimate first (but for what TIMESTAMP adds): postgres_fdw reads it there
 Route: index
 json   [{"Plan": {"Node Type": "Project a", "Total Cost": 0.2, ..., "Plans": [...]}, "Route": "index", ...}]
 xml    <explain xmlns="http://www.postgresql.org/2009/explain"><Query><Plan><Node-Type>...

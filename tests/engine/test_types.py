@@ -50,14 +50,14 @@ def test_a_past_read_shows_the_labels_of_then(server: ServerProcess) -> None:
 
 
 def test_an_enum_takes_many_labels_at_one_place(server: ServerProcess) -> None:
-    server.sql("CREATE TYPE many AS ENUM ('first', 'last')")
+    server.sql("CREATE TYPE many_labels AS ENUM ('first', 'last')")
     for number in range(40):
-        server.sql(f"ALTER TYPE many ADD VALUE 'n{number}' AFTER 'first'")
-    [(shown,)] = server.sql("SELECT enum_range(NULL::many)")
+        server.sql(f"ALTER TYPE many_labels ADD VALUE 'n{number}' AFTER 'first'")
+    [(shown,)] = server.sql("SELECT enum_range(NULL::many_labels)")
     assert shown == "{first," + ",".join(f"n{n}" for n in reversed(range(40))) + ",last}"
     for number in range(40, 60):
-        server.sql(f"ALTER TYPE many ADD VALUE 'n{number}'")
-    [(shown,)] = server.sql("SELECT enum_last(NULL::many)")
+        server.sql(f"ALTER TYPE many_labels ADD VALUE 'n{number}'")
+    [(shown,)] = server.sql("SELECT enum_last(NULL::many_labels)")
     assert shown == "n59"
 
 

@@ -44,13 +44,14 @@ def world() -> Iterator[World]:
     made.close()
 
 
+ENDED_IN_COPY = bytes([0, 0, 9]) + b"1\t2\tx\n\\.\n\rwhat follows the end of the data\xff\n"
 FOUND = [
     ("server", b"\1" + conversation("FETCH j", 1)),
     ("server", b"\1" + conversation(f"SELECT {'9' * 5000}", 0)),
     ("sql", b"CREATE DATABASE d CONNECTION LIMIT many"),
     ("sql", b"SUBSCRIBE ()"),
     ("sql", b"SELECT 1; SUBSCRIBE ( /* */ ) WITH (PROGRESS)"),
-    ("copy", bytes([0, 0, 9]) + b"1\t2\tx\n\\.\n\rwhat follows the end of the data\xff\n"),
+    ("copy", ENDED_IN_COPY),
     ("copy", bytes([1, 0, 4]) + b"1,2\n\"\xff\",3,4\n"),
 ]  # fmt: skip
 
@@ -101,7 +102,7 @@ def test_what_a_client_leaves_behind_is_a_finding(monkeypatch: pytest.MonkeyPatc
 def test_reading_that_depends_on_where_packets_end_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LineDecoder, "_block", LineDecoder._lines)
     with pytest.raises(targets.Broken, match="in pieces"):
-        targets.copy(FOUND[4][1])
+        targets.copy(ENDED_IN_COPY)
     monkeypatch.setattr(
         decode, "nothing", lambda data, start, stop: None if stop < 60 else decode._finish(0, 1)
     )
