@@ -161,6 +161,35 @@ def test_updates_and_deletes(client: Client, server: ServerProcess) -> None:
     assert client.run("SELECT id, g, t, n FROM changing ORDER BY id").rows == expected
 
 
+def test_a_materialized_view_is_refreshed_by_parts(client: Client, server: ServerProcess) -> None:
+    """New parts for the new content, nothing of it before the commit, and what the row executor computes."""
+    client.run("CREATE TABLE base AS SELECT id, g, n FROM src")
+    client.run("CREATE MATERIALIZED VIEW mv AS SELECT id, g + 1 AS g, n * 2 AS n FROM base WHERE id % 2 = 0")
+    client.run("CREATE UNIQUE INDEX ON mv (id)")
+    checked = "SELECT count(*), count(DISTINCT id), sum(g), sum(n) FROM mv"
+    at_first = client.run(checked).rows
+    assert at_first[0][:2] == (str(ROWS // 2), str(ROWS // 2))
+    client.run("UPDATE base SET n = n + 1")
+    assert client.run(checked).rows == at_first, "not before it is refreshed"
+    client.run("BEGIN")
+    client.run("REFRESH MATERIALIZED VIEW mv")
+    assert client.run(checked).rows != at_first
+    client.run("ROLLBACK")
+    assert client.run(checked).rows == at_first
+    for how in ("", "CONCURRENTLY "):
+        before = blobs(server)
+        client.run(f"REFRESH MATERIALIZED VIEW {how}mv")
+        if not how:
+            assert blobs(server) - before, "written as parts"
+        expected = "SELECT count(*), count(DISTINCT id), sum(g + 1), sum(n * 2) FROM base WHERE id % 2 = 0"
+        client.run("SET executor = local")
+        assert client.run(checked).rows == client.run(expected).rows
+        client.run("SET executor = spark")
+        client.run("UPDATE base SET g = 3, n = 7 WHERE id % 10 = 0")
+    client.run("DROP MATERIALIZED VIEW mv")
+    client.run("DROP TABLE base")
+
+
 def test_a_null_names_the_row(server: ServerProcess) -> None:
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CREATE TABLE strict (id bigint, x int NOT NULL, t text)")
