@@ -241,7 +241,7 @@ class Connection:
                 if kind in self._encryption_asked:
                     code = m.SSL_REQUEST_CODE if kind == m.SSL_REQUEST else m.GSSENC_REQUEST_CODE
                     raise RemoteProtocolError(
-                        f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: server supports 3.0 to 3.0",
+                        f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: server supports 3.0 to 3.2",
                         sqlstate="0A000",
                         fatal=True,
                     )

@@ -194,7 +194,7 @@ def startup(payload: bytes) -> tuple[int, m.FrontendMessage]:
     major, minor = code >> 16 & 0xFFFF, code & 0xFFFF
     if major != 3:
         raise RemoteProtocolError(
-            f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0",
+            f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.2",
             sqlstate="0A000",
             fatal=True,
         )

@@ -20,6 +20,7 @@ from engine.ddl.alter_columns import (
     require_no_nulls,
     set_not_null,
 )
+from engine.ddl.dependents import still_needed
 from engine.ddl.drop import notice_cascade
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
@@ -249,12 +250,9 @@ async def _drop_keys_on(
     keys = define.dependents(session, [relation.oid], [constraint.index_oid])
     names = [define.depends_text(session, key) for key in keys]
     if names and not cascade:
-        raise SqlError(
-            "2BP01",
-            f"cannot drop constraint {constraint.name} on table {relation.name} "
-            "because other objects depend on it",
-            detail="\n".join(f"{name} depends on index {constraint.name}" for name in names),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        raise still_needed(
+            f"constraint {constraint.name} on table {relation.name}",
+            (f"{name} depends on index {constraint.name}" for name in names),
         )
     notice_cascade(session, names)
     await define.drop_foreign_keys(session, keys)

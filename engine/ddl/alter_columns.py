@@ -14,7 +14,7 @@ from engine.catalog.physical import physical_type
 from engine.catalog.state import key_of
 from engine.constraints import define
 from engine.ddl import functions
-from engine.ddl.dependents import in_report_order
+from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
@@ -206,12 +206,7 @@ async def drop_column(
         lines = [f"{other} depends on column {action.name} of table {relation.name}" for other in others]
         lines += [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in by_function]
         lines += [f"{words} depends on sequence {shown_name(session, sequences[0])}" for words in drawn]
-        raise SqlError(
-            "2BP01",
-            f"cannot drop column {action.name} of table {relation.name} because other objects depend on it",
-            detail="\n".join(lines),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
-        )
+        raise still_needed(f"column {action.name} of table {relation.name}", lines)
     if others or drawn:
         if not quiet:
             notice_cascade(session, others + [one.what for one in by_function] + drawn)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
+from planner.errors import SqlError
+
 
 class Dependency(NamedTuple):
     """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is."""
@@ -20,6 +22,20 @@ class Dependency(NamedTuple):
     oid: int
     what: str
     on: Hashable
+
+
+def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
+    """Return 2BP01: ``what``, or the several things asked for (None), cannot be dropped. ``lines``: who depends on what."""
+    if what is None:
+        refused = "cannot drop desired object(s) because other objects depend on them"
+    else:
+        refused = f"cannot drop {what} because other objects depend on it"
+    return SqlError(
+        "2BP01",
+        refused,
+        detail="\n".join(lines),
+        hint="Use DROP ... CASCADE to drop the dependent objects too.",
+    )
 
 
 def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> list[Dependency]:

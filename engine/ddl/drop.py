@@ -20,7 +20,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl import functions as depends
-from engine.ddl.dependents import Dependency, in_report_order
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.keys import building_indexes
 from engine.ddl.roles import function_words, shown_name
 from engine.eager import settle
@@ -131,7 +131,7 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
         session.timing.refuse_change(table, "DROP INDEX")
         keys = define.dependents(session, [table.oid], [index.oid])
         if keys and not cascade:
-            raise _depended_on(
+            raise still_needed(
                 f"index {index.name}",
                 [f"{define.depends_text(session, k)} depends on index {index.name}" for k in keys],
             )
@@ -160,15 +160,6 @@ def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
                 found[relation.oid] = relation
                 grew = True
     return sorted(found.values(), key=lambda r: r.oid)
-
-
-def _depended_on(what: str, lines: Sequence[str]) -> SqlError:
-    return SqlError(
-        "2BP01",
-        f"cannot drop {what} because other objects depend on it",
-        detail="\n".join(lines),
-        hint="Use DROP ... CASCADE to drop the dependent objects too.",
-    )
 
 
 def default_words(session: Session, table: RelationDef, column: ColumnDef) -> str:
@@ -264,17 +255,9 @@ async def drop_relations(
     ]
     told = [one for one in in_report_order([r.oid for r in (*targets, *owned)], found) if one.what]
     if told and not cascade:
-        first = targets[0]
-        what = (
-            f"cannot drop {described(session, first)} because other objects depend on it"
-            if len(targets) == 1
-            else "cannot drop desired object(s) because other objects depend on them"
-        )
-        raise SqlError(
-            "2BP01",
-            what,
-            detail="\n".join(_line(session, one) for one in told),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        raise still_needed(
+            described(session, targets[0]) if len(targets) == 1 else None,
+            (_line(session, one) for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
@@ -338,7 +321,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
                 else _line(session, one)
                 for one in told
             ]
-            raise _depended_on(f"schema {name}", lines)
+            raise still_needed(f"schema {name}", lines)
         if told:
             notice_cascade(session, [one.what for one in told])
             await drop_relations(session, inside, cascade=True, quiet=True)

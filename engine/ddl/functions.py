@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.dependents import Dependency, in_report_order
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.roles import function_words, named_role
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -240,16 +240,9 @@ async def drop_functions(
     views, functions, links = dependents(session, oids)
     told = [one for one in in_report_order(oids, links) if one.what]
     if told and not cascade:
-        what = (
-            f"cannot drop {function_words(session, targets[0])} because other objects depend on it"
-            if len(targets) == 1
-            else "cannot drop desired object(s) because other objects depend on them"
-        )
-        raise SqlError(
-            "2BP01",
-            what,
-            detail="\n".join(f"{one.what} depends on {words_of(session, one.on)}" for one in told),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        raise still_needed(
+            function_words(session, targets[0]) if len(targets) == 1 else None,
+            (f"{one.what} depends on {words_of(session, one.on)}" for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])

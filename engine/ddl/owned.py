@@ -25,7 +25,7 @@ from engine.catalog.state import (
 from engine.connection.portal import Command, Outcome
 from engine.constraints import define
 from engine.ddl import functions
-from engine.ddl.dependents import in_report_order
+from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.roles import function_words, named_role
 from engine.ddl.types import drop_types
@@ -158,12 +158,7 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
     if not lines:
         return
     if not cascade:
-        raise SqlError(
-            "2BP01",
-            "cannot drop desired object(s) because other objects depend on them",
-            detail="\n".join(line for _, line in lines),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
-        )
+        raise still_needed(None, (line for _, line in lines))
     notice_cascade(session, [what for what, _ in lines])
 
 

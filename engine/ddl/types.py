@@ -21,7 +21,7 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter_columns import drop_column, views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependents import Dependency, in_report_order
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.drop import (
     default_words,
     described,
@@ -406,16 +406,9 @@ async def drop_types(
     by_functions = _functions_using(session, with_types_over(session.catalog, targets), found, words)
     told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
     if told and not cascade:
-        what = (
-            f"cannot drop {type_words(session, targets[0])} because other objects depend on it"
-            if len(targets) == 1
-            else "cannot drop desired object(s) because other objects depend on them"
-        )
-        raise SqlError(
-            "2BP01",
-            what,
-            detail="\n".join(f"{one.what} depends on {words[one.on]}" for one in told),
-            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        raise still_needed(
+            type_words(session, targets[0]) if len(targets) == 1 else None,
+            (f"{one.what} depends on {words[one.on]}" for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
