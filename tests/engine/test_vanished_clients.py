@@ -51,7 +51,6 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", ["FIN", "RST"])
 @pytest.mark.parametrize("point", POINTS)
 def test_nothing_is_left_of_a_client(
