@@ -287,6 +287,10 @@ class Database:
         """Reserve ``count`` consecutive oids and return the first."""
         return self._oids.allocate(count)
 
+    async def oids_ready(self, count: int) -> None:
+        """Wait until ``allocate_oids`` has that many. SqlError 53000."""
+        await self._oids.ready(count)
+
     def publish(
         self,
         space: Space,

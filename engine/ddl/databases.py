@@ -1,6 +1,6 @@
 """CREATE, ALTER and DROP DATABASE; what settings begin with (docs/decisions/0010-databases.md).
 
-    create   nobody else in the template ──> its schemas, comments and lists under the new oid; the database itself
+    create   nobody else in the template ──> all that is in it (``database_copy``); the database itself
     drop     nobody in it (FORCE: they are ended) ──> its tables' shards, all its objects, the database itself
 
 Both lock the whole catalog and are one transaction of their own, so that they are done or not, also after a crash. While one
@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.catalog.spaces import Space
 from engine.catalog.state import (
     PG_DATABASE_OID,
     CatalogSnapshot,
@@ -24,6 +23,7 @@ from engine.catalog.state import (
 )
 from engine.catalog.store import is_shared, write_changes
 from engine.connection.portal import Command, Outcome
+from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.roles import named_role
 from engine.eager import settle
 from engine.reads.plans import Plan
@@ -31,8 +31,8 @@ from engine.transaction.block_state import BlockState
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.acl import memberships, reowned
-from planner.catalog import AclDef, DatabaseDef, DefaultsDef, RoleDef, SchemaDef
-from planner.errors import SqlError, not_supported
+from planner.catalog import AclDef, DatabaseDef, DefaultsDef, RoleDef
+from planner.errors import SqlError
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _in_use(what: str, name: str, count: int) -> SqlError:
 async def create(
     conn: Connection, plan: Plan, statement: st.CreateDatabase, params: Params, out: Responder
 ) -> Outcome:
-    """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006; 0A000 where the template has tables or views."""
+    """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006 and what ``copied`` and ``copy_rows`` raise."""
     session = conn.session
     _no_block(session, "CREATE DATABASE")
     options = dict(statement.options)
@@ -110,11 +110,12 @@ async def create(
             owner=owner.oid,
             **options,  # type: ignore[arg-type]
         )
-        own = _copied(session.db.spaces[template.oid], template)
+        copy = await copied(session, session.db.spaces[template.oid])
         await session.view.change([database])
         txn = session.block.ensure_txn()
-        await write_changes(txn, CatalogSnapshot({}, database=database.oid), own, [])
-        items = [(key_of(item), item) for item in own]
+        await write_changes(txn, CatalogSnapshot({}, database=database.oid), copy.items, [])
+        await copy_rows(session, copy)
+        items = [(key_of(item), item) for item in copy.items]
 
         def applied(ts: Timestamp) -> None:
             session.db.spaces.adopt(database.oid, items, ts)
@@ -138,17 +139,6 @@ def _may_create(session: Session, name: str, template_name: str) -> DatabaseDef:
     if session.catalog.database_named(name) is not None:
         raise SqlError("42P04", f'database "{name}" already exists')
     return template
-
-
-def _copied(space: Space, template: DatabaseDef) -> list[Stored]:
-    """Return what a new database takes from its template. SqlError 0A000 for what cannot be copied yet."""
-    own = [item for key, item in space.catalog.items.items() if not is_shared(key[0])]
-    kept: list[Stored] = [item for item in own if isinstance(item, SchemaDef | CommentDef | AclDef)]
-    if len(kept) < len(own):
-        raise not_supported(
-            f'CREATE DATABASE from a template with tables or other objects ("{template.name}")'
-        )
-    return kept
 
 
 # --- ALTER ------------------------------------------------------------------------------------------

@@ -47,6 +47,16 @@ class OidSource:
             self._extend_soon()
         return first
 
+    async def ready(self, count: int) -> None:
+        """Wait until ``count`` consecutive ones can be had, for who needs more than a block. SqlError 53000: they cannot."""
+        while self._next + count > self._end:
+            before = self._end
+            self._extend_soon()
+            if self._extending is not None:
+                await asyncio.shield(self._extending)
+            if self._end == before:
+                self.allocate(count)
+
     def _extend_soon(self) -> None:
         if self._extending is None:
             self._extending = asyncio.get_running_loop().create_task(self._extend())

@@ -56,10 +56,10 @@ async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[R
             await settle(txn.rewrite(shard, rows))
         else:
             await settle(txn.truncate(shard))
-            await txn.bulk_insert(shard, _batches(relation, rows))
+            await txn.bulk_insert(shard, batches_of(relation, rows))
 
 
-async def _batches(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
+async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:
     """Yield rows as Arrow batches of the table's live columns."""
     columns = [shard_column(column) for column in relation.stored_columns]
     schema = pa.schema([field for column in columns for field in column_fields(column)])

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Final
 from engine.eager import settle
 from planner.catalog import RelationDef, SequenceDef
 from planner.errors import SqlError
+from txn.api import Transaction
 from txn.errors import TxnError
-from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -237,6 +238,23 @@ class Counters:
             txn.rollback()
             raise
         return row
+
+    async def copy(self, txn: Transaction, pairs: Iterable[tuple[RelationDef, RelationDef]]) -> None:
+        """Stage in ``txn`` that the second of each pair, a new sequence, stands where the first stands now."""
+        rows: list[tuple[int, int, int, bool]] = []
+        for old, new in pairs:
+            assert new.sequence is not None
+            counter = self.of(old)
+            rows.append((new.oid, new.sequence.generation, counter.value, counter.called))
+        if not rows:
+            return
+        made = await settle(txn.insert(SHARD, rows))
+
+        def applied(_ts: Timestamp) -> None:
+            for row, (oid, generation, value, called) in zip(made, rows, strict=True):
+                self._stored[oid, generation] = (value, called, row)
+
+        txn.on_applied(applied)
 
     async def close(self) -> None:
         """Store where all stand."""

@@ -1,0 +1,317 @@
+"""What CREATE DATABASE takes from its template: every object under an oid of its own, the rows, where sequences stand.
+
+    template (database 16500)                        copy (database 16900)
+    relation 16501  t, row type 16502, array 16503   relation 16901  t, 16902, 16903
+      a mood            type 16510                     a mood            type 16910
+      n nextval('16504'::regclass)                     n nextval('16904'::regclass)
+    shard 16501     rows, own parts                  shard 16901     the same rows, parts of its own
+    counter 16504   last 7                           counter 16904   last 7
+
+Oids are unique over all databases (docs/decisions/0010-databases.md), so whatever names an object by its oid is rewritten: references
+between definitions, what their texts name so (types, functions, ``'16504'::regclass``), and values in columns of types such as regclass.
+Texts name everything else by name. All of it belongs to one transaction: it is there whole or not at all, also after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.bulk.changes import BULK_ROWS
+from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
+from engine.catalog.physical import shard_spec
+from engine.catalog.spaces import Space
+from engine.catalog.state import CommentDef, Stored, row_array_oid
+from engine.catalog.store import is_shared
+from engine.catalog.user_types import register
+from engine.ddl.rewrite import batches_of
+from engine.eager import settle
+from planner.catalog import (
+    AclDef,
+    ColumnDef,
+    ConstraintDef,
+    FunctionDef,
+    IndexDef,
+    RelationDef,
+    SchemaDef,
+    SourceDef,
+    TypeDef,
+)
+from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
+from planner.typefacts import FIRST_USER_OID
+from planner.types import SqlType
+from txn.api import Transaction
+from txn.types import Row, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+_NAMED_BY_OID: Final = frozenset((REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE))
+_TOKEN: Final = re.compile(
+    r"""'(?P<object>\d+)'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
+    r"""|pg_catalog\."#(?P<type>\d+)\""""  # pg_catalog."#16510", a type
+    r"""|"#(?P<function>\d+)"(?=\()"""  # "#16520"(1), a function
+    r"""|'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # other literals and names, whatever is in them
+)
+"""Where a stored text names an object by its oid (``planner.typefacts``, ``planner.bind.calls``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A template's objects as a new database has them. ``tables``, ``sequences``: each with the one that it is a copy of."""
+
+    items: Sequence[Stored]
+    tables: Sequence[tuple[RelationDef, RelationDef]]
+    sequences: Sequence[tuple[RelationDef, RelationDef]]
+    oids: Oids
+
+
+async def copied(session: Session, space: Space) -> Copy:
+    """Return what a new database takes from its template, under new oids. SqlError 53000: oids cannot be reserved.
+
+    Left out are sources (they go on feeding the template's tables; in the copy those are ordinary ones) and temporary tables.
+    """
+    own = [item for key, item in space.catalog.items.items() if not is_shared(key[0])]
+    own = [item for item in own if not isinstance(item, SourceDef) and not _is_temporary(item)]
+    oids = Oids()
+    for first, count in sorted(chain.from_iterable(map(_oids_of, own))):
+        await session.db.oids_ready(count)
+        oids.add(first, session.db.allocate_oids(count), count)
+    made: list[Stored] = []
+    pairs: list[tuple[RelationDef, RelationDef]] = []
+    for item in sorted(own, key=_made_in_order):  # a domain after what it is over
+        new = _renumbered(item, oids, session.db.next_catalog_version)
+        made.append(new)
+        if isinstance(new, TypeDef):
+            register(new)  # tables are stored by its codec
+        if isinstance(item, RelationDef) and isinstance(new, RelationDef):
+            pairs.append((item, new))
+    return Copy(
+        made,
+        [pair for pair in pairs if pair[0].stored],
+        [pair for pair in pairs if pair[0].kind == "S"],
+        oids,
+    )
+
+
+async def copy_rows(session: Session, copy: Copy) -> None:
+    """Stage the rows of all tables, and where sequences stand, in the session's transaction. Raises its errors."""
+    txn = session.block.ensure_txn()
+    for old, new in copy.tables:
+        source = ShardId(old.oid)
+        await settle(txn.lock_table(source, "S"))
+        txn.create_shard(shard_spec(new))
+    txn.next_statement()
+    for old, new in copy.tables:
+        await _fill(txn, copy.oids, old, new)
+    await session.db.sequences.copy(txn, copy.sequences)
+
+
+async def _fill(txn: Transaction, oids: Oids, old: RelationDef, new: RelationDef) -> None:
+    """Put the rows of ``old`` into ``new``; many become parts, written as they are read."""
+    named = [c.attnum - 1 for c in old.stored_columns if c.type.oid in _NAMED_BY_OID]
+    target = ShardId(new.oid)
+    chunks = _rows(txn, ShardId(old.oid), named, oids)
+    few: list[Row] = []
+    async for chunk in chunks:
+        few += chunk
+        if len(few) > BULK_ROWS:
+            break
+    else:
+        if few:
+            await settle(txn.insert(target, few))
+        return
+
+    async def batches() -> AsyncIterator[Any]:
+        async for batch in batches_of(new, few):
+            yield batch
+        few.clear()
+        async for chunk in chunks:
+            async for batch in batches_of(new, chunk):
+                yield batch
+
+    await txn.bulk_insert(target, batches())
+
+
+async def _rows(
+    txn: Transaction, shard: ShardId, named: Sequence[int], oids: Oids
+) -> AsyncIterator[list[Row]]:
+    """Yield the values of a template's rows; those at ``named`` are oids."""
+    async for chunk in txn.scan(shard):
+        rows = [row.values for row in chunk]
+        if named:
+            rows = [_with_oids(row, named, oids) for row in rows]
+        yield rows
+        await asyncio.sleep(0)
+
+
+def _with_oids(row: Row, named: Sequence[int], oids: Oids) -> Row:
+    values = list(row)
+    for position in named:
+        if values[position] is not None:
+            values[position] = oids[values[position]]
+    return tuple(values)
+
+
+# --- oids -------------------------------------------------------------------------------------------
+
+
+class Oids:
+    """The oids of a template's objects, each with that of its copy; built-in ones stay."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._new: dict[int, int] = {}
+
+    def add(self, old: int, new: int, count: int) -> None:
+        """Note that ``count`` oids from ``old`` on become those from ``new`` on."""
+        self._new.update(zip(range(old, old + count), range(new, new + count), strict=True))
+
+    def __getitem__(self, oid: int) -> int:
+        """Return the new one; ``oid`` itself where it is no object of the template's."""
+        return self._new.get(oid, oid)
+
+    def all(self, oids: Sequence[int]) -> tuple[int, ...]:
+        """Return each one's new one."""
+        return tuple(self[oid] for oid in oids)
+
+    def in_text(self, text: str) -> str:
+        """Return a stored text that names objects by their new oids."""
+        return _TOKEN.sub(self._token, text) if "::reg" in text or '"#' in text else text
+
+    def _token(self, found: re.Match[str]) -> str:
+        kind = found.lastgroup
+        if kind is None:
+            return found[0]
+        return found[0].replace(found[kind], str(self[int(found[kind])]))
+
+    def type(self, type_: SqlType) -> SqlType:
+        """Return a type of a column."""
+        return SqlType(self[type_.oid], type_.typmod)
+
+
+def _is_temporary(item: Stored) -> bool:
+    return isinstance(item, RelationDef) and item.persistence == "t"
+
+
+def _made_in_order(item: Stored) -> int:
+    match item:
+        case CommentDef() | AclDef():
+            return item.object_oid
+        case SchemaDef() | RelationDef() | TypeDef() | FunctionDef():
+            return item.oid
+    raise AssertionError(f"no object of one database: {item}")
+
+
+def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
+    """Yield (first, count) of the oids that an object has for itself."""
+    match item:
+        case RelationDef():
+            yield item.oid, row_array_oid(item.oid) - item.oid + 1
+            yield from ((index.oid, 1) for index in item.indexes)
+            yield from ((constraint.oid, 1) for constraint in item.constraints)
+        case TypeDef():
+            parts = [item.oid, item.array_oid]
+            parts += [label.oid for label in item.labels]
+            parts += [check.oid for check in item.checks]
+            yield from ((oid, 1) for oid in parts)
+        case SchemaDef() | FunctionDef():
+            if item.oid >= FIRST_USER_OID:  # not public
+                yield item.oid, 1
+
+
+# --- definitions ------------------------------------------------------------------------------------
+
+
+def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
+    match item:
+        case RelationDef():
+            return _relation(item, oids, version())
+        case TypeDef():
+            return replace(
+                item,
+                oid=oids[item.oid],
+                array_oid=oids[item.array_oid],
+                schema_oid=oids[item.schema_oid],
+                labels=tuple(replace(label, oid=oids[label.oid]) for label in item.labels),
+                base=oids[item.base],
+                default_sql=None if item.default_sql is None else oids.in_text(item.default_sql),
+                checks=tuple(_constraint(check, oids) for check in item.checks),
+            )
+        case FunctionDef():
+            return replace(
+                item,
+                oid=oids[item.oid],
+                schema_oid=oids[item.schema_oid],
+                types=oids.all(item.types),
+                result=oids[item.result],
+                defaults=tuple(oids.in_text(text) for text in item.defaults),
+                body_sql=oids.in_text(item.body_sql),
+                depends_on=oids.all(item.depends_on),
+            )
+        case SchemaDef():
+            return replace(item, oid=oids[item.oid])
+        case CommentDef():
+            return replace(item, object_oid=oids[item.object_oid])
+        case AclDef(class_oid=class_oid) if class_oid == PG_DEFAULT_ACL_OID:  # of a role, in a schema
+            return replace(item, sub_id=oids[item.sub_id >> 8] << 8 | item.sub_id & 0xFF)
+        case AclDef():
+            return replace(item, object_oid=oids[item.object_oid])
+    raise AssertionError(f"no object of one database: {item}")
+
+
+def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
+    sequence = relation.sequence
+    if sequence is not None:
+        sequence = replace(sequence, owner_table=oids[sequence.owner_table])
+    return replace(
+        relation,
+        oid=oids[relation.oid],
+        schema_oid=oids[relation.schema_oid],
+        columns=tuple(_column(column, oids) for column in relation.columns),
+        indexes=tuple(_index(index, oids) for index in relation.indexes),
+        constraints=tuple(_constraint(constraint, oids) for constraint in relation.constraints),
+        version=version,
+        view_sql=oids.in_text(relation.view_sql),
+        depends_on=tuple(sorted(oids.all(relation.depends_on))),
+        source_oid=0,
+        sequence=sequence,
+    )
+
+
+def _column(column: ColumnDef, oids: Oids) -> ColumnDef:
+    missing = column.missing_value
+    if isinstance(missing, int) and column.type.oid in _NAMED_BY_OID:
+        missing = oids[missing]
+    return replace(
+        column,
+        type=oids.type(column.type),
+        domain=oids[column.domain],
+        default_sql=None if column.default_sql is None else oids.in_text(column.default_sql),
+        missing_value=missing,
+    )
+
+
+def _index(index: IndexDef, oids: Oids) -> IndexDef:
+    return replace(
+        index,
+        oid=oids[index.oid],
+        constraint_oid=oids[index.constraint_oid],
+        expressions=tuple(oids.in_text(text) for text in index.expressions),
+        where_sql=oids.in_text(index.where_sql),
+    )
+
+
+def _constraint(constraint: ConstraintDef, oids: Oids) -> ConstraintDef:
+    foreign = constraint.foreign
+    return replace(
+        constraint,
+        oid=oids[constraint.oid],
+        index_oid=oids[constraint.index_oid],
+        check_sql=oids.in_text(constraint.check_sql),
+        foreign=None if foreign is None else replace(foreign, table=oids[foreign.table]),
+    )
