@@ -1,4 +1,4 @@
-"""Objects of S3 and Google Cloud Storage as COPY names, finds, reads and writes them.
+"""Objects of S3 and Google Cloud Storage as COPY and FILES sources name, find, read and write them.
 
     server_files = /srv/in, s3://bucket/landing?region=eu-north-1        the second entry permits, and says where the store is
 
@@ -77,7 +77,8 @@ async def beside(stored: bool, work: Callable[P, T], *args: P.args, **more: P.kw
 
 
 @lru_cache(maxsize=16)
-def _filesystem(store: ObjectUrl) -> Any:
+def filesystem(store: ObjectUrl) -> Any:
+    """Return pyarrow's file system of a store, one for each in this process. May look for credentials."""
     return open_filesystem(store)
 
 
@@ -120,7 +121,7 @@ def found_objects(at: StoredObject) -> list[tuple[StoredObject, int]]:
     """Return the objects that a name stands for, with their sizes, in the order of their names. Raises OSError."""
     from pyarrow.fs import FileSelector, FileType
 
-    system = _filesystem(at.store)
+    system = filesystem(at.store)
     info = system.get_file_info(at.key)
     if info.type == FileType.File:
         return [(at, info.size)]
@@ -154,20 +155,20 @@ def open_bytes(path: FilePath, start: int = 0, end: int | None = None) -> Binary
         file = open(path, "rb")  # noqa: SIM115 - the caller closes it
         file.seek(start)
         return file
-    raw = _Range(_filesystem(path.store).open_input_file(path.key), start, end)
+    raw = _Range(filesystem(path.store).open_input_file(path.key), start, end)
     return io.BufferedReader(raw, READ_BYTES)
 
 
 def fetch(at: StoredObject, path: str) -> None:
     """Copy an object to a new local file. Raises OSError."""
-    with _filesystem(at.store).open_input_file(at.key) as source, open(path, "xb") as file:
+    with filesystem(at.store).open_input_file(at.key) as source, open(path, "xb") as file:
         while piece := source.read(READ_BYTES):
             file.write(piece)
 
 
 def open_parquet(path: FilePath) -> Any:
     """Return what pyarrow reads a Parquet file from. Raises OSError."""
-    return path if isinstance(path, str) else _filesystem(path.store).open_input_file(path.key)
+    return path if isinstance(path, str) else filesystem(path.store).open_input_file(path.key)
 
 
 class _Range(io.RawIOBase):
@@ -208,7 +209,7 @@ class _Range(io.RawIOBase):
 
 def upload(to: StoredObject, file: BinaryIO) -> None:
     """Write a local file as an object. It comes into being, or replaces another, whole, or not at all. Raises OSError."""
-    system = _filesystem(to.store)
+    system = filesystem(to.store)
     stream = system.open_output_stream(to.key)
     try:
         while piece := file.read(PIECE_BYTES):
@@ -225,13 +226,13 @@ def exists(at: StoredObject) -> bool:
     """Return whether there is an object of that name."""
     from pyarrow.fs import FileType
 
-    return bool(_filesystem(at.store).get_file_info(at.key).type == FileType.File)
+    return bool(filesystem(at.store).get_file_info(at.key).type == FileType.File)
 
 
 def remove(at: StoredObject) -> None:
     """Delete an object, if it is there."""
     with contextlib.suppress(FileNotFoundError):
-        _filesystem(at.store).delete_file(at.key)
+        filesystem(at.store).delete_file(at.key)
 
 
 def all_below(folder: StoredObject) -> Iterator[StoredObject]:
@@ -239,6 +240,6 @@ def all_below(folder: StoredObject) -> Iterator[StoredObject]:
     from pyarrow.fs import FileSelector, FileType
 
     selector = FileSelector(folder.key, recursive=True, allow_not_found=True)
-    for info in _filesystem(folder.store).get_file_info(selector):
+    for info in filesystem(folder.store).get_file_info(selector):
         if info.type == FileType.File:
             yield StoredObject(folder.store, cast(str, info.path))

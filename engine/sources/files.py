@@ -1,4 +1,4 @@
-"""FILES sources: the new files of a directory, each once.
+"""FILES sources: the new files of a directory or of a folder of an object store, each once.
 
     a.csv   done, 4000 rows             offsets, a row for each file: the manifest
     b.csv   3000 rows so far            read again from its beginning after a crash, and 3000 rows passed over
@@ -18,18 +18,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import msgspec
 
+from engine.bulk.objects import beside
 from engine.bulk.portable import obstacle
+from engine.bulk.server_files import Roots, ServerFile
 from engine.sources import offsets as stored
 from engine.sources.changes import TableChanges, primary_key
-from engine.sources.files_directory import Found, below, changed, changing, directory, listed
+from engine.sources.files_directory import Found, changed, changing
+from engine.sources.files_folder import Folder, open_folder
 from engine.sources.files_read import Rows, load_spec, read_file
 from engine.sources.files_spark import BadFile, SparkLoad, may_read
 from engine.sources.options import Options
@@ -39,6 +41,7 @@ from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from txn.api import PartJob, WrittenPart
+from txn.persist.object_url import is_object_url
 from txn.types import Row
 
 BATCH_FILES: Final = 1000  # in one transaction at most
@@ -46,6 +49,8 @@ BATCH_BYTES: Final = 16 << 30  # the same for Spark, but for a single file
 TOTALS: Final = ""
 """The partition of a source's sums; no file has this name."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +80,7 @@ class _Open:
     found: Found
     rows: int
     committed: int
-    path: Path
+    file: ServerFile
     pieces: Rows
     rest: list[Row]
     proved: bool = False
@@ -85,9 +90,9 @@ class FilesReader:
     """See ``engine.sources.reader.Reader``."""
 
     def __init__(
-        self, source: SourceDef, relation: RelationDef, roots: Sequence[str], spark: SparkExecutor | None
+        self, source: SourceDef, relation: RelationDef, roots: Roots, spark: SparkExecutor | None
     ) -> None:
-        """``roots``: the directories of the setting server_files. ``spark``: for large batches."""
+        """``roots``: what the setting server_files lists. ``spark``: for large batches."""
         options = self._options = Options("files", source.options)
         self.progress = Progress(lag=Lag(unit="files"))
         self._relation = relation
@@ -111,11 +116,12 @@ class FilesReader:
         self._bad: tuple[str, Exception] | None = None  # a file that Spark could not read, behind others
         self._open: _Open | None = None
         self._gone: set[str] = set()  # files that have left the directory, and not yet the manifest
-        self._directory = Path()
+        self._stored = is_object_url(options.need("path"))
+        self._opened: Folder | None = None
 
     async def open(self, offsets: Mapping[str, bytes]) -> Mapping[str, Place]:
-        """See Reader. Raises SqlError 42501, 58P01."""
-        self._directory = await asyncio.to_thread(directory, self._options.need("path"), self._roots)
+        """See Reader. Raises SqlError 42501, 58P01, 42809; Temporary."""
+        self._opened = await self._beside(open_folder, self._options.need("path"), self._roots)
         for name, body in offsets.items():
             if name == TOTALS:
                 self._totals = stored.decode(body, Totals)
@@ -185,7 +191,7 @@ class FilesReader:
         )
 
     def _context(self, names: Sequence[str]) -> str:
-        return f"files {', '.join(names[:3])}{' ...' if len(names) > 3 else ''} of {self._directory}"
+        return f"files {', '.join(names[:3])}{' ...' if len(names) > 3 else ''} of {self._folder.name}"
 
     async def acknowledge(self, batch: Batch) -> None:
         """See Reader: what has been read to its end is put away."""
@@ -206,7 +212,16 @@ class FilesReader:
 
     @property
     def _partition(self) -> str:
-        return str(self._directory)
+        return self._folder.name
+
+    @property
+    def _folder(self) -> Folder:
+        assert self._opened is not None, "the reader is not open"
+        return self._opened
+
+    async def _beside(self, work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+        """Do what blocks in a thread."""
+        return await beside(self._stored, work, *args, **more)
 
     @staticmethod
     def _shown(totals: Totals) -> str:
@@ -217,7 +232,7 @@ class FilesReader:
     async def _look(self) -> None:
         """Find what is ready to be read, where nothing is left. Raises SqlError 58P01, and 55000 for a file that has changed."""
         if not self._ready:
-            found = await asyncio.to_thread(listed, self._directory, self._options.need("pattern"))
+            found = await self._beside(self._folder.listed, self._options.need("pattern"))
             self._look_at(found, asyncio.get_running_loop().time())
         self.progress.lag.amount = len(self._ready) + self._unsettled
 
@@ -231,9 +246,8 @@ class FilesReader:
         ready = self._ready.popleft()
         known = self._files.get(ready.name)
         skip = 0 if known is None else known.rows
-        path = await asyncio.to_thread(self._allowed, ready.name)
-        pieces = read_file(path, ready.size, self._spec, skip)
-        self._open = _Open(ready, skip, skip, path, pieces, [])
+        file = await self._beside(self._folder.file, ready)
+        self._open = _Open(ready, skip, skip, file, read_file(file, self._spec, skip), [])
         return True
 
     def _look_at(self, files: Sequence[Found], now: float) -> None:
@@ -246,7 +260,7 @@ class FilesReader:
             if known is not None and known.done and (same or found.name in self._gone):
                 continue  # done; or another of that name, which is new once the first is forgotten
             if known is not None and not same:
-                raise changed(self._directory / found.name)
+                raise changed(self._folder.shown(found.name))
             before, at = self._since.get(found.name, (found, now))
             since[found.name] = (found, at if before == found else now)
             if known is not None or now - since[found.name][1] >= self._settle_s:
@@ -254,10 +268,6 @@ class FilesReader:
             else:
                 self._unsettled += 1
         self._since = since
-
-    def _allowed(self, name: str) -> Path:
-        """Return where a file is once links are followed. Raises SqlError 42501 if that is outside."""
-        return Path(below(str(self._directory / name), self._roots))
 
     async def _take(self, reading: _Open, most: int) -> tuple[list[Row], bool]:
         """Return at most ``most`` further rows of a file, and whether these were its last."""
@@ -269,7 +279,7 @@ class FilesReader:
             else:
                 rows.extend(piece)
         if done:
-            await asyncio.to_thread(self._check_same, reading)
+            await self._check_same(reading)
             done = len(rows) <= most
         taken, reading.rest = rows[:most], rows[most:]
         reading.rows += len(taken)
@@ -277,30 +287,22 @@ class FilesReader:
 
     async def _prove(self, reading: _Open) -> None:
         """Read a file that takes several batches to its end, before the first: so it is not half here if it is malformed."""
-        pieces = read_file(reading.path, reading.found.size, self._spec, 0)
+        pieces = read_file(reading.file, self._spec, 0)
         async with aclosing(pieces):
             async for _rows in pieces:
                 await asyncio.sleep(0)
-        await asyncio.to_thread(self._check_same, reading)
+        await self._check_same(reading)
         reading.proved = True
 
-    def _check_same(self, reading: _Open) -> None:
+    async def _check_same(self, reading: _Open) -> None:
         """Look whether the file is still as it was when it was found. Raises Temporary, or 55000 if rows are committed."""
-        if self._is_other(reading.found):
-            path = self._directory / reading.found.name
-            raise changed(path) if reading.committed else changing(path)
-
-    def _is_other(self, found: Found) -> bool:
-        """Whether a file has changed since it was found; one that is gone was read to its end through what was open."""
-        try:
-            status = (self._directory / found.name).stat()
-        except FileNotFoundError:
-            return False
-        return (status.st_size, status.st_mtime_ns) != (found.size, found.mtime_ns)
+        if await self._beside(self._folder.is_other, reading.found):
+            shown = self._folder.shown(reading.found.name)
+            raise changed(shown) if reading.committed else changing(shown)
 
     # -- many bytes: Spark reads them --------------------------------------------------------------
 
-    async def _large(self) -> list[tuple[Found, Path]]:
+    async def _large(self) -> list[tuple[Found, ServerFile]]:
         """Return the next files if they are so many bytes that Spark is to read them, else none."""
         if self._spark is None:
             return []
@@ -316,14 +318,14 @@ class FilesReader:
             size += ready.size
         if not found or size < self._spark_bytes:
             return []
-        return await asyncio.to_thread(self._with_paths, found)
+        return await self._beside(self._to_open, found)
 
-    def _with_paths(self, files: Sequence[Found]) -> list[tuple[Found, Path]]:
-        """Return files with where they are. Raises SqlError 42501 for the first, stops before another one that is outside."""
-        allowed: list[tuple[Found, Path]] = []
+    def _to_open(self, files: Sequence[Found]) -> list[tuple[Found, ServerFile]]:
+        """Return files with what is to be opened. Raises SqlError 42501 for the first, stops before another one that is outside."""
+        allowed: list[tuple[Found, ServerFile]] = []
         for found in files:
             try:
-                allowed.append((found, self._allowed(found.name)))
+                allowed.append((found, self._folder.file(found)))
             except SqlError:
                 if not allowed:
                     raise
@@ -331,16 +333,16 @@ class FilesReader:
         return allowed
 
     def _not_on_spark(self, why: str) -> None:
-        _log.warning("files of %s are read by the server, not by Spark: %s", self._directory, why)
+        _log.warning("files of %s are read by the server, not by Spark: %s", self._folder.name, why)
 
-    def _batch_on_spark(self, large: Sequence[tuple[Found, Path]]) -> Batch:
+    def _batch_on_spark(self, large: Sequence[tuple[Found, ServerFile]]) -> Batch:
         """Return a batch whose rows Spark writes while it is staged; what is known only then is entered in it then."""
         assert self._spark is not None
-        files = [found for found, _path in large]
+        files = [found for found, _file in large]
         for _ in files:
             self._ready.popleft()
         self.progress.activity = "loading"
-        load = SparkLoad(self._spark, self._spec, [path for _found, path in large], [f.size for f in files])
+        load = SparkLoad(self._spark, self._spec, [file for _found, file in large])
         before = self._totals
         offsets = self._forgotten()
         rows: dict[str, int] = {}
@@ -356,8 +358,8 @@ class FilesReader:
                 self._ready.extendleft(reversed(files))
                 raise Reread from None
             for found in files:
-                if await asyncio.to_thread(self._is_other, found):
-                    raise changing(self._directory / found.name)
+                if await self._beside(self._folder.is_other, found):
+                    raise changing(self._folder.shown(found.name))
             counts = [load.rows.get(at, 0) for at in range(len(files))]
             for found, count in zip(files, counts, strict=True):
                 self._files[found.name] = Offset(found.size, found.mtime_ns, count, True)
@@ -382,26 +384,12 @@ class FilesReader:
 
     async def _put_away(self, names: Sequence[str]) -> None:
         """Move or delete files that are done, if they are still there, and remember to forget them."""
+        move_to = self._options.need("move_to") if self._after == "move" else None
         for name in names:
-            await asyncio.to_thread(self._put_one_away, name)
+            offset = self._files[name]
+            found = Found(offset.mtime_ns, name, offset.size)
+            await self._beside(self._folder.put_away, found, move_to)
             self._gone.add(name)
-
-    def _put_one_away(self, name: str) -> None:
-        path = self._directory / name
-        offset = self._files[name]
-        try:
-            status = path.stat()
-            if (status.st_size, status.st_mtime_ns) != (offset.size, offset.mtime_ns):
-                return  # another one of that name
-            if self._after == "delete":
-                path.unlink()
-                return
-            target = directory(self._options.need("move_to"), self._roots) / name
-            if target.exists():
-                target = target.with_name(f"{name}.{offset.mtime_ns}")
-            path.rename(target)
-        except FileNotFoundError:
-            return  # it was put away before a crash
 
     def _forgotten(self) -> dict[str, bytes | None]:
         """Return what leaves the manifest with the next batch."""

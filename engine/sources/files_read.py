@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
 from engine.bulk.look import look, looks_at, splits_of
+from engine.bulk.objects import beside
 from engine.bulk.read_split import Reading, read_split, worker_env
 from engine.bulk.server_files import ServerFile
 from engine.catalog.physical import shard_spec
@@ -68,27 +68,26 @@ def load_spec(relation: RelationDef, options: Options) -> LoadSpec:
     )
 
 
-async def read_file(path: Path, size: int, spec: LoadSpec, skip: int) -> Rows:
-    """Yield the rows of a file behind the first ``skip``, which were committed before.
+async def read_file(file: ServerFile, spec: LoadSpec, skip: int) -> Rows:
+    """Yield the rows of a file or an object behind the first ``skip``, which were committed before.
 
     Raises DataError with its place; Temporary for a file that is gone, or that the system cannot read now.
     """
     plan = RowPlan(shard_spec(spec.relation), spec.attnums)
-    name = str(path)
-    file = ServerFile(name, name, size)
+    stored = not isinstance(file.path, str)
     try:
         looks = looks_at([file], spec.options, _WHOLE)
-        found = [await asyncio.to_thread(look, spec.options, item) for item in looks]
+        found = [await beside(stored, look, spec.options, item) for item in looks]
         for split in splits_of([file], spec.options, looks, found):
             batches = read_split(spec, worker_env(), split, Reading())
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            while (batch := await beside(stored, next, batches, None)) is not None:
                 skipped = min(skip, batch.num_rows)
                 skip -= skipped
                 for start in range(skipped, batch.num_rows, SLICE_ROWS):
                     yield table_rows(_table(batch.slice(start, SLICE_ROWS)), plan)
                     await asyncio.sleep(0)
     except DataError as error:
-        raise placed(error, name, spec.relation) from None
+        raise placed(error, file.name, spec.relation) from None
 
 
 def _table(batch: Any) -> Any:

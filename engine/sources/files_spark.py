@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from engine.bulk.copy_files import MIN_TASK_BYTES, Looking
 from engine.bulk.load_task import Answer, Failure, LoadTask
@@ -41,12 +40,11 @@ class BadFile(Exception):
 
 @dataclass(slots=True)
 class SparkLoad:
-    """One load. ``rows``: of each file, once ``write`` has returned."""
+    """One load. ``rows``: of each file, by its place among them, once ``write`` has returned."""
 
     spark: SparkExecutor
     spec: LoadSpec
-    paths: Sequence[Path]
-    sizes: Sequence[int]
+    files: Sequence[ServerFile]
     rows: dict[int, int] = field(default_factory=dict)
 
     async def write(self, job: PartJob) -> list[WrittenPart]:
@@ -65,9 +63,9 @@ class SparkLoad:
             raise Temporary(_said(error)) from error
 
     async def _write(self, tasks: SparkTasks, job: PartJob) -> list[WrittenPart]:
-        spec, options = self.spec, self.spec.options
-        files = [ServerFile(str(p), str(p), size) for p, size in zip(self.paths, self.sizes, strict=True)]
-        chunk_bytes = max(min(CHUNK_BYTES, sum(self.sizes) // (2 * tasks.parallelism)), MIN_TASK_BYTES)
+        spec, options, files = self.spec, self.spec.options, self.files
+        size = sum(file.size for file in files)
+        chunk_bytes = max(min(CHUNK_BYTES, size // (2 * tasks.parallelism)), MIN_TASK_BYTES)
         looks = looks_at(files, options, chunk_bytes)
         found = []
         for item, answer in zip(looks, await tasks.map(Looking(options), looks), strict=True):
@@ -92,7 +90,7 @@ class SparkLoad:
             self.rows[file] = self.rows.get(file, 0) + rows
 
     def _bad(self, at: int, error: DataError) -> BadFile:
-        return BadFile(at, placed(error, str(self.paths[at]), self.spec.relation))
+        return BadFile(at, placed(error, self.files[at].name, self.spec.relation))
 
 
 async def may_read(spark: SparkExecutor | None, told: Callable[[str], None]) -> bool:

@@ -51,7 +51,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "files": {
         **_COMMON,
-        "path": Rule(kind="text", required=True, help="the directory, below one of the setting server_files"),
+        "path": Rule(kind="text", required=True, help="the directory, or folder of an object store (s3://, gs://), below an entry of the setting server_files"),
         "format": Rule(kind="choice", choices=("csv", "json", "parquet"), required=True, help="of every file"),
         "pattern": Rule(kind="text", default="*", help="file names that count, with * and ?"),
         "envelope": _ENVELOPE,
@@ -61,7 +61,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
                                 help="files with so many bytes together are read by Spark's tasks, in one batch"),
         "after": Rule(kind="choice", choices=("keep", "move", "delete"), default="keep",
                       help="what becomes of a file that has been read and committed"),
-        "move_to": Rule(kind="text", help="with after = move: a directory below one of server_files"),
+        "move_to": Rule(kind="text", help="with after = move: where to, below an entry of server_files"),
         "header": Rule(kind="bool", default="false", help="csv: the first line names the columns, which it must match"),
         "delimiter": Rule(kind="char", help="csv"),
         "null": Rule(kind="text", help="csv: how NULL is written"),

@@ -37,7 +37,7 @@ def _postgres(db: Database, source: SourceDef) -> Reader:
 
 
 def _files(db: Database, source: SourceDef) -> Reader:
-    return FilesReader(source, _table(db, source.tables[0]), db.server_files.directories, db.spark)
+    return FilesReader(source, _table(db, source.tables[0]), db.server_files, db.spark)
 
 
 def _kafka(db: Database, source: SourceDef) -> Reader:

@@ -7,11 +7,11 @@ drop      ends the task; what upstream keeps for it; table(s), offsets, the sour
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.bulk.objects import beside
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import key_of
 from engine.connection.portal import Command, Outcome
@@ -22,7 +22,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sources import kafka_topic, postgres_slot, rate
 from engine.sources import offsets as stored
-from engine.sources.files_directory import directory
+from engine.sources.files_folder import check_folders
 from engine.sources.files_read import csv_options
 from engine.sources.options import Options, check
 from engine.sources.postgres_tables import UpstreamTable, encoded
@@ -34,6 +34,7 @@ from planner.bind import bind_statement
 from planner.catalog import RelationDef, SourceDef
 from planner.errors import SqlError
 from planner.parse import parse
+from txn.persist.object_url import is_object_url
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ async def _tables(
             )
         return [_with_columns(session, statement.table, rate.COLUMNS)], []
     if kind == "files":
-        await asyncio.to_thread(_check_files, session, statement, options)
+        _check_files(statement, options)
+        path, move_to = options["path"], options.get("move_to")
+        await beside(is_object_url(path), check_folders, path, move_to, session.db.server_files)
         return [statement.table], []
     if kind == "postgres":
         if statement.has_columns or statement.table.name != statement.name:
@@ -125,11 +128,8 @@ async def _tables(
     return [statement.table], []
 
 
-def _check_files(session: Session, statement: st.CreateSource, given: dict[str, str]) -> None:
-    """Check what the options of a FILES source say together. Blocks.
-
-    Raises SqlError 42601, 22023; 42501, 58P01 and 42809 for directories.
-    """
+def _check_files(statement: st.CreateSource, given: dict[str, str]) -> None:
+    """Check what the options of a FILES source say together. Raises SqlError 42601, 22023."""
     options = Options("files", given)
     if not statement.table.columns:
         raise SqlError("42601", "a FILES source requires columns")
@@ -143,9 +143,6 @@ def _check_files(session: Session, statement: st.CreateSource, given: dict[str, 
                 raise SqlError("22023", f'option "{name}" goes with the format csv')
     if (options.need("after") == "move") != ("move_to" in given):
         raise SqlError("22023", 'the option "move_to" goes with after = move')
-    for name in ("path", "move_to"):
-        if name in given:
-            directory(given[name], session.db.server_files.directories)
 
 
 def _check_envelope(statement: st.CreateSource, options: Options) -> None:

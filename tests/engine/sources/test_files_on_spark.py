@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import signal
@@ -15,10 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.bulk.objects import StoredObject, all_below, upload
 from tests.engine.sources import support
 from tests.engine.sources.support import Connection, connect, rows, value
 from tests.engine.sources.test_files import put
+from tests.support.objects import ObjectStoreServer
 from tests.support.server import ServerProcess
+from txn.persist.object_url import parse_object_url
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the machine may be busy
 
@@ -28,9 +32,17 @@ PATIENCE_S = 900.0  # a JVM that starts beside other work may take minutes
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def bucket(object_store: ObjectStoreServer) -> str:
+    return object_store.new_bucket()
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, object_store: ObjectStoreServer, bucket: str
+) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("files")
-    running = ServerProcess(folder / "data", "--spark-start", "background", "--server-files", str(folder))
+    roots = f"{folder},{object_store.url(bucket, 'in')}"
+    running = ServerProcess(folder / "data", "--spark-start", "background", "--server-files", roots)
     yield running
     assert running.stop() == 0
 
@@ -100,6 +112,32 @@ def test_large_files_come_whole_with_their_manifest(here: Connection, folder: Pa
     here.execute("ALTER SOURCE large RESUME")
     put(folder, "e", lines(2 * LINES + 1))
     wait_for(here, "SELECT count(*) FROM large", 3 * LINES + 1)
+
+
+def test_large_objects_come_whole(here: Connection, object_store: ObjectStoreServer, bucket: str) -> None:
+    store = parse_object_url(object_store.url(bucket, "in"))
+
+    def put_object(name: str, text: str) -> None:
+        upload(StoredObject(store, f"{bucket}/in/large/{name}"), io.BytesIO(text.encode()))
+
+    put_object("a", lines(0))
+    put_object("b", lines(LINES))
+    here.execute(
+        f"CREATE SOURCE objects (id bigint PRIMARY KEY, v text) FROM FILES (path = 's3://{bucket}/in/large',"
+        f" format = csv, after = delete, {ON_SPARK})"
+    )
+    end = time.monotonic() + PATIENCE_S
+    while (found := value(here, "SELECT count(*) FROM objects")) != 2 * LINES:
+        assert found == 0  # row by row these would be 100,000 batches
+        assert time.monotonic() < end
+    wait_for(here, "SELECT acknowledged_position FROM holdfast_sources WHERE name = 'objects'", f"b:{LINES}")
+    all_here(here, "objects", 2 * LINES)
+    assert list(all_below(StoredObject(store, f"{bucket}/in/large"))) == []
+    put_object("c", lines(2 * LINES) + "x,y\n")
+    assert error_of(here, "objects") == (
+        f'22P02: invalid input syntax for type bigint: "x"\nCONTEXT: file "s3://{bucket}/in/large/c", line {LINES + 1},'
+        ' column id: "x"'
+    )
 
 
 def test_what_is_before_a_malformed_file_is_here(here: Connection, folder: Path) -> None:
