@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -133,15 +134,17 @@ def fuzz(target: str, *, seconds: int, runs: int, seed: int, folder: Path, thin:
         f"-max_len={MAX_BYTES}", f"-timeout={HANG_S}", f"-rss_limit_mb={MEMORY_MB}", f"-seed={seed}", "-len_control=0",
         *([f"-runs={runs}"] if runs else []), *([f"-max_total_time={seconds}"] if seconds else []),
     ]  # fmt: skip
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    with tempfile.TemporaryDirectory(prefix="holdfast-fuzz-") as temporary:
+        # libFuzzer ends a child without Python's own end: what it keeps in temporary files is ours to remove
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "TMPDIR": temporary}
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
     said = _PROGRESS.findall(done.stdout)
     executions, edges, features = said[-1] if said else ("0", "0", "0")
     line = f"{target:8} seed {seed}: {executions} inputs, {edges} branches, {features} features"
