@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 LEAVE_S: Final = (
     5.0  # how long a database is given to be left by those who are about to close, as in PostgreSQL
 )
+RESERVED: Final = 3  # superuser_reserved_connections, as PostgreSQL's default
 _POLL_S: Final = 0.02
 
 
@@ -117,6 +118,11 @@ def fatal(sqlstate: str, message: str, *, hint: str | None = None, detail: str |
     )
 
 
+def reserved(db: Database) -> int:
+    """Return how many connections are kept for superusers, who have to get in to see why all others are taken."""
+    return min(RESERVED, db.config.max_connections - 1)
+
+
 def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out: Responder) -> Connection:
     """Open a session. FATAL 28000, 3D000, 55000, 53300, 42501, 42704, 22023 as PostgreSQL raises them."""
     user = parameters.get("user", "")
@@ -126,6 +132,9 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
         raise fatal("28000", f'role "{user}" does not exist')
     if not role.can_login:
         raise fatal("28000", f'role "{user}" is not permitted to log in')
+    if not role.superuser and db.config.max_connections - len(db.sessions) - 1 < reserved(db):
+        what = "remaining connection slots are reserved for non-replication superuser connections"
+        raise fatal("53300", what)
     database = _database(db, parameters.get("database") or user, role)
     settings = _settings(db, db.spaces[database.oid].catalog, role, parameters, out)
     session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
@@ -161,6 +170,7 @@ def _settings(
         "session_authorization": role.name,
         "port": str(config.port),
         "max_connections": str(config.max_connections),
+        "superuser_reserved_connections": str(reserved(db)),
         "deadlock_policy": config.deadlock_policy,
         "history_retention": str(config.history_retention),
         "spark_max_queries": str(config.spark_max_queries),

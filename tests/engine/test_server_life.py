@@ -138,7 +138,13 @@ def test_terminating_a_session_that_waits_tells_it_that_alone(server: ServerProc
 
 def test_sessions_past_the_limit_are_refused(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data", "--max-connections", "2")
-    clients = [connect(server.port) for _ in range(2)]
+    clients = [connect(server.port)]
+    clients[0].run("CREATE ROLE ann LOGIN")
+    with pytest.raises(ServerError, match="remaining connection slots are reserved") as reserved:
+        connect(server.port, user="ann")
+    assert reserved.value.sqlstate == "53300"
+    assert clients[0].run("SHOW superuser_reserved_connections").rows == [("1",)]
+    clients.append(connect(server.port))
     with pytest.raises(ServerError) as caught:
         connect(server.port)
     assert caught.value.sqlstate == "53300"
