@@ -216,8 +216,7 @@ async def _declare(
     conn: Connection, plan: Plan, statement: st.DeclareCursor, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    in_block = session.block.state is BlockState.BLOCK or session.block.one_of_several
-    if not in_block and not statement.hold:
+    if session.block.is_alone and not statement.hold:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.block.ensure_txn().next_statement()
     if plan.locking:
@@ -276,10 +275,8 @@ async def _maintenance(
     conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     session = conn.session
-    if statement.what == "vacuum" and (
-        session.block.state is BlockState.BLOCK or session.block.one_of_several
-    ):
-        raise SqlError("25001", "VACUUM cannot run inside a transaction block")
+    if statement.alone:
+        session.block.must_be_alone(statement.alone)
     if statement.what in ("vacuum", "checkpoint", "cluster"):
         # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).
         if statement.tables:

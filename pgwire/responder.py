@@ -66,6 +66,7 @@ class WireResponder:
         "on_idle_output",
         "on_input_taken",
         "paused",
+        "reported",
         "statuses",
         "transport",
     )
@@ -89,6 +90,7 @@ class WireResponder:
         self.lost = False
         self.paused = False
         self.statuses: dict[str, str] = {}
+        self.reported: dict[str, str] = {}  # what the client knows
         self.on_idle_output = on_idle_output
         self.on_input_taken = on_input_taken
 
@@ -147,15 +149,16 @@ class WireResponder:
 
     def parameter_status(self, name: str, value: str) -> None:
         """Report a setting: at once between statements, else just before ReadyForQuery, its last value only."""
+        self.statuses[name] = value
         if self._connection.state is State.READY:
-            self._remark(83, encode.parameter_status(name, value))
-        else:
-            self.statuses[name] = value
+            self.report_statuses()
 
     def report_statuses(self) -> None:
-        """Queue ParameterStatus for what changed since the last ReadyForQuery."""
+        """Queue ParameterStatus for what is not as it was when the client was last told."""
         for name, value in self.statuses.items():
-            self._remark(83, encode.parameter_status(name, value))
+            if self.reported.get(name) != value:
+                self.reported[name] = value
+                self._remark(83, encode.parameter_status(name, value))
         self.statuses.clear()
 
     def notification(self, pid: int, channel: str, payload: str) -> None:

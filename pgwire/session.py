@@ -640,6 +640,7 @@ class Session:
         for name, value in settings.items():
             connection.advance(83)
             connection.out.append(parameter_status(name, value))
+            self.responder.reported[name] = value
         connection.send(m.BackendKeyData(self.pid, self.key))
         if self._auth_timer is not None:
             self._auth_timer.cancel()

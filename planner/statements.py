@@ -346,11 +346,12 @@ class CloseCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER: ``tables`` empty = all."""
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER: ``tables`` empty = all; ``alone``: its name, where a block may not hold it."""
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
     tables: tuple[int, ...] = ()
     full: bool = False
+    alone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

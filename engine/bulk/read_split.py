@@ -129,7 +129,7 @@ class _Lines:
                     yield from self._careful(data)
             else:
                 yield from self._plain(file, self._by_column)
-            yield from row_batches(self._columns, self._loader.rows(self._decoder.finish()))
+            yield from row_batches(self._columns, self._loader.finish(self._decoder))
         except DataError as error:
             if not error.where or f'file "{self._split.name}"' not in error.where:
                 error = self._loader.locate(error)

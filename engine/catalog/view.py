@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 _Changes = Mapping[StoredKey, Stored | None]
 
 
+def _command(plan: Plan) -> str:
+    """Return a statement's name in errors: its tag, but that of COPY, which only writes one way."""
+    tag = plan.bound.tag
+    return "COPY FROM" if tag == "COPY" else tag
+
+
 class CatalogView:
     """What one session sees of the catalog; see the module's prologue.
 
@@ -192,7 +198,7 @@ class CatalogView:
         block = self._session.block
         txn = block.ensure_txn()
         if txn.read_only:
-            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+            raise SqlError("25006", f"cannot execute {_command(plan)} in a read-only transaction")
         block.wrote = True
         waiting = txn.begin_write(writes, scans)
         if waiting is not None:
@@ -208,7 +214,7 @@ class CatalogView:
         block = self._session.block
         txn = block.ensure_txn()
         if txn.read_only:
-            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+            raise SqlError("25006", f"cannot execute {_command(plan)} in a read-only transaction")
         block.wrote = True
         await self.locks.take_for(plan)
         statement = plan.bound.statement

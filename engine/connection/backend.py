@@ -104,6 +104,8 @@ class Connection:
     def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
         """Create a prepared statement."""
         self.touch(sql)
+        if not name:
+            self.prepared.close("")  # gone even where the new one is no statement
         try:
             if len(sql) > LONG_TEXT:
                 long = self.interrupts.run(self.prepared.prepare_long(name, sql, tuple(param_oids)))
@@ -161,6 +163,7 @@ class Connection:
         found = self.portals.get(portal)
         if found is None:
             raise self._fail(SqlError("34000", f'portal "{portal}" does not exist'))
+        self.session.block.executes += 1
         plan = found.plan
         if plan is None:
             out.empty_query()
@@ -188,6 +191,7 @@ class Connection:
     def sync(self) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """End the implicit transaction."""
         block = self.session.block
+        block.executes = 0
         if block.state is not BlockState.IMPLICIT:
             if block.state is BlockState.IDLE and self.portals:
                 self._drop_portals()

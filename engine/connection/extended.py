@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PORTALS = 1000
+_CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")
 
 
 def bind_portal(
@@ -74,7 +75,7 @@ def bind_portal(
     if len(conn.portals) >= MAX_PORTALS:
         raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
     plan = conn.prepared.fresh_plan(prepared)
-    values = conn.prepared.wire_values(prepared, param_formats, raw) if oids else ()
+    values = conn.prepared.wire_values(prepared, param_formats, raw, name) if oids else ()
     old = conn.portals.pop(name, None)
     if old is not None:
         old.close()
@@ -181,7 +182,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
     assert plan is not None
     if portal.done:
         if isinstance(portal.outcome, Rows):
-            out.command_complete(portal.outcome.completion(0))
+            out.command_complete(_last_completion(portal.outcome, 0))
             return
         raise SqlError("55000", f'portal "{portal.name}" cannot be run')
     outcome = portal.outcome
@@ -222,7 +223,13 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
         return
     portal.done = True
     portal.reader.close()
-    out.command_complete(outcome.completion(sent))
+    out.command_complete(_last_completion(outcome, sent) if portal.sent > sent else outcome.completion(sent))
+
+
+def _last_completion(outcome: Rows, count: int) -> str:
+    """Return the tag of an Execute that was not the portal's first: of changes, too, it counts what was sent since."""
+    tag = outcome.completion(count)
+    return f"{tag[: tag.rindex(' ')]} {count}" if tag.startswith(_CHANGES) else tag
 
 
 def _runs_when_failed(plan: Plan) -> bool:

@@ -16,6 +16,8 @@ from engine.reads.planning import Planning
 from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState
 from engine.transaction.time_travel import catalog_at
+from pgwire.codecs.copy import with_context
+from pgwire.codecs.errors import DataError
 from planner.bind import coerce_argument
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
@@ -112,25 +114,69 @@ class PreparedStatements:
         return again
 
     def wire_values(
-        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None]
+        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None], portal: str
     ) -> tuple[Any, ...]:
-        """Return the parameter values that a Bind message carries; ``formats``: none, one for all, or one each."""
+        """Return the parameter values that a Bind message carries; ``formats``: none, one for all, or one each.
+
+        Raises DataError with the parameter and ``portal`` in its CONTEXT.
+        """
         session = self._session
         settings = session.codec_settings if prepared.reads_clock else session.output_settings
         key = (tuple(formats), settings)
         if prepared.decoder_key != key:
             each = expand_formats(key[0], len(raw))
-            prepared.decoders = [
-                param_decoder(oid, format_, settings, session)
-                for oid, format_ in zip(prepared.param_oids, each, strict=True)
-            ]
+            made = []
+            for number, (oid, format_) in enumerate(zip(prepared.param_oids, each, strict=True), 1):
+                try:
+                    made.append(param_decoder(oid, format_, settings, session))
+                except DataError as error:
+                    what = f'portal "{portal}"' if portal else "unnamed portal"
+                    raise with_context(error, f"{what} parameter ${number}") from None
+            prepared.decoders = made
             prepared.decoder_key = key
-        return tuple(
-            [
-                None if data is None else decode(data)
-                for decode, data in zip(prepared.decoders, raw, strict=True)
-            ]
-        )
+        try:
+            return tuple(
+                [
+                    None if data is None else decode(data)
+                    for decode, data in zip(prepared.decoders, raw, strict=True)
+                ]
+            )
+        except DataError:
+            self._name_value(prepared, formats, raw, portal)
+            raise
+
+    def _name_value(
+        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None], portal: str
+    ) -> None:
+        """Decode parameters again, so that the error says which one is wrong."""
+        each = expand_formats(tuple(formats), len(raw))
+        for number, (decode, format_, data) in enumerate(zip(prepared.decoders, each, raw, strict=True), 1):
+            if data is None:
+                continue
+            try:
+                decode(data)
+            except DataError as error:
+                what = f'portal "{portal}"' if portal else "unnamed portal"
+                where = f"{what} parameter ${number}"
+                if (
+                    format_ == 1
+                    and error.sqlstate == "22P03"
+                    and error.message == "incorrect binary data format"
+                ):
+                    error.message += f" in bind parameter {number}"
+                shown = None if format_ == 1 else self._shown(data)
+                raise with_context(error, where if shown is None else f"{where} = {shown}") from None
+
+    def _shown(self, data: bytes) -> str | None:
+        """Return a parameter as errors show it (log_parameter_max_length_on_error); None where it is no text."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        most = self._session.settings.integer("log_parameter_max_length_on_error")
+        if 0 <= most < len(data):
+            text = data[:most].decode("utf-8", "ignore") + "..."
+        return "'" + text.replace("'", "''") + "'"
 
     def to_execute(
         self, plan: Plan, statement: ExecutePrepared, params: tuple[Any, ...]

@@ -9,7 +9,6 @@ from engine.connection.rows import ReadyRows
 from engine.connection.setting_defs import SettingDef
 from engine.ddl import drop, roles
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState
 from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
 from planner import statements as st
@@ -29,7 +28,7 @@ async def set_variable(
     if name == "all" and statement.value is None:
         session.settings.reset_all()
         return Command("RESET")
-    if statement.local and session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if statement.local and session.block.is_alone:
         session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
     if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
         return await set_mode(conn, name, statement.value)
@@ -87,8 +86,7 @@ async def discard(
     """DISCARD. Raises SqlError 25001 within a block."""
     session = conn.session
     if statement.what == "all":
-        if session.block.state is BlockState.BLOCK or session.block.one_of_several:
-            raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
+        session.block.must_be_alone("DISCARD ALL")
         conn.cursors.close_all()
         session.settings.reset_all()
         roles.set_role(session, "session_authorization", None, local=False)

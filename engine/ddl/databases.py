@@ -27,7 +27,6 @@ from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.roles import named_role
 from engine.eager import settle
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.acl import memberships, reowned
@@ -46,8 +45,7 @@ _LONGEST: Final = 63  # bytes of a name
 
 
 def _no_block(session: Session, what: str) -> None:
-    if session.block.state is BlockState.BLOCK or session.block.one_of_several:
-        raise SqlError("25001", f"{what} cannot run inside a transaction block")
+    session.block.must_be_alone(what)
 
 
 def _unknown(name: str) -> SqlError:

@@ -21,10 +21,8 @@ from engine.ddl.keys import building_indexes, unused_key_name, unused_name
 from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState
 from planner import statements as st
 from planner.catalog import IndexDef, RelationDef
-from planner.errors import SqlError
 from txn.errors import LockTimeout
 from txn.index_build import IndexBuild
 from txn.types import IndexId, ShardId
@@ -167,12 +165,7 @@ def refuse_in_block(session: Session, plan: Plan) -> None:
     words = {st.CreateIndex: "CREATE", st.Drop: "DROP"}.get(type(statement))
     if words is None or not getattr(statement, "concurrently", False):
         return
-    if (
-        session.block.txn is not None
-        or session.block.state is not BlockState.IDLE
-        or session.block.one_of_several
-    ):
-        raise SqlError("25001", f"{words} INDEX CONCURRENTLY cannot run inside a transaction block")
+    session.block.must_be_alone(f"{words} INDEX CONCURRENTLY")
 
 
 async def lock_between_writers(session: Session, shard: ShardId) -> None:

@@ -26,7 +26,6 @@ from engine.sources.files_folder import check_folders
 from engine.sources.files_read import csv_options
 from engine.sources.options import Options, check
 from engine.sources.postgres_tables import UpstreamTable, encoded
-from engine.transaction.block_state import BlockState
 from engine.transaction.timelines import unknown
 from pgwire.backend import Responder
 from planner import statements as st
@@ -226,10 +225,8 @@ async def drop(
     await session.view.start_ddl(plan)
     found = [_named(session, name, statement.if_exists) for name in dict.fromkeys(statement.names)]
     sources = [source for source in found if source is not None]
-    if any(source.kind == "postgres" for source in sources) and (
-        session.block.state is BlockState.BLOCK or session.block.one_of_several
-    ):
-        raise SqlError("25001", "DROP SOURCE of a POSTGRES source cannot run inside a transaction block")
+    if any(source.kind == "postgres" for source in sources):
+        session.block.must_be_alone("DROP SOURCE of a POSTGRES source")
     if sources:
         session.block.ensure_txn().on_end(session.db.sources.follow)
     for source in sources:

@@ -16,7 +16,6 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.subscriptions.named import SHARD, SPEC, Record, decode, encode, locked_row, lost_error
 from engine.subscriptions.subscribe import moment_of
-from engine.transaction.block_state import BlockState
 from engine.transaction.timelines import gone, keep
 from pgwire.backend import Responder
 from planner import statements as st
@@ -34,8 +33,7 @@ MAX_SUBSCRIPTIONS: Final = 64
 
 
 def _alone(session: Session, what: str) -> None:
-    if session.block.state is BlockState.BLOCK or session.block.one_of_several:
-        raise SqlError("25001", f"{what} cannot run inside a transaction block")
+    session.block.must_be_alone(what)
 
 
 async def create(

@@ -28,6 +28,7 @@ from engine.transaction.races import note_loss
 from engine.transaction.timelines import gone, outside
 from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
+from planner.statements import SetTransaction
 from planner.statements import Transaction as TransactionStatement
 from txn.api import Transaction
 from txn.errors import CommitWithdrawn
@@ -63,13 +64,14 @@ class Block:
         lost_blocks: blocks lost to races since one has committed (``engine.transaction.races``).
         on_end: called with whether it was committed when a transaction has ended.
         one_of_several: the Query message that runs holds more statements.
+        executes: Execute messages since the last Sync, or since a transaction has ended behind it, the running one included.
         reads_alone: the statement to run is a read and a transaction by itself.
         optimistic: it may be run again, so that its scans need not lock their tables (U4).
         wrote: the running transaction writes, or the last one did if none runs.
     """
 
     __slots__ = (
-        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "exported", "lost_blocks", "observed_ts",
+        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "executes", "exported", "lost_blocks", "observed_ts",
         "on_end", "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
@@ -86,6 +88,7 @@ class Block:
         self.lost_blocks = 0
         self.on_end: list[Callable[[bool], None]] = []
         self.one_of_several = False
+        self.executes = 0
         self.reads_alone = False
         self.optimistic = False
         self.wrote = False
@@ -101,6 +104,18 @@ class Block:
         return self.state is BlockState.BLOCK or self.state is BlockState.FAILED
 
     @property
+    def is_alone(self) -> bool:
+        """Whether the statement to run is neither in a block nor one of several of a Query message."""
+        return not self.in_block and not self.one_of_several
+
+    def must_be_alone(self, what: str) -> None:
+        """Refuse what no transaction can hold within a block, beside other statements in a Query, or behind some in a pipeline: 25001."""
+        if not self.is_alone:
+            raise SqlError("25001", f"{what} cannot run inside a transaction block")
+        if self.executes > 1:
+            raise SqlError("25001", f"{what} cannot be executed within a pipeline")
+
+    @property
     def is_untouched(self) -> bool:
         """True in a block whose first statement is still to come: there is no transaction yet."""
         return self.state is BlockState.BLOCK and self.txn is None
@@ -108,9 +123,9 @@ class Block:
     @property
     def is_read_only(self) -> bool:
         """Whether the user has said that the transaction shall change nothing."""
-        if not self.in_block:
-            return self._session.derived.read_only
-        return self._read_only if self.txn is None else self.txn.read_only
+        if self.in_block or (self._modes_set and self.txn is not None):
+            return self._read_only if self.txn is None else self.txn.read_only
+        return self._session.derived.read_only
 
     def owe(self, counter: Counter) -> None:
         """Note that a value was drawn that is to be stored before the transaction commits."""
@@ -343,6 +358,15 @@ class Block:
         if deferrable is not None:
             settings.override("transaction_deferrable", "on" if deferrable else "off")
 
+    def set_modes_of_several(self, statement: SetTransaction) -> None:
+        """SET TRANSACTION beside other statements in a Query message: of the transaction that they are together."""
+        self.set_modes(
+            isolation=statement.isolation, read_only=statement.read_only, deferrable=statement.deferrable
+        )
+        txn = self.ensure_txn()
+        if statement.read_only is not None:
+            txn.read_only = statement.read_only
+
     # -- end ---------------------------------------------------------------------------------------
 
     async def commit(self) -> None:
@@ -462,6 +486,7 @@ class Block:
             self._modes_set = False
             session.settings.end_modes()
         self.state = next_state(self.state, BlockEvent.END)
+        self.executes = 0
         self.selection = None
         if self.exported:
             snapshots.withdraw(session)

@@ -118,7 +118,10 @@ async def set_transaction(
             session.settings.set("default_transaction_deferrable", "on" if statement.deferrable else "off")
         return Command("SET")
     if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
-        session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
+        if session.block.one_of_several:
+            session.block.set_modes_of_several(statement)
+        else:
+            session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
         return Command("SET")
     session.block.set_modes(
         isolation=statement.isolation,
@@ -149,7 +152,9 @@ async def set_constraints(
 ) -> Outcome:
     """SET CONSTRAINTS. Raises SqlError 42704, 42809, 3F000, and what checks that are made at once find."""
     session = conn.session
-    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.is_alone:
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
+    elif not session.block.in_block:
+        session.block.ensure_txn()
     await checks.set_constraints(session, statement)
     return Command("SET CONSTRAINTS")

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from engine.connection.portal import Command
 from engine.eager import settle
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState
 from planner import statements as st
 from planner.errors import SqlError
 from planner.rights import Rights
@@ -44,7 +43,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
     may change the table, or for weak modes read it.
     """
-    if session.block.state is not BlockState.BLOCK and not session.block.one_of_several:
+    if session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
     rights = Rights(session.catalog, session.role)
     letters = _WEAK.get(statement.mode, "") + "wdD"

@@ -11,8 +11,10 @@ gathered and all that follows is read by column and written as parts by referenc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import functools
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.bulk import copy_files
@@ -41,8 +43,10 @@ from engine.writes.copy_rows import LoadSpec, RowLoader
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
 from pgwire.backend import Responder
-from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.copy import CopyOptions, copy_context
+from pgwire.codecs.copy_in import CopyDecoder
 from pgwire.codecs.copy_out import copy_trailer
+from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -129,13 +133,22 @@ async def _run(
 
 
 async def _chunks(
-    statement: Copy, options: CopyOptions, out: Responder, progress: CopyProgress, file: ServerFile | None
+    statement: Copy,
+    options: CopyOptions,
+    out: Responder,
+    progress: CopyProgress,
+    file: ServerFile | None,
+    where: Callable[[], str | None],
 ) -> AsyncIterator[bytes]:
+    """Yield what the client or a file holds; ``where``: the CONTEXT of an error that the client causes."""
     if file is None:
         binary = int(options.format == "binary")
-        async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
-            progress.bytes += len(chunk)
-            yield chunk
+        try:
+            async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
+                progress.bytes += len(chunk)
+                yield chunk
+        except BackendError as error:
+            raise BackendError(replace(error.report, where=where())) from None
         return
     try:
         far = not isinstance(file.path, str)
@@ -146,6 +159,12 @@ async def _chunks(
                 yield chunk
     except OSError as error:
         raise file_error(error, file.name, "reading") from None
+
+
+def _next_line(table: str, decoder: CopyDecoder) -> str | None:
+    """Return where a load is that waits for more: in the line that would come next; nowhere within a binary header."""
+    line = decoder.next_line
+    return None if line is None else copy_context(table, line)
 
 
 async def _copy_from(
@@ -175,7 +194,9 @@ async def _copy_from(
         file = files[0]
     bulk = effects.may_bulk_load(session, relation)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
-    load = BulkLoad(loader, make_decoder(spec), _chunks(statement, loader.options, out, progress, file))
+    decoder = make_decoder(spec)
+    where = functools.partial(_next_line, relation.name, decoder)
+    load = BulkLoad(loader, decoder, _chunks(statement, loader.options, out, progress, file, where))
     lines: list[int] = []
     loader.lines = lines
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)

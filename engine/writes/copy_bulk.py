@@ -94,7 +94,7 @@ class BulkLoad:
                     return rows
                 if at < len(chunk):
                     await asyncio.sleep(0)
-        rows += self._loader.rows(self._decoder.finish())
+        rows += self._loader.finish(self._decoder)
         if len(rows) > limit:
             self._chunks = _nothing()
         return rows
@@ -110,7 +110,7 @@ class BulkLoad:
         rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
         async for batch in rest:
             yield batch
-        for batch in row_batches(self._columns, self._loader.rows(self._decoder.finish())):
+        for batch in row_batches(self._columns, self._loader.finish(self._decoder)):
             yield batch
 
     # -- row by row --------------------------------------------------------------------------------

@@ -33,8 +33,22 @@ class CopyRows(NamedTuple):
     lines: Sequence[int]
 
 
+class ShortRow(DataError):
+    """A row with too few fields: its fields and its line. One of them that does not read is the error that counts."""
+
+    def __init__(self, message: str, where: str | None, fields: Sequence[str | None], line: int) -> None:
+        """Make a 22P04."""
+        super().__init__("22P04", message, where=where)
+        self.fields = fields
+        self.line = line
+
+
 class CopyDecoder(Protocol):
     """What reads one format."""
+
+    @property
+    def next_line(self) -> int | None:
+        """Number of the line that would come next; None within a header that is none."""
 
     def feed(self, data: bytes) -> CopyRows:
         """Take more bytes; return the rows that are complete. Raises DataError 22P04, 22021."""
@@ -112,6 +126,11 @@ class LineDecoder:
         self.rest = data[cut + 1 :]
         return self._block(data[:cut])
 
+    @property
+    def next_line(self) -> int | None:
+        """See CopyDecoder."""
+        return self.line + 1
+
     def resume(self, eol: str, line: int) -> None:
         """Begin in the middle of a file whose rows end in ``eol``, behind ``line`` lines and any header."""
         self.eol, self.line, self.header_pending = eol, line, False
@@ -166,6 +185,9 @@ class LineDecoder:
         """Return what is left at the end of the data."""
         rest, self.rest = self.rest, b""
         if self.ended or not rest:
+            if self.header_pending and self.width and not self.ended:
+                self.line += 1
+                self.header([None if self.null == "" else ""], "")
             return self.end(_EMPTY)
         self.unterminated = True
         if rest.endswith(b"\r") and self.eol != "\n":
@@ -266,7 +288,8 @@ class LineDecoder:
         """Raise if a row has too few or too many fields."""
         if len(fields) < self.width:
             name = self.columns[len(fields)]
-            raise self.error(f'missing data for column "{name}"', line=line, at=number)
+            where = copy_context(self.table, number, None, line)
+            raise ShortRow(f'missing data for column "{name}"', where, fields, number)
         if len(fields) > self.width:
             raise self.error("extra data after last expected column", line=line, at=number)
 
@@ -467,6 +490,11 @@ class _CsvDecoder(LineDecoder):
         self.forced = bool(options.force_null or options.force_not_null)
         self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
         self.first_row = True
+
+    @property
+    def next_line(self) -> int | None:
+        """See CopyDecoder."""
+        return self.line + 1
 
     def resume(self, eol: str, line: int) -> None:
         """See LineDecoder."""
@@ -678,8 +706,8 @@ class _BinaryDecoder:
         self.line = 0
         self.state = "header"
 
-    def error(self, message: str) -> DataError:
-        return DataError("22P04", message, where=copy_context(self.table, self.line))
+    def error(self, message: str, column: str | None = None) -> DataError:
+        return DataError("22P04", message, where=copy_context(self.table, self.line, column, binary=True))
 
     def feed(self, data: bytes) -> CopyRows:
         if self.state == "done":
@@ -691,27 +719,39 @@ class _BinaryDecoder:
             return _EMPTY
         return self._rows()
 
+    @property
+    def next_line(self) -> int | None:
+        return None if self.state == "header" else self.line + 1
+
     def save(self) -> dict[str, Any]:
         return self.__dict__ | {"buffer": bytearray(self.buffer)}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _header(self) -> bool:
+    def _header(self, *, ended: bool = False) -> bool:
+        """Take the header if it is there. Errors in it have no CONTEXT. ``ended``: no more bytes will come."""
         buffer = self.buffer
         known = buffer[: len(BINARY_SIGNATURE)]
-        if not BINARY_SIGNATURE.startswith(bytes(known)):
-            raise self.error("COPY file signature not recognized")
-        if len(buffer) < 19:
+        if not BINARY_SIGNATURE.startswith(bytes(known)) or (ended and len(buffer) < len(BINARY_SIGNATURE)):
+            raise DataError("22P04", "COPY file signature not recognized")
+        if len(buffer) < 15:
+            if ended:
+                raise DataError("22P04", "invalid COPY file header (missing flags)")
             return False
-        flags, extension = struct.unpack_from(">Ii", buffer, 11)
+        (flags,) = struct.unpack_from(">I", buffer, 11)
         if flags & 1 << 16:
-            raise self.error("invalid COPY file header (WITH OIDS)")
+            raise DataError("22P04", "invalid COPY file header (WITH OIDS)")
         if flags >> 16:
-            raise self.error("unrecognized critical flags in COPY file header")
+            raise DataError("22P04", "unrecognized critical flags in COPY file header")
+        if len(buffer) < 19 and not ended:
+            return False
+        extension = struct.unpack_from(">i", buffer, 15)[0] if len(buffer) >= 19 else -1
         if extension < 0:
-            raise self.error("invalid COPY file header (missing length)")
+            raise DataError("22P04", "invalid COPY file header (missing length)")
         if len(buffer) < 19 + extension:
+            if ended:
+                raise DataError("22P04", "invalid COPY file header (wrong length)")
             return False
         del buffer[: 19 + extension]
         self.state = "rows"
@@ -746,7 +786,7 @@ class _BinaryDecoder:
                     row.append(None)
                     continue
                 if size < 0 or size > MAX_FIELD_BYTES:
-                    raise self.error("invalid field size")
+                    raise self.error("invalid field size", self.columns[len(row)])
                 if position + size > end:
                     break
                 row.append(buffer[position : position + size])
@@ -762,8 +802,12 @@ class _BinaryDecoder:
 
     def finish(self) -> CopyRows:
         if self.state == "header":
-            raise self.error("COPY file signature not recognized")
-        if self.buffer:
-            self.line += 1
-            raise self.error("unexpected EOF in COPY data")
-        return _EMPTY
+            self._header(ended=True)
+        if len(self.buffer) < 2:  # no count of fields: the end, as PostgreSQL sees it
+            return _EMPTY
+        self.line += 1
+        at, column = 2, 0
+        while at + 4 <= len(self.buffer):
+            at += 4 + max(int.from_bytes(self.buffer[at : at + 4], "big", signed=True), 0)
+            column += at <= len(self.buffer)
+        raise self.error("unexpected EOF in COPY data", self.columns[column])

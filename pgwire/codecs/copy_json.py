@@ -43,6 +43,11 @@ class JsonDecoder:
         self.rest = b""
         self._position = {name: i for i, name in enumerate(columns)}
 
+    @property
+    def next_line(self) -> int | None:
+        """See CopyDecoder."""
+        return self.line + 1
+
     def save(self) -> dict[str, Any]:
         """See CopyDecoder."""
         return dict(self.__dict__)

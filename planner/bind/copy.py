@@ -255,6 +255,8 @@ def _positions(
                 of = f' of relation "{relation.name}"' if relation is not None else ""
                 raise SqlError("42703", f'column "{name}"{of} does not exist')
             raise SqlError("42P10", f'{option.upper()} column "{name}" not referenced by COPY')
+        if columns.index(name) in positions:
+            raise SqlError("42701", f'column "{name}" specified more than once')
         positions.add(columns.index(name))
     return frozenset(positions)
 

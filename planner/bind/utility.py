@@ -363,7 +363,22 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
     full = "full" in options and boolean_option(options["full"])
-    return st.Maintenance(what=node.what, tables=tuple(tables), full=full)
+    return st.Maintenance(what=node.what, tables=tuple(tables), full=full, alone=_alone(node, options))
+
+
+def _alone(node: ast.Maintenance, options: Mapping[str, ast.Option]) -> str:
+    """Return how PostgreSQL names a statement that it runs in transactions of its own, one after the other; "" for others."""
+    if node.what == "vacuum" or (node.what == "cluster" and not node.relations):
+        return node.what.upper()
+    if node.what != "reindex":
+        return ""
+    if node.object in ("schema", "system", "database"):
+        return f"REINDEX {node.object.upper()}"
+    return (
+        "REINDEX CONCURRENTLY"
+        if "concurrently" in options and boolean_option(options["concurrently"])
+        else ""
+    )
 
 
 def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequence[str]) -> None:
