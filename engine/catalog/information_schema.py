@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from engine.catalog.physical import numeric_precision_scale
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
-from planner.acl import EVERYBODY, WORDS, AclItem
 from planner.bind.sequence import drawn_from
 from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef
-from planner.rights import column_acl, relation_acl
+from planner.catalog import ColumnDef, RelationDef
 from planner.typefacts import FIRST_USER_OID, format_type
 from planner.types import SqlType
 
@@ -26,7 +26,6 @@ _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
 MAX_OCTETS = 1 << 30
 UTF8_ENCODING = 6
-COLUMN_WORDS = ("INSERT", "SELECT", "UPDATE", "REFERENCES")
 
 
 def _yes(flag: bool) -> str:
@@ -42,6 +41,33 @@ def _relations(session: Session, kinds: str = "rv") -> Iterator[RelationDef]:
     return (r for r in session.catalog.all_relations() if r.kind in kinds)
 
 
+def relations_read(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
+    """Return what a view reads, through other views as well."""
+    found: dict[int, None] = {}
+    left = list(item.depends_on)
+    while left:
+        oid = left.pop()
+        if oid not in found:
+            found[oid] = None
+            other = catalog.relation_by_oid(oid)
+            left += other.depends_on if other is not None else ()
+    return list(found)
+
+
+_NAMED_RELATION = re.compile(r"'(\d+)'::regclass")
+
+
+def _named_by_columns(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
+    """Return the relations that defaults name, and what a view reads."""
+    named = [
+        int(oid)
+        for column in item.columns
+        if column.default_sql is not None and "::regclass" in column.default_sql
+        for oid in _NAMED_RELATION.findall(column.default_sql)
+    ]
+    return [*named, *relations_read(catalog, item)]
+
+
 @relation("information_schema.schemata", "catalog")
 def schemata(session: Session) -> Iterator[RowDict]:
     """Yield schemata."""
@@ -52,10 +78,10 @@ def schemata(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("information_schema.tables", "catalog")
-def tables(session: Session) -> Iterator[RowDict]:
+@of_each("information_schema.tables", keys={"table_name": by_name}, needs=relations_read, builtin=True)
+def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield tables and views."""
-    for item in _relations(session):
+    if item.kind in "rv":
         kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
@@ -108,10 +134,10 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
     return values
 
 
-@relation("information_schema.columns", "catalog")
-def columns(session: Session) -> Iterator[RowDict]:
+@of_each("information_schema.columns", keys={"table_name": by_name}, needs=_named_by_columns, builtin=True)
+def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield columns of tables and views."""
-    for item in _relations(session):
+    if item.kind in "rv":
         assignable = (updatable(session, item) or ()) if item.kind == "v" else ()
         for column in item.live:
             yield {
@@ -167,10 +193,10 @@ def _identity(session: Session, column: ColumnDef) -> RowDict:
     }  # fmt: skip
 
 
-@relation("information_schema.sequences", "catalog")
-def sequences(session: Session) -> Iterator[RowDict]:
+@of_each("information_schema.sequences", keys={"sequence_name": by_name})
+def sequences(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield sequences, without those of identity columns."""
-    for item in _relations(session, "S"):
+    if item.kind == "S":
         made = item.sequence
         if made is not None and not made.internal:
             bits = {f.INT2: 16, f.INT4: 32, f.INT8: 64}[made.type_oid]
@@ -195,213 +221,6 @@ def views(session: Session) -> Iterator[RowDict]:
             "is_insertable_into": _yes(bool(updatable(session, item))), "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO", "is_trigger_insertable_into": "NO",
         }  # fmt: skip
-
-
-_KIND = {"p": "PRIMARY KEY", "u": "UNIQUE", "c": "CHECK", "f": "FOREIGN KEY"}
-_ACTION = {
-    "a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT",
-}  # fmt: skip
-
-
-@relation("information_schema.table_constraints", "catalog")
-def table_constraints(session: Session) -> Iterator[RowDict]:
-    """Yield constraints; NOT NULL columns appear as CHECK constraints, as the standard has it."""
-    for item in session.catalog.user_relations():
-        common = {
-            "constraint_catalog": session.database, "constraint_schema": item.schema,
-            "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES",
-        }  # fmt: skip
-        for constraint in item.constraints:
-            extra = {"nulls_distinct": "YES"} if constraint.kind == "u" else {}
-            yield {
-                **common, "constraint_name": constraint.name, "constraint_type": _KIND[constraint.kind],
-                "is_deferrable": _yes(constraint.deferrable), "initially_deferred": _yes(constraint.deferred),
-                **extra,
-            }  # fmt: skip
-        if item.kind == "r":
-            for column in item.live:
-                if column.not_null:
-                    yield {
-                        **common, "constraint_name": _not_null_name(item, column), "constraint_type": "CHECK",
-                    }  # fmt: skip
-
-
-def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
-    return f"{item.schema_oid}_{item.oid}_{column.attnum}_not_null"
-
-
-@relation("information_schema.check_constraints", "catalog")
-def check_constraints(session: Session) -> Iterator[RowDict]:
-    """Yield CHECK and NOT NULL constraints."""
-    for item in session.catalog.user_relations():
-        for constraint in item.constraints:
-            if constraint.kind == "c":
-                yield {
-                    "constraint_catalog": session.database, "constraint_schema": item.schema,
-                    "constraint_name": constraint.name, "check_clause": f"({constraint.check_sql})",
-                }  # fmt: skip
-        if item.kind == "r":
-            for column in item.live:
-                if column.not_null:
-                    yield {
-                        "constraint_catalog": session.database, "constraint_schema": item.schema,
-                        "constraint_name": _not_null_name(item, column),
-                        "check_clause": f"{column.name} IS NOT NULL",
-                    }  # fmt: skip
-
-
-@relation("information_schema.key_column_usage", "catalog")
-def key_column_usage(session: Session) -> Iterator[RowDict]:
-    """Yield the columns of primary keys, unique constraints and foreign keys."""
-    for item in session.catalog.user_relations():
-        names = {c.attnum: c.name for c in item.columns}
-        for constraint in item.constraints:
-            if constraint.kind in "puf":
-                places = _places_in_key(session, constraint)
-                for position, attnum in enumerate(constraint.attnums, 1):
-                    yield {
-                        "constraint_catalog": session.database, "constraint_schema": item.schema,
-                        "constraint_name": constraint.name, "table_catalog": session.database,
-                        "table_schema": item.schema, "table_name": item.name,
-                        "column_name": names[attnum], "ordinal_position": position,
-                        "position_in_unique_constraint": places[position - 1] if places else None,
-                    }  # fmt: skip
-
-
-def _referenced_key(
-    session: Session, constraint: ConstraintDef
-) -> tuple[RelationDef, ConstraintDef | None, tuple[int, ...]]:
-    """Return what a foreign key refers to: the table, the constraint of its unique index if any, its columns."""
-    assert constraint.foreign is not None
-    table = session.catalog.relation_by_oid(constraint.foreign.table)
-    if table is None:
-        raise RuntimeError(f"foreign key {constraint.name} refers to a table that is gone")
-    key = next((c for c in table.constraints if c.kind in "pu" and c.index_oid == constraint.index_oid), None)
-    index = next(i for i in table.indexes if i.oid == constraint.index_oid)
-    return table, key, index.attnums
-
-
-def _places_in_key(session: Session, constraint: ConstraintDef) -> list[int] | None:
-    """Return for each column of a foreign key which column of the unique constraint it refers to, from 1."""
-    if constraint.foreign is None:
-        return None
-    _table, _key, attnums = _referenced_key(session, constraint)
-    return [attnums.index(a) + 1 for a in constraint.foreign.attnums]
-
-
-def _used_columns(
-    session: Session, item: RelationDef, constraint: ConstraintDef
-) -> tuple[RelationDef, tuple[int, ...]]:
-    if constraint.foreign is None:
-        return item, constraint.attnums
-    return _referenced_key(session, constraint)[0], constraint.foreign.attnums
-
-
-@relation("information_schema.referential_constraints", "catalog")
-def referential_constraints(session: Session) -> Iterator[RowDict]:
-    """Yield foreign keys; the unique constraint is NULL where they refer to a mere unique index."""
-    for item in session.catalog.user_relations():
-        for constraint in item.foreign_keys:
-            assert constraint.foreign is not None
-            table, key, _attnums = _referenced_key(session, constraint)
-            yield {
-                "constraint_catalog": session.database, "constraint_schema": item.schema,
-                "constraint_name": constraint.name,
-                "unique_constraint_catalog": session.database if key else None,
-                "unique_constraint_schema": table.schema if key else None,
-                "unique_constraint_name": key.name if key else None,
-                "match_option": "FULL" if constraint.foreign.match == "f" else "NONE",
-                "update_rule": _ACTION[constraint.foreign.on_update],
-                "delete_rule": _ACTION[constraint.foreign.on_delete],
-            }  # fmt: skip
-
-
-@relation("information_schema.constraint_column_usage", "catalog")
-def constraint_column_usage(session: Session) -> Iterator[RowDict]:
-    """Yield the columns that constraints use; of a foreign key, those it refers to."""
-    for item in session.catalog.user_relations():
-        for constraint in item.constraints:
-            used, attnums = _used_columns(session, item, constraint)
-            for attnum in attnums:
-                yield {
-                    "table_catalog": session.database, "table_schema": used.schema,
-                    "table_name": used.name, "column_name": used.column(attnum).name,
-                    "constraint_catalog": session.database, "constraint_schema": item.schema,
-                    "constraint_name": constraint.name,
-                }  # fmt: skip
-
-
-def _granted(session: Session, items: Iterable[AclItem]) -> Iterator[tuple[str, str, str, bool]]:
-    """Yield grantor, grantee, privilege and whether it may be granted on, of each letter of a list."""
-    for item in items:
-        grantee = "PUBLIC" if item.grantee == EVERYBODY else _owner(session, item.grantee)
-        for letter in item.letters:
-            word = next(word for word, code in WORDS.items() if code == letter)
-            yield _owner(session, item.grantor), grantee, word, letter in item.grantable
-
-
-def _privileges(session: Session) -> Iterator[RowDict]:
-    for item in _relations(session):
-        for grantor, grantee, privilege, option in _granted(session, relation_acl(session.catalog, item)):
-            own = not item.virtual and grantee == _owner(session, item.owner)
-            yield {
-                "grantor": grantor, "grantee": grantee, "table_catalog": session.database,
-                "table_schema": item.schema, "table_name": item.name, "privilege_type": privilege,
-                "is_grantable": _yes(option or own), "with_hierarchy": _yes(privilege == "SELECT"),
-            }  # fmt: skip
-
-
-@relation("information_schema.table_privileges", "catalog")
-def table_privileges(session: Session) -> Iterator[RowDict]:
-    """Yield the privileges on tables and views."""
-    yield from _privileges(session)
-
-
-@relation("information_schema.role_table_grants", "catalog")
-def role_table_grants(session: Session) -> Iterator[RowDict]:
-    """Yield the privileges on tables and views."""
-    yield from _privileges(session)
-
-
-def _column_privileges(session: Session) -> Iterator[RowDict]:
-    for item in _relations(session):
-        whole = [g for g in _granted(session, relation_acl(session.catalog, item)) if g[2] in COLUMN_WORDS]
-        for column in item.live:
-            own = _granted(session, column_acl(session.catalog, item, column.attnum))
-            for grantor, grantee, privilege, option in dict.fromkeys((*whole, *own)):
-                yield {
-                    "grantor": grantor, "grantee": grantee, "table_catalog": session.database,
-                    "table_schema": item.schema, "table_name": item.name, "column_name": column.name,
-                    "privilege_type": privilege,
-                    "is_grantable": _yes(option or grantee == _owner(session, item.owner)),
-                }  # fmt: skip
-
-
-@relation("information_schema.column_privileges", "catalog")
-def column_privileges(session: Session) -> Iterator[RowDict]:
-    """Yield the privileges on columns, those on whole tables included."""
-    yield from _column_privileges(session)
-
-
-@relation("information_schema.role_column_grants", "catalog")
-def role_column_grants(session: Session) -> Iterator[RowDict]:
-    """Yield the privileges on columns, those on whole tables included."""
-    yield from _column_privileges(session)
-
-
-@relation("information_schema.constraint_table_usage", "catalog")
-def constraint_table_usage(session: Session) -> Iterator[RowDict]:
-    """Yield the tables of primary keys and unique constraints, and those that foreign keys refer to."""
-    for item in session.catalog.user_relations():
-        for constraint in item.constraints:
-            if constraint.kind in "puf":
-                used, _attnums = _used_columns(session, item, constraint)
-                yield {
-                    "table_catalog": session.database, "table_schema": used.schema, "table_name": used.name,
-                    "constraint_catalog": session.database, "constraint_schema": item.schema,
-                    "constraint_name": constraint.name,
-                }  # fmt: skip
 
 
 @relation("information_schema.collations", "static")
@@ -449,15 +268,14 @@ def character_sets(session: Session) -> Iterator[RowDict]:
     }  # fmt: skip
 
 
-@relation("information_schema.view_table_usage", "catalog")
-def view_table_usage(session: Session) -> Iterator[RowDict]:
+@of_each("information_schema.view_table_usage", keys={"view_name": by_name}, needs=relations_read)
+def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield the relations that views read."""
-    for item in session.catalog.user_relations():
-        for oid in item.depends_on:
-            read = session.catalog.relation_by_oid(oid)
-            if item.kind == "v" and read is not None:
-                yield {
-                    "view_catalog": session.database, "view_schema": item.schema, "view_name": item.name,
-                    "table_catalog": session.database, "table_schema": read.schema,
-                    "table_name": read.name,
-                }  # fmt: skip
+    for oid in item.depends_on if item.kind == "v" else ():
+        read = session.catalog.relation_by_oid(oid)
+        if read is not None:
+            yield {
+                "view_catalog": session.database, "view_schema": item.schema, "view_name": item.name,
+                "table_catalog": session.database, "table_schema": read.schema,
+                "table_name": read.name,
+            }  # fmt: skip

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.counted import Figures
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import (
     PG_AUTHID_OID,
@@ -17,7 +18,16 @@ from engine.catalog.state import (
     column_domains,
     virtual_relations,
 )
-from engine.catalog.virtual import RowDict, Rows, of_each, relation
+from engine.catalog.virtual import (
+    RowDict,
+    by_constraint_oid,
+    by_index_oid,
+    by_name,
+    by_oid,
+    by_row_type,
+    of_each,
+    relation,
+)
 from planner import facts as f
 from planner.acl import AclItem, default_acl, item_text
 from planner.bind.sequence import relations_of_default
@@ -52,42 +62,35 @@ def builtin_classes(session: Session) -> Iterator[RowDict]:
     return (_class_row(session, item) for item in virtual_relations())
 
 
-def _recounted(session: Session, at: Mapping[str, int], rows: Rows) -> Iterator[tuple[int, RowDict]]:
-    """Yield the rows of pg_class whose tables have got another number of rows, and that number."""
-    oid, kind, tuples = at["oid"], at["relkind"], at["reltuples"]
-    catalog = session.catalog
-    counts: dict[int, float] = {}
-    for position, row in enumerate(rows):
-        if row[kind] in "rm":
-            table = row[oid]
-        elif row[kind] == "i":
-            index = catalog.relation_by_oid(row[oid])
-            if index is None:
-                continue
-            table = index.table_oid
-        else:
-            continue
-        count = counts.get(table)
-        if count is None:
-            count = counts[table] = float(session.system.row_estimate(table))
-        if row[tuples] != count:
-            yield position, {"reltuples": count, "relpages": _pages(count)}
-
-
 def _pages(rows: float) -> int:
     return max(1, int(rows) // 100) if rows > 0 else 0
 
 
-@of_each("pg_class", recount=_recounted)
+def _counted_table(item: RelationDef) -> int:
+    return item.oid if item.kind in "rm" else item.table_oid
+
+
+def _counts(rows: float) -> RowDict:
+    return {"reltuples": rows, "relpages": _pages(rows)}
+
+
+@of_each(
+    "pg_class",
+    keys={"oid": by_oid, "relname": by_name, "reltype": by_row_type},
+    figures=Figures(table=_counted_table, columns=_counts),
+)
 def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_class of a user's relation, with the number of its rows of lately."""
+    """Yield pg_class of a user's relation, with the number of its rows of lately.
+
+    It tells whether others refer to a table: who begins or ends to do so gives that a new version.
+    """
     yield _class_row(session, item)
 
 
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
     is_table = item.kind in "rm"
-    rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``_recounted``
+    rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
     method = None
     if table is not None:
@@ -154,7 +157,7 @@ def builtin_attributes(session: Session) -> Iterator[RowDict]:
     return _attribute_rows(virtual_relations())
 
 
-@of_each("pg_attribute")
+@of_each("pg_attribute", keys={"attrelid": by_oid})
 def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_attribute of a user's relation, system columns of a table included."""
     return _attribute_rows([item], session)
@@ -191,7 +194,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
             }  # fmt: skip
 
 
-@of_each("pg_attrdef")
+@of_each("pg_attrdef", keys={"adrelid": by_oid})
 def pg_attrdef(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_attrdef; the oid is made of the relation and column (defaults have no other identity)."""
     for column in item.live:
@@ -207,7 +210,7 @@ def attrdef_oid(relation_oid: int, attnum: int) -> int:
     return 0x8000_0000 | (relation_oid * 1601 + attnum) & 0x7FFF_FFFF
 
 
-@of_each("pg_sequence")
+@of_each("pg_sequence", keys={"seqrelid": by_oid})
 def pg_sequence(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_sequence."""
     made = item.sequence
@@ -259,7 +262,7 @@ def pg_init_privs(session: Session) -> Iterator[RowDict]:
             yield {"objoid": schema.oid, "classoid": PG_NAMESPACE_OID, "privtype": "i", "initprivs": acl}
 
 
-@of_each("pg_index")
+@of_each("pg_index", keys={"indrelid": by_oid, "indexrelid": by_index_oid})
 def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_index."""
     by_attnum = {c.attnum: c for c in item.columns}
@@ -303,7 +306,7 @@ def operator_class(type_oid: int, method: str) -> int:
     return _OPCLASS.get((am, type_oid), 0)
 
 
-@of_each("pg_constraint")
+@of_each("pg_constraint", keys={"oid": by_constraint_oid, "conrelid": by_oid})
 def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_constraint."""
     for constraint in item.constraints:
@@ -709,7 +712,7 @@ def rewrite_oid(view_oid: int) -> int:
     return 0xC000_0000 | view_oid
 
 
-@of_each("pg_rewrite")
+@of_each("pg_rewrite", keys={"ev_class": by_oid})
 def pg_rewrite(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
     if item.kind in "vm":

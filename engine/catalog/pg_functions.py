@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_types import acl_of
 from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.functions import named_oids
 from planner.bind.calls import proc_fact
-from planner.catalog import ColumnDef
+from planner.catalog import ColumnDef, RelationDef
 from planner.facts import RECORD, VOID
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -50,13 +50,17 @@ def _functions_named(session: Session, text: str) -> list[int]:
     return sorted(oid for oid in named_oids(text) if session.catalog.function_by_oid(oid) is not None)
 
 
+@of_each("pg_depend")
+def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_depend of views: on functions."""
+    if item.kind in "vm":
+        for oid in _functions_named(session, item.view_sql):
+            yield _depends(PG_REWRITE_OID, _RULE | item.oid, PG_PROC_OID, oid)
+
+
 @relation("pg_depend", "catalog")
 def functions_depend(session: Session) -> Iterator[RowDict]:
-    """Yield pg_depend of functions: on their schema, on what their bodies and types need; of views: on functions."""
-    for item in session.catalog.user_relations():
-        if item.kind in "vm":
-            for oid in _functions_named(session, item.view_sql):
-                yield _depends(PG_REWRITE_OID, _RULE | item.oid, PG_PROC_OID, oid)
+    """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
     for function in session.catalog.functions():
         yield _depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
         for oid in function.depends_on:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_defs import HARMLESS, HONOURED, OURS
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
@@ -43,16 +43,15 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("pg_tables", "catalog")
-def pg_tables(session: Session) -> Iterator[RowDict]:
+@of_each("pg_tables", keys={"tablename": by_name}, builtin=True)
+def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_tables."""
-    for item in session.catalog.all_relations():
-        if item.kind == "r":
-            yield {
-                "schemaname": item.schema, "tablename": item.name,
-                "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
-                "hasrules": False, "hastriggers": False, "rowsecurity": False,
-            }  # fmt: skip
+    if item.kind == "r":
+        yield {
+            "schemaname": item.schema, "tablename": item.name,
+            "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
+            "hasrules": False, "hastriggers": False, "rowsecurity": False,
+        }  # fmt: skip
 
 
 @relation("pg_views", "session")
@@ -94,15 +93,14 @@ def pg_sequences(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@relation("pg_indexes", "catalog")
-def pg_indexes(session: Session) -> Iterator[RowDict]:
+@of_each("pg_indexes", keys={"tablename": by_name})
+def pg_indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_indexes."""
-    for item in session.catalog.user_relations():
-        for index in item.indexes:
-            yield {
-                "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
-                "indexdef": index_definition(index, item, reader=reader_of(session)),
-            }  # fmt: skip
+    for index in item.indexes:
+        yield {
+            "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
+            "indexdef": index_definition(index, item, reader=reader_of(session)),
+        }  # fmt: skip
 
 
 @relation("pg_prepared_statements", "session")
@@ -171,13 +169,6 @@ def pg_stat_sys_tables(session: Session) -> Iterator[RowDict]:
     yield from _table_stats(session, system=True, user=False)
 
 
-def _tables(session: Session, name: str) -> Iterator[RelationDef]:
-    """Yield the tables that a view of the all/user/sys family shows."""
-    for item in session.catalog.all_relations():
-        if item.kind in "rm" and ("_all_" in name or item.virtual == ("_sys_" in name)):
-            yield item
-
-
 def _register_families() -> None:
     """Register the views that name tables and indexes beside counters which are unknown (NULL) here."""
     for family in ("all", "user", "sys"):
@@ -187,22 +178,29 @@ def _register_families() -> None:
             _register_indexes(f"{prefix}_{family}_indexes")
 
 
+def _shown(name: str, item: RelationDef) -> bool:
+    """Tell whether a view of the all/user/sys family shows a relation."""
+    return item.kind in "rm" and ("_all_" in name or item.virtual == ("_sys_" in name))
+
+
+_KEYS = {"relid": by_oid, "relname": by_name}
+
+
 def _register_tables(name: str) -> None:
-    @relation(name, "catalog")
-    def tables(session: Session) -> Iterator[RowDict]:
-        for item in _tables(session, name):
+    @of_each(name, keys=_KEYS, builtin=True)
+    def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
+        if _shown(name, item):
             yield {"relid": item.oid, "schemaname": item.schema, "relname": item.name}
 
 
 def _register_indexes(name: str) -> None:
-    @relation(name, "catalog")
-    def indexes(session: Session) -> Iterator[RowDict]:
-        for item in _tables(session, name):
-            for index in item.indexes:
-                yield {
-                    "relid": item.oid, "indexrelid": index.oid, "schemaname": item.schema,
-                    "relname": item.name, "indexrelname": index.name,
-                }  # fmt: skip
+    @of_each(name, keys={**_KEYS, "indexrelid": by_index_oid}, builtin=True)
+    def indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
+        for index in item.indexes if _shown(name, item) else ():
+            yield {
+                "relid": item.oid, "indexrelid": index.oid, "schemaname": item.schema,
+                "relname": item.name, "indexrelname": index.name,
+            }  # fmt: skip
 
 
 _register_families()

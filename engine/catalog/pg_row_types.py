@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import row_array_oid, row_type_oid, virtual_relations
-from engine.catalog.virtual import RowDict, of_each, relation
+from engine.catalog.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
 
@@ -65,7 +65,16 @@ def catalog_row_types(session: Session) -> Iterator[RowDict]:
     return (_row_type(item) for item in virtual_relations() if row_types(item)[0])
 
 
-@of_each("pg_type")
+@of_each(
+    "pg_type",
+    keys={
+        "oid": by_row_type,
+        "typrelid": by_oid,
+        "typarray": by_row_type,
+        "typelem": by_row_type,
+        "typname": by_type_name,
+    },
+)
 def users_row_types(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_type of the rows of tables and views, and the arrays over them."""
     oid, array = row_types(item)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
-from engine.catalog.virtual import RowDict, relation
+from engine.catalog.virtual import RowDict, of_each, relation
 from planner.acl import item_text
 from planner.builtins.reg import quote_ident
-from planner.catalog import FIRST_RANK, TypeDef
+from planner.catalog import FIRST_RANK, RelationDef, TypeDef
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -87,16 +87,19 @@ def pg_enum(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_depend", "catalog")
 def types_depend(session: Session) -> Iterator[RowDict]:
-    """Yield pg_depend of types: on their schema; of columns: on users' types."""
+    """Yield pg_depend of types: on their schema."""
     for made in session.catalog.user_types():
         yield _depends(PG_TYPE_OID, made.oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
         yield _depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
-    for item in session.catalog.user_relations():
-        for column in item.live:
-            found = session.catalog.type_by_oid(column.declared.oid)
-            if found is not None:
-                oid = column.declared.oid
-                yield _depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
+
+
+@of_each("pg_depend")
+def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_depend of columns: on users' types."""
+    for column in item.live if item.kind != "i" else ():
+        oid = column.declared.oid
+        if session.catalog.type_by_oid(oid) is not None:
+            yield _depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
 
 
 def _depends(class_: int, oid: int, sub: int, ref_class: int, ref: int, kind: str) -> RowDict:

@@ -19,6 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from engine.catalog.relation_indexes import (
+    OwnedConstraint,
+    with_constraints,
+    with_owned,
+    with_references,
+)
 from engine.catalog.user_types import codec_types, register
 from planner.acl import (
     DATABASE_OWNER,
@@ -311,12 +317,13 @@ class CatalogSnapshot:
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
     ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
-    resolve differently (create, drop, rename). ``basis`` is the same as long as nothing but relations and comments changes.
+    resolve differently (create, drop, rename). ``basis`` is the same as long as nothing but relations, comments
+    and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``.
     """
 
     __slots__ = (
         "_by_name", "_by_oid", "_constraints", "_functions", "_functions_by_name", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "basis", "codec_types", "database", "databases",
-        "derived", "items", "namespace_version", "roles", "sources", "timelines", "version",
+        "derived", "items", "namespace_version", "rights", "roles", "sources", "timelines", "version",
     )  # fmt: skip
 
     def __init__(
@@ -379,9 +386,10 @@ class CatalogSnapshot:
         # what their values are called: the same object as long as no type changes
         self.codec_types = codec_types(tuple(self.user_types()))
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
-        self._constraints: dict[int, tuple[RelationDef, ConstraintDef]] | None = None
-        self._references: dict[int, list[tuple[RelationDef, ConstraintDef]]] | None = None
-        self._owned: dict[int, list[RelationDef]] | None = None
+        self._constraints: dict[int, OwnedConstraint] | None = None
+        self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
+        self._owned: dict[int, tuple[RelationDef, ...]] | None = None
+        self.rights: Mapping[int, int] = {}
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
 
     def _add(self, relation: RelationDef) -> None:
@@ -454,6 +462,11 @@ class CatalogSnapshot:
         """Yield all schemas, virtual ones included."""
         return self._schemas.values()
 
+    @property
+    def relations_by_oid(self) -> Mapping[int, RelationDef]:
+        """All relations by their oids: the same object as long as none changes."""
+        return self._by_oid
+
     def all_relations(self) -> Iterable[RelationDef]:
         """Yield all relations: virtual ones, tables, views and indexes."""
         return self._by_oid.values()
@@ -477,7 +490,7 @@ class CatalogSnapshot:
     def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
         """Return the constraint with this oid and its table."""
         if self._constraints is None:
-            self._constraints = {c.oid: (item, c) for item in self.user_relations() for c in item.constraints}
+            self._constraints = with_constraints({}, (), self.user_relations())
         return self._constraints.get(oid)
 
     def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
@@ -487,26 +500,18 @@ class CatalogSnapshot:
     def foreign_keys_to(self, oid: int) -> Sequence[tuple[RelationDef, ConstraintDef]]:
         """Return the foreign keys that refer to a table, each with the table it belongs to, oldest first."""
         if self._references is None:
-            found: dict[int, list[tuple[RelationDef, ConstraintDef]]] = {}
-            for item in self.user_relations():
-                for constraint in item.foreign_keys:
-                    if constraint.foreign is not None:
-                        found.setdefault(constraint.foreign.table, []).append((item, constraint))
-            for keys in found.values():
-                keys.sort(key=lambda pair: pair[1].oid)
-            self._references = found
+            self._references = with_references({}, (), self.user_relations())
         return self._references.get(oid, ())
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""
         if self._owned is None:
-            self._owned = {}
-            for item in self.user_relations():
-                if item.sequence is not None and item.sequence.owner_table:
-                    self._owned.setdefault(item.sequence.owner_table, []).append(item)
-            for sequences in self._owned.values():
-                sequences.sort(key=lambda sequence: sequence.oid)
+            self._owned = with_owned({}, (), self.user_relations())
         return self._owned.get(table, ())
+
+    def rights_mark(self, oid: int) -> int:
+        """Return a number that is another one when rights on a relation or its columns have changed."""
+        return self.rights.get(oid, 0)
 
     def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
         """Return the relation whose row type has this oid; True with it for the array type over that."""
@@ -592,8 +597,13 @@ class CatalogSnapshot:
             relations = [item for item in gone if isinstance(item, RelationDef)]
             now = {item.oid: item for item in made if isinstance(item, RelationDef)}
             new = self._with_relations(items, relations, now.values(), version, namespace_version)
-            if any(isinstance(item, AclDef) for item in (*gone, *made)):
-                new.basis = version
+            changed = {
+                item.object_oid
+                for item in (*gone, *made)
+                if isinstance(item, AclDef) and item.class_oid == PG_CLASS_OID
+            }
+            if changed:
+                new.rights = {**self.rights, **dict.fromkeys(changed, version)}
             return new
         return CatalogSnapshot(items, version, namespace_version, database=self.database)
 
@@ -611,9 +621,15 @@ class CatalogSnapshot:
             setattr(new, name, getattr(self, name))
         new.items, new.version, new.namespace_version = items, version, namespace_version
         new.derived = {}
-        new._constraints = new._references = new._owned = None  # made of relations
         if not gone and not made:
             return new
+        made = tuple(made)
+        if self._constraints is not None:
+            new._constraints = with_constraints(self._constraints, gone, made)
+        if self._references is not None:
+            new._references = with_references(self._references, gone, made)
+        if self._owned is not None:
+            new._owned = with_owned(self._owned, gone, made)
         new._by_name, new._by_oid = dict(self._by_name), dict(self._by_oid)
         kept = {oid for item in made for oid in (item.oid, *(index.oid for index in item.indexes))}
         for relation in gone:

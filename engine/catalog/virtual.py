@@ -1,27 +1,27 @@
 """Virtual relations: the rows of pg_catalog and information_schema, computed from catalog, facts and sessions.
 
-A relation's rows are made by one function in ``pg_catalog.py``, ``pg_monitor.py`` or ``information_schema.py`` that
-yields dictionaries by column name; what it does not name takes the column's neutral value. Relations without a
+A relation's rows are made by functions in ``pg_catalog.py``, ``pg_monitor.py``, ``information_schema.py`` and their like that
+yield dictionaries by column name; what they do not name takes the column's neutral value. Relations without a
 function are empty: they describe features this server does not have.
 
-    pg_class = what is built in (made once) + what users made (made once per catalog version)
+    pg_class = what is built in (made once) + what belongs to users' relations (made once per relation: ``engine.catalog.kept``)
 
-What is static or follows the catalog is cached, with hash indexes by column made at first lookup. Rows that belong to one
-user's relation each are kept with it, so that DDL costs the next reader of the catalog the rows of what it changed; row counts,
-which change without DDL, are put into the rows there are.
-
-    version 7   t1: rows   t2: rows   t3: rows          a relation whose definition is the same object has the same rows,
-    version 8   t1: same   t2: made   t3: same          as long as nothing but relations and comments has changed
+What is static or follows the catalog is cached, with hash indexes by column made at first look-up. Most of what is asked for by name
+or oid is the rows of one relation: these are made, or found, by themselves, however many others there are.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from engine.catalog.counted import CountedRows, Figures
+from engine.catalog.kept import KeptRows, Needs, Part, Rows
 from engine.catalog.state import CatalogSnapshot, virtual_relations
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
@@ -33,11 +33,8 @@ if TYPE_CHECKING:
 RowDict: TypeAlias = Mapping[str, Any]
 # static: the same for ever; catalog: per catalog version; session: computed for every statement
 Scope: TypeAlias = Literal["static", "catalog", "session"]
-Rows: TypeAlias = list[tuple[Any, ...]]
 
 CACHED_CATALOG_VERSIONS = 4
-# How old the figures may be that pg_class shows, if there have been commits since.
-RECENT_US = 1_000_000
 
 # The neutral value of NOT NULL columns that a row does not name.
 _NEUTRAL: dict[int, Any] = {
@@ -48,18 +45,64 @@ _NEUTRAL: dict[int, Any] = {
 
 Maker: TypeAlias = Callable[["Session"], Iterable[RowDict]]
 MakerOfEach: TypeAlias = Callable[["Session", RelationDef], Iterable[RowDict]]
-# Given where each column stands, and the rows: which rows have other figures now, by position, and these.
-Recount: TypeAlias = Callable[["Session", Mapping[str, int], Rows], Iterator[tuple[int, RowDict]]]
+
+
+# --- which relations a value means --------------------------------------------------------------
+
+Locator: TypeAlias = Callable[[CatalogSnapshot, Any], Iterable[RelationDef | None]]
+
+
+def by_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the relation whose oid it is."""
+    return (catalog.relation_by_oid(value),)
+
+
+def by_index_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the table of the index whose oid it is."""
+    index = catalog.relation_by_oid(value)
+    return () if index is None else (catalog.relation_by_oid(index.table_oid),)
+
+
+def by_constraint_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the table of the constraint whose oid it is."""
+    found = catalog.constraint_by_oid(value)
+    return () if found is None else (found[0],)
+
+
+def by_row_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the relation whose row type, or array type over that, has this oid."""
+    found = catalog.row_type_relation(value)
+    return () if found is None else (found[0],)
+
+
+def by_name(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the relations of this name in all schemas."""
+    return [catalog.relation(schema.name, value) for schema in catalog.schemas()]
+
+
+def by_type_name(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
+    """Return the relations whose row types, or array types over them, have this name."""
+    return [*by_name(catalog, value), *(by_name(catalog, value[1:]) if value.startswith("_") else ())]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How one relation's rows are made: all by ``make``, or those of each user's relation, indexes included, by ``each``."""
+    """How rows are made: all by ``make``, or those of each relation, indexes among them, by ``each``.
+
+    Attributes:
+        keys: columns that tell which relations a row may belong to.
+        needs: see ``of_each``.
+        builtin: catalog relations have rows, too.
+        figures: what is counted in them.
+    """
 
     scope: Scope
     make: Maker | None = None
     each: MakerOfEach | None = None
-    recount: Recount | None = None  # one row for each relation, then
+    keys: Mapping[str, Locator] = field(default_factory=dict)
+    needs: Needs | None = None
+    builtin: bool = False
+    figures: Figures | None = None
 
 
 # A relation may have several sources: what is built in (static) and what users made (catalog).
@@ -81,61 +124,37 @@ def relation(name: str, scope: Scope) -> Callable[[Maker], Maker]:
     return register
 
 
-def of_each(name: str, *, recount: Recount | None = None) -> Callable[[MakerOfEach], MakerOfEach]:
-    """Register a maker of the rows of pg_catalog's ``name`` that belong to one user's relation.
+def of_each(
+    name: str,
+    *,
+    keys: Mapping[str, Locator] | None = None,
+    needs: Needs | None = None,
+    builtin: bool = False,
+    figures: Figures | None = None,
+) -> Callable[[MakerOfEach], MakerOfEach]:
+    """Register a maker of the rows of ``schema.name`` that belong to one relation: a user's, or with ``builtin`` any.
 
-    They may depend on its definition, and on objects that are no relations or comments.
+    They may depend on its definition, rights on it, objects other than relations and comments, and on the relations whose oids
+    ``needs`` gives; on nothing else of the catalog, and on no session.
     """
 
     def register(each: MakerOfEach) -> MakerOfEach:
-        _register(name, Source("catalog", each=each, recount=recount))
+        _register(
+            name, Source("catalog", each=each, keys=keys or {}, needs=needs, builtin=builtin, figures=figures)
+        )
         return each
 
     return register
 
 
-class _Part:
-    """The cached rows of one source, with an index for each column asked for.
-
-    Attributes:
-        kept: the rows of each relation, by its oid, with the definition that they were made of.
-        basis: what else they were made of (``CatalogSnapshot.basis``).
-        counted_us, counted_at: when the figures were looked at, and after which commits (None: unknown).
-    """
-
-    __slots__ = ("basis", "counted_at", "counted_us", "indexes", "kept", "rows")
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.indexes: dict[int, dict[Any, Rows]] = {}
-        self.kept: dict[int, tuple[RelationDef, Rows]] = {}
-        self.basis = -1
-        self.counted_us = 0
-        self.counted_at: object = None
-
-    def find(self, attnum: int, value: Any) -> Rows:
-        index = self.indexes.get(attnum)
-        if index is None:
-            index = self.indexes[attnum] = {}
-            position = attnum - 1
-            for row in self.rows:
-                index.setdefault(row[position], []).append(row)
-        return index.get(value, [])
-
-    def replace(self, changed: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
-        """Put other rows in the places of some: those of as many relations, which have one each."""
-        if not changed:
-            return
-        self.rows = list(self.rows)  # a reader may be at the old list
-        for position, row in changed:
-            self.rows[position] = row
-            oid = row[0]
-            self.kept[oid] = (self.kept[oid][0], [row])
-        self.indexes = {}
-
-
-# the parts of one cache, by relation and position among its sources
-_Cache: TypeAlias = dict[tuple[int, int], _Part]
+@functools.cache
+def keyed_columns(oid: int) -> frozenset[int]:
+    """Return the columns of a catalog relation by which users' rows are found one by one."""
+    definition = _definitions().get(oid)
+    if definition is None:
+        return frozenset()
+    keys = {name for s in SOURCES.get(f"{definition.schema}.{definition.name}", ()) for name in s.keys}
+    return frozenset(column.attnum for column in definition.columns if column.name in keys)
 
 
 class VirtualCatalog:
@@ -144,6 +163,8 @@ class VirtualCatalog:
     def __init__(self, database: Database) -> None:
         """Load the makers."""
         from engine.catalog import (
+            information_constraints,
+            information_rights,
             information_schema,
             pg_activity,
             pg_catalog,
@@ -164,16 +185,22 @@ class VirtualCatalog:
             pg_monitor,
             pg_activity,
             information_schema,
+            information_constraints,
+            information_rights,
         )
-        self._relations = {r.oid: r for r in virtual_relations()}
+        self._relations = _definitions()
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}
-        self._static: _Cache = {}
-        self._by_version: OrderedDict[int, _Cache] = OrderedDict()
-        self._last: dict[
-            tuple[int, int, int], _Part
-        ] = {}  # the parts of the latest catalogs read, by database and key
+        self._places = {
+            r.oid: {column.name: i for i, column in enumerate(r.columns)} for r in self._relations.values()
+        }
+        # the parts of static sources, and of others by catalog version, by relation and position among its sources
+        self._static: dict[tuple[int, int], Part] = {}
+        self._by_version: OrderedDict[int, dict[tuple[int, int], Part]] = OrderedDict()
+        self._together: dict[int, tuple[list[Rows], Rows]] = {}  # the rows of several sources, as read last
+        # by database, relation and position
+        self._kept: dict[tuple[int, int, int], KeptRows | CountedRows] = {}
 
-    def _cache(self, scope: Scope, catalog: CatalogSnapshot) -> _Cache:
+    def _cache(self, scope: Scope, catalog: CatalogSnapshot) -> dict[tuple[int, int], Part]:
         if scope == "static":
             return self._static
         cache = self._by_version.get(catalog.version)
@@ -183,96 +210,118 @@ class VirtualCatalog:
                 self._by_version.popitem(last=False)
         return cache
 
-    def _part(self, oid: int, position: int, source: Source, session: Any) -> _Part:
+    def _kept_rows(self, oid: int, position: int, source: Source, database: int) -> KeptRows | CountedRows:
+        kept = self._kept.get((database, oid, position))
+        if kept is None:
+            definition = self._relations[oid]
+            each = source.each
+            assert each is not None
+            made = KeptRows(
+                lambda session, item: _tuples(definition, each(session, item)),
+                source.needs,
+                builtin=source.builtin,
+            )
+            kept = made
+            if source.figures is not None:
+                kept = CountedRows(made, source.figures, self._places[oid], lambda: self._db.clock_us())
+            self._kept[database, oid, position] = kept
+        return kept
+
+    def _part(self, oid: int, position: int, source: Source, session: Any) -> Part:
         """Return one source's rows, from the cache where they may come from it."""
+        make = source.make
         if source.scope == "session":
-            assert source.make is not None
-            return _Part(_tuples(self._relations[oid], source.make(session)))
-        cache = self._cache(source.scope, session.catalog)
+            assert make is not None
+            return Part(_tuples(self._relations[oid], make(session)))
+        catalog: CatalogSnapshot = session.catalog
+        if source.figures is not None:
+            return self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
+        cache = self._cache(source.scope, catalog)
         part = cache.get((oid, position))
         if part is None:
-            if source.each is not None:
-                part = self._of_relations((oid, position), source.each, session)
+            if make is not None:
+                part = Part(_tuples(self._relations[oid], make(session)))
             else:
-                assert source.make is not None
-                part = _Part(_tuples(self._relations[oid], source.make(session)))
+                part = self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
             cache[oid, position] = part
-        if source.recount is not None:
-            self._recount(oid, part, source.recount, session)
         return part
-
-    def _of_relations(self, key: tuple[int, int], each: MakerOfEach, session: Any) -> _Part:
-        """Return the rows of all users' relations; those are made that the part made last does not have."""
-        catalog: CatalogSnapshot = session.catalog
-        definition = self._relations[key[0]]
-        last = self._last.get((catalog.database, *key))
-        kept = last.kept if last is not None and last.basis == catalog.basis else {}
-        part = _Part([])
-        part.basis = catalog.basis
-        for item in catalog.all_relations():
-            if item.virtual:
-                continue
-            found = kept.get(item.oid)
-            if found is None or found[0] is not item:
-                found = (item, _tuples(definition, each(session, item)))
-            part.kept[item.oid] = found
-            part.rows += found[1]
-        if last is None or catalog is session.space.catalog:
-            self._last[catalog.database, *key] = part
-        return part
-
-    def _recount(self, oid: int, part: _Part, recount: Recount, session: Any) -> None:
-        """Put the figures of now into the rows, unless they are those of lately, or nothing has been committed since."""
-        now = self._db.clock_us()
-        if part.counted_us and now - part.counted_us <= RECENT_US:
-            return
-        txn = session.block.txn
-        # what a writing transaction counts is its own; nobody else is to keep that
-        at = None if txn is not None and txn.writing else self._db.store.read_points()
-        if at is None or at != part.counted_at:
-            at_column = {column.name: i for i, column in enumerate(self._relations[oid].columns)}
-            changed: list[tuple[int, tuple[Any, ...]]] = []
-            for position, figures in recount(session, at_column, part.rows):
-                row = list(part.rows[position])
-                for name, value in figures.items():
-                    row[at_column[name]] = value
-                changed.append((position, tuple(row)))
-            part.replace(changed)
-        part.counted_us, part.counted_at = now, at
 
     def rows(self, oid: int, session: Any) -> Rows:
         """Return all rows of a relation in attnum order; a sequence has one."""
         if oid not in self._sources:
             return [session.system.sequences.state(oid)]
-        sources = self._sources[oid]
-        if len(sources) == 1:
-            return self._part(oid, 0, sources[0], session).rows
-        return [
-            row
-            for position, source in enumerate(sources)
-            for row in self._part(oid, position, source, session).rows
+        parts = [
+            self._part(oid, position, source, session).rows
+            for position, source in enumerate(self._sources[oid])
         ]
+        if len(parts) == 1:
+            return parts[0]
+        parts = [rows for rows in parts if rows]
+        known = self._together.get(oid)
+        if known is None or len(known[0]) != len(parts) or not all(map(operator.is_, known[0], parts)):
+            known = self._together[oid] = (parts, list(itertools.chain.from_iterable(parts)))
+        return known[1]
+
+    def finder(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
+        """Return the function from a value to the rows whose column equals it, as long as the statement runs.
+
+        None where nothing is cached to index. Nobody changes the lists.
+        """
+        sources = self._sources.get(oid)
+        if sources is None or any(source.scope == "session" for source in sources):
+            return None
+        finders = [
+            self._finder(oid, position, source, attnum, session) for position, source in enumerate(sources)
+        ]
+        if len(finders) == 1:
+            return finders[0]
+        return lambda value: [row for find in finders for row in find(value)]
+
+    def _finder(
+        self, oid: int, position: int, source: Source, attnum: int, session: Any
+    ) -> Callable[[Any], Rows]:
+        locate = source.keys.get(self._relations[oid].columns[attnum - 1].name)
+        if locate is None:
+            part = self._part(oid, position, source, session)
+            return lambda value: part.find(attnum, value)
+        catalog: CatalogSnapshot = session.catalog
+        kept = self._kept_rows(oid, position, source, catalog.database)
+        place = attnum - 1
+
+        def find(value: Any) -> Rows:
+            if value == 0:  # stands for none in a column of oids
+                return self._part(oid, position, source, session).find(attnum, value)
+            return [
+                row
+                for item in locate(catalog, value)
+                if item is not None
+                for row in kept.of(session, catalog, item)
+                if row[place] == value
+            ]
+
+        return find
 
     def lookup(
         self, oid: int, attnum: int, values: Sequence[Any], session: Any
     ) -> Sequence[tuple[Any, ...]] | None:
         """Return the rows whose column equals one of ``values``; None where nothing is cached to index."""
-        sources = self._sources.get(oid)
-        if sources is None:
+        find = self.finder(oid, attnum, session)
+        if find is None:
             return None
-        if any(source.scope == "session" for source in sources):
-            return None
-        wanted = values if len(values) == 1 else dict.fromkeys(v for v in values if v is not None)
-        parts = [self._part(oid, position, source, session) for position, source in enumerate(sources)]
-        if len(parts) == 1 and len(values) == 1:
-            return parts[0].find(attnum, values[0])
-        return [row for value in wanted for part in parts for row in part.find(attnum, value)]
+        if len(values) == 1:
+            return find(values[0])
+        return [row for value in dict.fromkeys(values) if value is not None for row in find(value)]
+
+
+@functools.cache
+def _definitions() -> Mapping[int, RelationDef]:
+    return {r.oid: r for r in virtual_relations()}
 
 
 @functools.cache
 def _neutral_row(oid: int) -> Mapping[str, Any]:
     """Return what each column of a catalog relation has unless something is said."""
-    definition = next(r for r in virtual_relations() if r.oid == oid)
+    definition = _definitions()[oid]
     return {c.name: _NEUTRAL.get(c.type.oid) if c.not_null else None for c in definition.columns}
 
 

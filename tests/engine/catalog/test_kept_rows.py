@@ -1,13 +1,23 @@
-"""Rows of pg_catalog that were kept across DDL are those that would be made anew; row counts follow commits."""
+"""Catalog rows that were kept across DDL are those that would be made anew, by scan and by key; row counts follow commits.
+
+statement 1, 2, 3 ...    after each: kept rows == rows of an empty cache        for the latest catalog, an older one that a
+                         rows found by key == rows that a scan finds            transaction sees, and a private one of its DDL
+"""
 
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 from engine.catalog.state import virtual_relations
-from engine.catalog.virtual import SOURCES, VirtualCatalog
+from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
 from planner.catalog import RelationDef
-from tests.support.engine import Session, open_database
+from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
 STATEMENTS = (
@@ -36,12 +46,15 @@ STATEMENTS = (
 )
 
 
-def made_of_each() -> list[RelationDef]:
-    """Return the catalog relations with rows that belong to one relation each."""
+def made_of_each(*, builtin: bool = True) -> list[RelationDef]:
+    """Return the catalog relations with rows that belong to one relation each; ``builtin``: to catalog relations, too."""
     return [
         r
         for r in virtual_relations()
-        if any(source.each for source in SOURCES.get(f"{r.schema}.{r.name}", ()))
+        if any(
+            source.each and (builtin or not source.builtin)
+            for source in SOURCES.get(f"{r.schema}.{r.name}", ())
+        )
     ]
 
 
@@ -52,11 +65,11 @@ def test_kept_rows_are_those_that_would_be_made() -> None:
         keeper = Session(database, 1)
         reader = Session(database, 2)
         kept = VirtualCatalog(database)
-        for statement in STATEMENTS:
+        for number, statement in enumerate(STATEMENTS):
             await keeper.run(statement)
             fresh = VirtualCatalog(database)
             session = reader.connection.session
-            for relation in made_of_each():
+            for relation in made_of_each(builtin=number % 6 == 3):
                 session.block.ensure_txn()
                 rows = sorted(map(repr, kept.rows(relation.oid, session)))
                 assert rows == sorted(map(repr, fresh.rows(relation.oid, session))), (
@@ -97,3 +110,111 @@ def test_row_counts_are_those_of_lately() -> None:
         assert await other.run(count) == [("2",), ("2",)]
 
     asyncio.run(play())
+
+
+SCHEMAS, NAMES, COLUMNS, ROLES = ("public", "s", "r"), ("a", "b", "c", "d"), ("x", "y", "z"), ("amy", "bo")
+
+
+def random_statements(seed: int, count: int) -> Iterator[str]:
+    """Yield DDL over a few names, much of which fails."""
+    pick = random.Random(seed)
+    yield from (f"CREATE ROLE {role}" for role in ROLES)
+    yield "CREATE SCHEMA s"
+    yield "CREATE TYPE mood AS ENUM ('sad')"
+    forms = (
+        "CREATE TABLE {t} (id serial PRIMARY KEY, x int DEFAULT 7, y mood, CHECK (x > 0))",
+        "CREATE TABLE {t} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, x int UNIQUE, z text)",
+        "CREATE TABLE {t} (id int PRIMARY KEY, x int REFERENCES {u}, y numeric(9,2))",
+        "CREATE VIEW {t} AS SELECT * FROM {u}",
+        "CREATE MATERIALIZED VIEW {t} AS SELECT * FROM {u} WITH NO DATA",
+        "CREATE SEQUENCE {t}",
+        "ALTER TABLE {t} ADD COLUMN {c} int DEFAULT 1",
+        "ALTER TABLE {t} ADD FOREIGN KEY (x) REFERENCES {u}",
+        "ALTER TABLE {t} DROP COLUMN {c} CASCADE",
+        "ALTER TABLE {t} RENAME COLUMN {c} TO {d}",
+        "ALTER TABLE {t} ALTER {c} SET NOT NULL",
+        "ALTER TABLE {t} RENAME TO {n}",
+        "ALTER TABLE {t} SET SCHEMA {h}",
+        "ALTER TABLE {t} OWNER TO {o}",
+        "ALTER SEQUENCE {t}_id_seq RENAME TO {n}_seq",
+        "ALTER VIEW {t} RENAME TO {n}",
+        "CREATE INDEX ON {t} (x)",
+        "GRANT SELECT (x), UPDATE ON {t} TO {o}",
+        "GRANT SELECT ON {t} TO PUBLIC",
+        "REVOKE UPDATE ON {t} FROM {o}",
+        "COMMENT ON TABLE {t} IS 'about {n}'",
+        "DROP TABLE {t} CASCADE",
+        "DROP TABLE {t}",
+        "DROP VIEW {t}",
+        "ALTER TYPE mood RENAME TO temper",
+        "ALTER TYPE temper RENAME TO mood",
+        "ALTER ROLE {o} RENAME TO cleo",
+        "ALTER ROLE cleo RENAME TO {o}",
+        "ALTER SCHEMA s RENAME TO r",
+        "ALTER SCHEMA r RENAME TO s",
+    )
+    weights = [4] * 6 + [2] * (len(forms) - 12) + [1] * 6
+    for _ in range(count):
+        tables = [f"{pick.choice(SCHEMAS[:2])}.{pick.choice(NAMES)}" for _ in range(2)]
+        yield pick.choices(forms, weights)[0].format(
+            t=tables[0], u=tables[1], c=pick.choice(COLUMNS), d=pick.choice(COLUMNS), n=pick.choice(NAMES),
+            h=pick.choice(SCHEMAS), o=pick.choice(ROLES),
+        )  # fmt: skip
+
+
+def check(kept: VirtualCatalog, fresh: VirtualCatalog, session: Any, relation: RelationDef, why: str) -> None:
+    """Compare what both give, whole and by values of the columns that are keys, and of some others."""
+    rows = kept.rows(relation.oid, session)
+    assert Counter(rows) == Counter(fresh.rows(relation.oid, session)), (why, relation.name)
+    keys = keyed_columns(relation.oid)
+    for column in relation.columns:
+        if column.attnum not in keys and column.attnum % 5:
+            continue
+        position = column.attnum - 1
+        values = {row[position] for row in rows if isinstance(row[position], int | str)}
+        if not values:
+            continue
+        highest = sorted(values)[-2:]
+        for value in {*highest, *(("a", "_b") if isinstance(highest[0], str) else (0,))}:
+            found = kept.lookup(relation.oid, column.attnum, [value], session)
+            if found is not None:
+                by_scan = Counter(row for row in rows if row[position] == value)
+                assert Counter(found) == by_scan, (why, relation.name, column.name, value)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_by_key_are_those_of_a_scan_over_random_ddl(seed: int) -> None:
+    async def play() -> int:
+        database = await open_database(MemoryDisk())
+        database.clock_us = lambda: 0  # type: ignore[method-assign]
+        keeper, reader, late = (Session(database, i) for i in (1, 2, 3))
+        kept = VirtualCatalog(database)
+        done = 0
+        for number, statement in enumerate(random_statements(seed, 160)):
+            if number % 40 == 20:
+                await keeper.run("BEGIN")  # its catalog is private from here on
+                await late.run("BEGIN")
+                await late.run("SELECT 1")  # sees the catalog of now
+            try:
+                await keeper.run(statement)
+                done += 1
+            except Failed:
+                if number % 40 >= 20:
+                    await keeper.run("ROLLBACK")
+                    await keeper.run("BEGIN")
+            if number % 7 == 0:
+                fresh = VirtualCatalog(database)
+                for session in (reader, late, keeper):
+                    inner = session.connection.session
+                    idle = inner.block.txn is None
+                    inner.block.ensure_txn()
+                    for relation in made_of_each(builtin=number % 70 == 35)[number % 2 :: 2]:
+                        check(kept, fresh, inner, relation, statement)
+                    if idle:
+                        inner.block.rollback()
+            if number % 40 == 39:
+                await keeper.run("COMMIT")
+                await late.run("COMMIT")
+        return done
+
+    assert asyncio.run(play()) > 25

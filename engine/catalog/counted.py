@@ -1,0 +1,129 @@
+"""Rows with figures that change without DDL: how many rows a table has, as pg_class shows it for the table and its indexes.
+
+    KeptRows ─ rows without figures ─> CountedRows ─ the same rows, those with other figures than before made again
+
+A figure may be ``RECENT_US`` old if there have been commits since, and as old as it likes if there have been none. What a writing
+transaction counts is its own, and nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from engine.catalog.kept import KeptRows, PartOfEach, Rows
+from engine.catalog.state import CatalogSnapshot
+from planner.catalog import RelationDef
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+RECENT_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is counted in the rows of one relation each.
+
+    Attributes:
+        table: whose rows are counted for a relation; 0: nothing is.
+        columns: the values that say so, by column, given the number of rows.
+    """
+
+    table: Callable[[RelationDef], int]
+    columns: Callable[[float], Mapping[str, Any]]
+
+
+_Counted: TypeAlias = tuple[Rows, float, Rows]  # rows without the figure, the figure, rows with it
+
+
+class CountedRows:
+    """As ``KeptRows``, with figures of lately."""
+
+    __slots__ = ("_at", "_clock_us", "_counts", "_figures", "_kept", "_last", "_places", "_rows", "_us")
+
+    def __init__(
+        self, kept: KeptRows, figures: Figures, places: Mapping[str, int], clock_us: Callable[[], int]
+    ) -> None:
+        """``places``: where each column stands in a row."""
+        self._kept = kept
+        self._figures = figures
+        self._places = places
+        self._clock_us = clock_us
+        self._us = 0
+        self._at: object = None  # after which commits has been counted
+        self._counts: dict[int, float] = {}  # by table, since then
+        self._rows: dict[int, _Counted] = {}
+        self._last: tuple[PartOfEach, Mapping[int, float], PartOfEach] | None = None
+
+    def _current(self, session: Session) -> dict[int, float]:
+        """Return what may be taken as counted, to be added to."""
+        txn = session.block.txn
+        if txn is not None and txn.writing:
+            return {}
+        now = self._clock_us()
+        if not self._us or now - self._us > RECENT_US:
+            at = session.db.store.read_points()
+            if at != self._at:
+                self._counts = {}
+            self._us, self._at = now, at
+        return self._counts
+
+    def _count(self, session: Session, counts: dict[int, float], table: int) -> float:
+        count = counts.get(table)
+        if count is None:
+            count = counts[table] = float(session.system.row_estimate(table))
+        return count
+
+    def _with(self, oid: int, rows: Rows, count: float) -> Rows:
+        """Return the rows of a relation with its figure, the same ones for the same figure."""
+        known = self._rows.get(oid)
+        if known is None or known[0] is not rows or known[1] != count:
+            figures = [(self._places[name], value) for name, value in self._figures.columns(count).items()]
+            done: Rows = []
+            for row in rows:
+                values = list(row)
+                for place, value in figures:
+                    values[place] = value
+                done.append(tuple(values))
+            known = self._rows[oid] = (rows, count, done)
+        return known[2]
+
+    def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
+        """Return the rows of one relation."""
+        rows = self._kept.of(session, catalog, item)
+        table = self._figures.table(item) if rows else 0
+        if not table:
+            return rows
+        return self._with(item.oid, rows, self._count(session, self._current(session), table))
+
+    def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
+        """Return the rows of all relations of a catalog."""
+        plain = self._kept.part(session, catalog)
+        counts = self._current(session)
+        last = self._last
+        if last is not None and last[0] is plain and last[1] is counts:
+            return last[2]
+        counted: dict[int, Rows] = {}
+        relations = catalog.relations_by_oid
+        table_of = self._figures.table
+        for oid, rows in plain.chunks.items():
+            table = table_of(relations[oid])
+            if table:
+                counted[oid] = self._with(oid, rows, self._count(session, counts, table))
+        if last is None or last[0].basis != plain.basis:
+            part = PartOfEach(catalog, {**plain.chunks, **counted})
+        else:
+            before = last[2].chunks
+            changes: dict[int, Rows] = {oid: [] for oid in before.keys() - plain.chunks.keys()}
+            for oid, rows in plain.chunks.items():
+                shown = counted.get(oid, rows)
+                if before.get(oid) is not shown:
+                    changes[oid] = shown
+            part = last[2].replaced(catalog, changes)
+        if counts is self._counts:
+            self._last = (plain, counts, part)
+            if len(self._rows) > len(relations) + 1000:
+                self._rows = {oid: known for oid, known in self._rows.items() if oid in relations}
+        return part

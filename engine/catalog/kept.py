@@ -1,0 +1,219 @@
+"""The rows of catalog relations as they are kept: made once, and carried from one version of the catalog to the next.
+
+    source of pg_attribute, of each relation                 KeptRows: one for each database
+      t1 ─ what its rows were made of ─ rows                   found by key: the rows of the relations meant, nothing else is made
+      t2 ─ ...                                                 read whole: a Part of the version
+    Part 7    rows in order, indexes by column
+    Part 8    = Part 7 with the rows of the relations that differ; its indexes copied and put right, not made anew
+
+What the rows of a relation are made of: its definition, rights on it, relations that they name (a default's sequence, what a view
+reads), and ``CatalogSnapshot.basis`` for everything else. Parts are not changed, so a reader may take its time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from engine.catalog.state import CatalogSnapshot
+from planner.catalog import RelationDef
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+MakerOfEach: TypeAlias = Callable[["Session", RelationDef], Rows]
+# The oids of other relations that the rows of one say something about.
+Needs: TypeAlias = Callable[[CatalogSnapshot, RelationDef], Iterable[int]]
+
+# If more relations differ, indexes are made anew where they are asked for.
+FEW_CHANGES = 64
+_NO_ROWS: Rows = []
+
+
+class Part:
+    """Rows, with an index for each column asked for."""
+
+    __slots__ = ("_rows", "indexes")
+
+    def __init__(self, rows: Rows) -> None:
+        """Begin without indexes."""
+        self._rows: Rows | None = rows
+        self.indexes: dict[int, dict[Any, Rows]] = {}
+
+    @property
+    def rows(self) -> Rows:
+        """All rows. Nobody changes the list."""
+        assert self._rows is not None
+        return self._rows
+
+    def find(self, attnum: int, value: Any) -> Rows:
+        """Return the rows whose column equals ``value``. Nobody changes the list."""
+        index = self.indexes.get(attnum)
+        if index is None:
+            index = self.indexes[attnum] = {}
+            position = attnum - 1
+            for row in self.rows:
+                index.setdefault(row[position], []).append(row)
+        return index.get(value, _NO_ROWS)
+
+
+class PartOfEach(Part):
+    """Rows of all relations of one catalog.
+
+    Attributes:
+        chunks: the rows of each relation that has some, by its oid.
+        relations, basis, rights: of the catalog that it is of.
+    """
+
+    __slots__ = ("basis", "chunks", "relations", "rights")
+
+    def __init__(self, catalog: CatalogSnapshot, chunks: dict[int, Rows]) -> None:
+        """Begin without indexes."""
+        super().__init__(_NO_ROWS)
+        self._rows = None
+        self.chunks = chunks
+        self.relations = catalog.relations_by_oid
+        self.basis = catalog.basis
+        self.rights = catalog.rights
+
+    @property
+    def rows(self) -> Rows:
+        """All rows, in the order of the relations. Nobody changes the list."""
+        if self._rows is None:
+            self._rows = list(itertools.chain.from_iterable(self.chunks.values()))
+        return self._rows
+
+    def replaced(self, catalog: CatalogSnapshot, changes: Mapping[int, Rows]) -> PartOfEach:
+        """Return the part of ``catalog``, where the relations in ``changes`` have other rows, or none."""
+        if not changes:
+            new = PartOfEach(catalog, self.chunks)
+            new._rows, new.indexes = self._rows, self.indexes
+            return new
+        chunks = dict(self.chunks)
+        before: Rows = []
+        after: Rows = []
+        for oid, rows in changes.items():
+            before += chunks.get(oid, _NO_ROWS)
+            after += rows
+            if rows:
+                chunks[oid] = rows
+            else:
+                chunks.pop(oid, None)
+        new = PartOfEach(catalog, chunks)
+        if len(changes) <= FEW_CHANGES:
+            new.indexes = {
+                attnum: _index_with(index, attnum - 1, before, after)
+                for attnum, index in self.indexes.items()
+            }
+        return new
+
+
+def _index_with(index: dict[Any, Rows], position: int, before: Rows, after: Rows) -> dict[Any, Rows]:
+    """Return an index without the rows ``before``, with the rows ``after``."""
+    new = dict(index)
+    gone = {id(row) for row in before}
+    for value in {row[position] for row in before}:
+        new[value] = [row for row in new.get(value, _NO_ROWS) if id(row) not in gone]
+    grown: dict[Any, Rows] = {}
+    for row in after:
+        grown.setdefault(row[position], []).append(row)
+    for value, rows in grown.items():
+        new[value] = [*new.get(value, _NO_ROWS), *rows]
+    return new
+
+
+class _Made(NamedTuple):
+    """Rows, and what they were made of."""
+
+    item: RelationDef
+    basis: int
+    rights: int
+    needs: tuple[tuple[int, RelationDef | None], ...]
+    rows: Rows
+
+
+class KeptRows:
+    """The rows of one source in one database, as they were made last."""
+
+    __slots__ = ("_builtin", "_last", "_made", "_make", "_needs")
+
+    def __init__(self, make: MakerOfEach, needs: Needs | None, *, builtin: bool) -> None:
+        """``builtin``: catalog relations have rows, too."""
+        self._make = make
+        self._needs = needs
+        self._builtin = builtin
+        self._made: dict[int, _Made] = {}
+        self._last: PartOfEach | None = None  # of the latest catalog that was read whole
+
+    def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
+        """Return the rows of one relation."""
+        if item.virtual and not self._builtin:
+            return _NO_ROWS
+        made = self._made.get(item.oid)
+        if (
+            made is not None
+            and made.item is item
+            and made.basis == catalog.basis
+            and made.rights == catalog.rights_mark(item.oid)
+            and all(catalog.relation_by_oid(oid) is other for oid, other in made.needs)
+        ):
+            return made.rows
+        needs: tuple[tuple[int, RelationDef | None], ...] = ()
+        if self._needs is not None:
+            needs = tuple((oid, catalog.relation_by_oid(oid)) for oid in self._needs(catalog, item))
+        rows = self._make(session, item)
+        if made is None or catalog is session.space.catalog:
+            mark = catalog.rights_mark(item.oid)
+            self._made[item.oid] = _Made(item, catalog.basis, mark, needs, rows)
+        return rows
+
+    def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
+        """Return the rows of all relations of a catalog."""
+        last = self._last
+        if last is None or last.basis != catalog.basis:
+            chunks = {
+                oid: rows
+                for oid, item in catalog.relations_by_oid.items()
+                if (rows := self.of(session, catalog, item))
+            }
+            part = PartOfEach(catalog, chunks)
+        else:
+            changes = {
+                oid: _NO_ROWS
+                if (item := catalog.relation_by_oid(oid)) is None
+                else self.of(session, catalog, item)
+                for oid in self._changed(last, catalog)
+            }
+            part = last.replaced(
+                catalog,
+                {oid: rows for oid, rows in changes.items() if rows is not last.chunks.get(oid, _NO_ROWS)},
+            )
+        if last is None or catalog is session.space.catalog:
+            self._last = part
+            self._forget(catalog)
+        return part
+
+    def _changed(self, last: PartOfEach, catalog: CatalogSnapshot) -> Iterator[int]:
+        """Yield the relations whose rows may be others than in ``last``, dropped ones first."""
+        before, now = last.relations, catalog.relations_by_oid
+        if before is not now:
+            yield from before.keys() - now.keys()
+            get = before.get
+            yield from [oid for oid, item in now.items() if get(oid) is not item]
+        if last.rights is not catalog.rights:
+            marked = {*last.rights.items()} ^ {*catalog.rights.items()}
+            yield from [oid for oid in {oid for oid, _mark in marked} if oid in now]
+        if self._needs is not None and before is not now:
+            yield from [
+                oid
+                for oid, made in self._made.items()
+                if made.needs and oid in now and any(now.get(other) is not was for other, was in made.needs)
+            ]
+
+    def _forget(self, catalog: CatalogSnapshot) -> None:
+        """Let go of relations that are no more, if they are many."""
+        relations = catalog.relations_by_oid
+        if len(self._made) > len(relations) + 1000:
+            self._made = {oid: made for oid, made in self._made.items() if oid in relations}

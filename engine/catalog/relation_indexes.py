@@ -1,0 +1,68 @@
+"""Ways to relations that are asked for rarely: by their constraints, by who refers to them, by whose sequences they are.
+
+Each is a dictionary that is made of all relations when first asked for (``before`` empty, ``gone`` nothing), and then carried from
+snapshot to snapshot: a copy, with what a change of the catalog took away and brought. None is ever changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from planner.catalog import ConstraintDef, RelationDef
+
+OwnedConstraint: TypeAlias = tuple[RelationDef, ConstraintDef]
+
+
+def with_constraints(
+    before: Mapping[int, OwnedConstraint], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> dict[int, OwnedConstraint]:
+    """Return constraints by oid, each with its table."""
+    after = dict(before)
+    for item in gone:
+        for constraint in item.constraints:
+            after.pop(constraint.oid, None)
+    after.update((c.oid, (item, c)) for item in made for c in item.constraints)
+    return after
+
+
+def _references_of(item: RelationDef) -> Iterator[tuple[int, OwnedConstraint]]:
+    for constraint in item.foreign_keys:
+        if constraint.foreign is not None:
+            yield constraint.foreign.table, (item, constraint)
+
+
+def with_references(
+    before: Mapping[int, tuple[OwnedConstraint, ...]],
+    gone: Iterable[RelationDef],
+    made: Iterable[RelationDef],
+) -> dict[int, tuple[OwnedConstraint, ...]]:
+    """Return by table the foreign keys that refer to it, each with the table it belongs to, oldest first."""
+    after = dict(before)
+    left = [item for item in gone if item.foreign_keys]
+    oids = {item.oid for item in left}
+    for target in {target for item in left for target, _ in _references_of(item)}:
+        after[target] = tuple(pair for pair in after.get(target, ()) if pair[0].oid not in oids)
+    grown: dict[int, list[OwnedConstraint]] = {}
+    for item in made:
+        for target, pair in _references_of(item):
+            grown.setdefault(target, []).append(pair)
+    for target, pairs in grown.items():
+        after[target] = tuple(sorted((*after.get(target, ()), *pairs), key=lambda pair: pair[1].oid))
+    return after
+
+
+def with_owned(
+    before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> dict[int, tuple[RelationDef, ...]]:
+    """Return by table the sequences that its columns own, oldest first."""
+    after = dict(before)
+    for item in gone:
+        if item.sequence is not None and item.sequence.owner_table:
+            owner = item.sequence.owner_table
+            after[owner] = tuple(s for s in after.get(owner, ()) if s.oid != item.oid)
+    for item in made:
+        if item.sequence is not None and item.sequence.owner_table:
+            owner = item.sequence.owner_table
+            after[owner] = tuple(sorted((*after.get(owner, ()), item), key=lambda s: s.oid))
+    return after
