@@ -3,7 +3,7 @@
     FROM and WHERE   ranges are joined in an order found greedily: what is reached by a constant key first, then what
                      is reached by key from there, then hash joins, pairs last; conjuncts are used where their
                      columns are known, and not above the outer join they belong under
-    then             Aggregate, HAVING, Window, ProjectSet, Project, Distinct, Sort, Limit
+    then             Aggregate, HAVING, Window, ProjectSet, Project, Distinct, Sort, Limit (volatile columns: ``late``)
 
 Planning raises SqlError 0A000 for what has no Python form, so that the router can look further.
 """
@@ -18,6 +18,7 @@ from engine.index.access import Access
 from engine.index.aggregate import AggregateNode
 from engine.index.extremes import from_index_ends
 from engine.index.from_plan import FromPlanner
+from engine.index.late import compute_late, late_targets
 from engine.index.lock_rows import LockRows, with_row_ids
 from engine.index.nodes import (
     Cut,
@@ -204,8 +205,12 @@ class Planning:
         calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
         if calls:
             node = WindowNode(node, query.windows, calls)
-        node = self._sets(exprs, node)
-        node = Project(node, exprs, [t.name for t in query.targets])
+        late = late_targets(query)
+        if late:
+            node = compute_late(node, query, late, sort=not in_order)
+        else:
+            node = self._sets(exprs, node)
+            node = Project(node, exprs, [t.name for t in query.targets])
         types = [t.expr.type for t in query.targets]
         output = sum(not t.junk for t in query.targets)
         _check_junk_last(query.targets)
@@ -215,7 +220,7 @@ class Planning:
             if query.order:
                 node = Sort(node, order_items(query.order, types))
             node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
-        sort = not in_order and (query.distinct is True or not query.distinct)
+        sort = not in_order and not late and (query.distinct is True or not query.distinct)
         lock = None
         if visible < len(query.targets):
 

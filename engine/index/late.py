@@ -1,0 +1,145 @@
+"""Volatile columns of a SELECT are computed behind ORDER BY, for the rows that LIMIT and OFFSET let come out.
+
+    SELECT id, nextval('s') FROM t ORDER BY id LIMIT 2
+
+    rows of t ──> Extend id ──> Sort, at most 2 ──> Extend nextval ──> Arrange (id, nextval) ──> Limit
+
+As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile column that ORDER BY
+looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE compute all columns first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from engine.index.nodes import Node, Sort, order_items
+from engine.index.state import Pipe, evaluate
+from planner.evaluate import Env, Layout, compile_map, compile_row
+from planner.facts import facts
+from planner.query import Expr, FuncExpr, OpExpr, Select, SubLink
+from planner.walk import children
+
+
+class Extend(Node):
+    """Rows with the values of expressions behind them; the layout stays."""
+
+    def __init__(self, child: Node, exprs: Sequence[Expr]) -> None:
+        super().__init__(child.layout, child.width + len(exprs), child)
+        self.function = compile_map(exprs, child.layout)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Compute, batch by batch."""
+        source = self.inputs[0].pipe(e)
+        for item in source:
+            if item.__class__ is not list:
+                yield item
+                continue
+            if self.function.may_suspend:
+                values = yield from evaluate(self.function, item, e)
+            else:
+                values = self.function(item, e)
+            yield [row + more for row, more in zip(item, values, strict=True)]
+
+
+class Head(Node):
+    """The rows that LIMIT and OFFSET read: as many as their sum."""
+
+    def __init__(self, child: Node, counts: Sequence[Expr]) -> None:
+        super().__init__(child.layout, child.width, child)
+        self.counts = compile_row(counts, Layout(outer=child.layout.outer, subplan=child.layout.subplan))
+
+    def pipe(self, e: Env) -> Pipe:
+        """Stop early; what is wrong with the counts is Limit's to say."""
+        counts = self.counts
+        values = (yield from evaluate(counts, (), e)) if counts.may_suspend else counts((), e)
+        if values[0] is None:
+            yield from self.inputs[0].pipe(e)
+            return
+        left = sum(int(v) for v in values if v is not None)
+        source = self.inputs[0].pipe(e)
+        try:
+            while left > 0:
+                item = next(source, None)
+                if item.__class__ is list:
+                    item = item[:left]
+                    left -= len(item)
+                yield item
+        finally:
+            source.close()
+
+
+class Arrange(Node):
+    """Columns by position; the layout knows outputs only by position, as behind Project."""
+
+    def __init__(self, child: Node, positions: Sequence[int], names: Sequence[str]) -> None:
+        layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
+        super().__init__(layout, len(positions), child)
+        self.names = names
+        self.getter = itemgetter(*positions) if len(positions) > 1 else None
+        self.position = positions[0]
+
+    def pipe(self, e: Env) -> Pipe:
+        """Pick."""
+        getter, position = self.getter, self.position
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+            elif getter is not None:
+                yield list(map(getter, item))
+            else:
+                yield [(row[position],) for row in item]
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Project {', '.join(self.names)}".rstrip()
+
+
+def late_targets(query: Select) -> list[int]:
+    """Return which targets are computed behind ORDER BY; none where that would make no difference."""
+    if query.distinct or query.row_marks or not (query.order or query.limit is not None):
+        return []
+    if any(_returns_set(t.expr) for t in query.targets):
+        return []
+    keys = {key.target for key in query.order}
+    return [i for i, t in enumerate(query.targets) if i not in keys and _is_volatile(t.expr)]
+
+
+def _is_volatile(node: object) -> bool:
+    """Tell whether a volatile function is called outside of sub-selects, into which PostgreSQL does not look here."""
+    if isinstance(node, SubLink):
+        return False
+    if isinstance(node, FuncExpr | OpExpr):
+        fact = facts().procs.get(node.proc)
+        if fact is not None and fact.volatility == "v":
+            return True
+    return any(_is_volatile(child) for child in children(node))
+
+
+def _returns_set(node: object) -> bool:
+    if isinstance(node, FuncExpr) and node.returns_set:
+        return True
+    return any(_returns_set(child) for child in children(node))
+
+
+def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> Node:
+    """Return what gives the targets' values in order, with ``late`` ones computed at the end; ``sort``: they need sorting."""
+    width = node.width
+    early = [i for i in range(len(query.targets)) if i not in late]
+    position = {target: width + n for n, target in enumerate((*early, *late))}
+    counts = [x for x in (query.limit, query.offset) if x is not None]
+    capped = query.limit is not None and not query.with_ties
+    node = Extend(node, [query.targets[i].expr for i in early])
+    if sort and query.order:
+        items = [
+            (position[target], oid, descending, first)
+            for target, oid, descending, first in order_items(
+                query.order, [t.expr.type for t in query.targets]
+            )
+        ]
+        node = Sort(node, items, counts if capped else ())
+    if capped:
+        node = Head(node, counts)
+    node = Extend(node, [query.targets[i].expr for i in late])
+    names = [t.name for t in query.targets]
+    return Arrange(node, [position[i] for i in range(len(query.targets))], names)

@@ -1,0 +1,22 @@
+-- volatile columns are computed behind ORDER BY, for the rows that LIMIT and OFFSET let come out (engine/index/late.py)
+create sequence sq;
+create table tt(id int default nextval('sq'), v int);
+select nextval('sq') from generate_series(1, 100) limit 2; select currval('sq');
+select nextval('sq') from generate_series(1, 100) offset 1 limit 2; select currval('sq');
+select nextval('sq') from generate_series(1, 5) limit 0; select currval('sq');
+select nextval('sq') from generate_series(1, 3) limit null; select currval('sq');
+select g, nextval('sq') from generate_series(1, 3) g order by g desc;
+select g, nextval('sq') from generate_series(1, 9) g order by g desc limit 1; select currval('sq');
+select g, nextval('sq') from generate_series(1, 9) g order by g % 4 desc, g limit 2 offset 3; select currval('sq');
+select g, nextval('sq') n from generate_series(1, 3) g order by n desc, g;
+insert into tt(v) select g from generate_series(1, 3) g order by g desc;
+insert into tt select nextval('sq'), g from generate_series(1, 3) g order by g desc;
+select * from tt order by id;
+select nextval('sq'), sum(v) over (order by id) from tt order by id desc;
+select id, nextval('sq') from tt order by id desc limit 2 offset 1;
+select v, count(*), nextval('sq') from tt group by v order by v desc;
+select v, nextval('sq'), (select max(id) from tt t2 where t2.v = tt.v) from tt order by v desc, id limit 1;
+select x.n, x.v from (select v, nextval('sq') n from tt order by v, id limit 4) x order by x.n desc;
+select (select nextval('sq') + t.v), t.v from tt t order by t.v desc, t.id limit 2; select currval('sq');
+select nextval('sq') from tt order by id limit -1;
+select currval('sq');
