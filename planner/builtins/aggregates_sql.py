@@ -8,6 +8,7 @@ exact sum divided by the count with PostgreSQL's scale. Sums, maxima and keys of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
@@ -122,8 +123,12 @@ def _plain(function: str) -> SqlForm:
 def _string_agg(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
     if not isinstance(args[1].constant, str):
         raise not_supported("string_agg with a varying delimiter in this executor")
-    if call.d.name == "spark" and (call.order or call.over is not None):
+    if call.d.name == "spark" and (call.is_ordered or call.over is not None):
         raise not_supported("string_agg with ORDER BY in this executor")
+    if call.d.name == "spark" and call.is_distinct:
+        values = replace(call, is_distinct=False).call("collect_set", args[0].node)
+        joined = b.fn("array_join", b.fn("sort_array", values), args[1].node)
+        return b.case([(b.op(">", b.fn("size", b.copied(values)), b.integer(0)), joined)])
     if call.d.name == "spark":
         return call.call("listagg", args[0].node, args[1].node)
     return call.call("string_agg", args[0].node, args[1].node, ordered=True)
@@ -132,6 +137,8 @@ def _string_agg(call: AggregateCall, args: Sequence[Val], result: SqlType) -> No
 def _array_agg(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
     if call.d.name == "spark":
         raise not_supported("array_agg in this executor")
+    if call.is_distinct and not (args[0].num is None and expressions.is_plain(args[0])):
+        raise not_supported("array_agg with DISTINCT of values that are compared by keys in this executor")
     node = args[0].node if args[0].num is None else numeric.to_floating(call.d, args[0])
     return call.call("array_agg", node, ordered=True)
 

@@ -38,7 +38,9 @@ class AggregateCall:
         star: ``count(*)``.
         is_distinct: DISTINCT before the arguments.
         condition: the FILTER condition, or None.
-        order: the keys of ORDER BY inside the call, as engine ORDER BY items.
+        order: the keys of ORDER BY inside the call, as engine ORDER BY items; with DISTINCT at least the argument, by
+            which PostgreSQL sorts.
+        is_ordered: whether the call has an ORDER BY.
         within: the arguments of WITHIN GROUP with their direction (descending).
         direct: direct arguments of ordered-set aggregates.
         over: turns a call into a window call, or None.
@@ -50,6 +52,7 @@ class AggregateCall:
     is_distinct: bool = False
     condition: Node | None = None
     order: Sequence[Node] = ()
+    is_ordered: bool = False
     within: Sequence[tuple[Val, bool]] = ()
     direct: Sequence[Val] = ()
     over: Callable[[Node], Node] | None = None
@@ -97,16 +100,20 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
         b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order
     ]
     within = [(lw.expr(s.expr), s.descending) for s in expr.order] if not order else []
+    args = [lw.expr(a) for a in expr.args]
+    if expr.distinct and args and not items:
+        items = [b.ordered(expressions.sort_key(lw.d, args[0]), False, False)]
     call = AggregateCall(
         lw.d,
         star=expr.star,
         is_distinct=expr.distinct,
         condition=None if expr.filter is None else lw.condition(expr.filter),
         order=items,
+        is_ordered=bool(order),
         within=within,
         direct=[lw.expr(a) for a in expr.direct],
     )
-    return lower_call(lw, call, expr.proc, [lw.expr(a) for a in expr.args], expr.type)
+    return lower_call(lw, call, expr.proc, args, expr.type)
 
 
 def _is_ordered_set(proc: int) -> bool:
