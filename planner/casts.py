@@ -507,7 +507,7 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
         raise
     except DataError as error:
         raise SqlError(
-            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=where
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where, span=where
         ) from None
     return Const(type=SqlType(oid, typmod), value=value, span=where)
 

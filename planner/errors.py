@@ -34,6 +34,7 @@ class SqlError(DataError):
         *,
         detail: str | None = None,
         hint: str | None = None,
+        where: str | None = None,
         span: Span | None = None,
         schema: str | None = None,
         table: str | None = None,
@@ -42,7 +43,7 @@ class SqlError(DataError):
         constraint: str | None = None,
     ) -> None:
         """Make an error; only ``sqlstate`` and ``message`` are required."""
-        super().__init__(sqlstate, message, detail=detail, hint=hint)
+        super().__init__(sqlstate, message, detail=detail, hint=hint, where=where)
         self.span = span
         self.schema = schema
         self.table = table

@@ -14,6 +14,7 @@ and position, 0A000 for refused constructs, 54001 for nesting that is too deep, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import msgspec.json
@@ -223,12 +224,34 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
         message = "FOREIGN KEY constraints cannot be marked NOT VALID"
     if " constraints cannot be marked " in message:  # in version 15 this comes from behind the grammar
         return SqlError("0A000", message)
+    if message in _NOWHERE:
+        return SqlError(state, message)
     near = ""
     marker = ' at or near "'
     if marker in message:
         near = message[message.index(marker) + len(marker) : -1]
     start = _true_offset(text, reported, near)
-    return SqlError(state, message, span=Span(start, start + len(near)))
+    hint = None
+    if message == "invalid Unicode escape":
+        unicode = _in_unicode_literal(text, start)
+        forms = "\\XXXX or \\+XXXXXX" if unicode else "\\uXXXX or \\UXXXXXXXX"
+        hint, state = f"Unicode escapes must be {forms}.", "42601" if unicode else state
+    return SqlError(state, message, hint=hint, span=Span(start, start + len(near)))
+
+
+def _in_unicode_literal(text: str, at: int) -> bool:
+    """Tell whether the string literal or identifier that ``at`` is in begins with U&, not with E."""
+    openings: list[str] = re.findall(r"""\b(?:(u&)['"]|e')""", text[:at], re.IGNORECASE)
+    return bool(openings and openings[-1])
+
+
+# Errors of the grammar for which version 15 gives no position.
+_NOWHERE = frozenset(
+    {
+        "WITH TIES cannot be specified without ORDER BY clause",
+        "SKIP LOCKED and WITH TIES options cannot be used together",
+    }
+)
 
 
 # The scanner and the grammar's own checks raise a few errors that are not syntax errors.

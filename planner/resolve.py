@@ -226,7 +226,9 @@ def resolve_operator(name: str, left: int, right: int, span: Span | None = None)
 
 
 def _at(error: SqlError, span: Span | None) -> SqlError:
-    return SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span)
+    return SqlError(
+        error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where, span=span
+    )
 
 
 def _fit(expr: Expr, oid: int, env: CoerceEnv) -> Expr:

@@ -56,7 +56,9 @@ class Path:
 
 
 _NUMBER: Final = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_WORD: Final = re.compile(r'(?:[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\" \t\n\r\f]|\\.)+', re.DOTALL)
+_WORD: Final = re.compile(
+    r'(?:[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\" \t\n\r\f]|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+', re.DOTALL
+)
 _BLANK: Final = re.compile(r"(?:[ \t\n\r\f]|/\*.*?\*/)*", re.DOTALL)
 _MARKS: Final = ("**", "&&", "||", "==", "!=", "<>", "<=", ">=", *"?%$.[]{}()|&!=<>@#,*:-+/")
 _KEYWORDS: Final = frozenset(
@@ -468,6 +470,7 @@ def _show(item: Item, in_key: bool, brackets: bool) -> str:
             text = "true" if value else "false"
         else:
             text = quote(value) if isinstance(value, str) else numeric.show(value)
+            text = f"({text})" if item.next is not None and not isinstance(value, str) else text
     elif kind == "variable":
         text = f"${quote(item.value)}"
     elif kind == "key":

@@ -15,17 +15,17 @@ from typing import Any, Final
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 
-_TID: Final = re.compile(r"\s*\(\s*([0-9]+),\s*([0-9]+)\)", re.ASCII)
+_TID: Final = re.compile(r"\s*\(\s*([+-]?[0-9]+),\s*([0-9]+)\)", re.ASCII)
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
 
 
 def parse_tid(text: str) -> tuple[int, int]:
-    """Read ``(block,offset)``; 22P02."""
+    """Read ``(block,offset)``; a negative block counts from 2**32 on down, as strtoul reads it. 22P02."""
     match = _TID.fullmatch(text)
-    if match is None or int(match[1]) >= 2**32 or int(match[2]) >= 2**16:
+    if match is None or not -(2**31) <= int(match[1]) < 2**32 or int(match[2]) >= 2**16:
         raise DataError("22P02", f'invalid input syntax for type tid: "{text}"')
-    return int(match[1]), int(match[2])
+    return int(match[1]) % 2**32, int(match[2])
 
 
 def show_tid(value: tuple[int, int]) -> str:

@@ -164,12 +164,21 @@ def abbreviation_offset(word: str, local_us: int) -> int | None:
         return None
     if isinstance(entry, tuple):
         return entry[0]
+    return abbreviation_offset_at(word, local_us - zone(entry).offset_for_local(local_us) * 1_000_000)
+
+
+def abbreviation_offset_at(word: str, us: int) -> int | None:
+    """Return seconds east for an abbreviation (lower case) at an instant; None if it is none."""
+    entry = ABBREVIATIONS.get(word)
+    if entry is None:
+        return None
+    if isinstance(entry, tuple):
+        return entry[0]
     place = zone(entry)
-    offset = place.offset_for_local(local_us)
-    if place.abbreviation_at(local_us - offset * 1_000_000).lower() == word:
-        return offset
-    meant = _abbreviation_in_zone(entry, word, civil_from_days(local_us // US_PER_DAY)[0])
-    return offset if meant is None else meant
+    if place.abbreviation_at(us).lower() == word:
+        return place.offset_at(us)
+    meant = _abbreviation_in_zone(entry, word, civil_from_days(us // US_PER_DAY)[0])
+    return place.offset_at(us) if meant is None else meant
 
 
 @functools.lru_cache(maxsize=1024)

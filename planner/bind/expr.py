@@ -136,7 +136,12 @@ def _constant(scope: Scope, node: ast.Constant) -> Expr:
         decimal = text_input(NUMERIC, text, -1, scope.context.env.settings)
     except DataError as error:
         raise SqlError(
-            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=node.span
+            error.sqlstate,
+            error.message,
+            detail=error.detail,
+            hint=error.hint,
+            where=error.where,
+            span=node.span,
         ) from None
     return Const(type=SqlType(NUMERIC), value=decimal, span=node.span)
 

@@ -129,7 +129,7 @@ def positioned(oid: int, text: str, typmod: int, context: BindContext, span: Spa
         return text_input(oid, text, typmod, context.env.settings)
     except DataError as error:
         raise SqlError(
-            error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span
+            error.sqlstate, error.message, detail=error.detail, hint=error.hint, where=error.where, span=span
         ) from None
 
 

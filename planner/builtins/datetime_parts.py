@@ -522,15 +522,21 @@ def _make_timestamptz(session: EvalSession, *parts: Any) -> int:
     us = make_timestamp(*parts[:6])
     if len(parts) > 6:
         name: str = parts[6]
+        if name[:1].isdigit():
+            raise SqlError(
+                "22023",
+                f'invalid input syntax for type numeric time zone: "{name}"',
+                hint='Numeric time zones must have "-" or "+" as first character.',
+            )
         if name[:1] in "+-" and len(name) > 1:
             from pgwire.codecs.datetime_fields import Bad, offset_seconds
 
             try:
                 return us - offset_seconds(name) * US_PER_SECOND
-            except Bad:
-                raise SqlError(
-                    "22023", f'invalid input syntax for type numeric time zone: "{name}"'
-                ) from None
+            except Bad as bad:
+                if bad.reason == "zone":
+                    raise SqlError("22023", f'numeric time zone "{name}" out of range') from None
+                raise SqlError("22023", f'time zone "{name}" not recognized') from None
         return us - zone_offset_for_local(name, us) * US_PER_SECOND
     return instant(us, session_zone(session))
 

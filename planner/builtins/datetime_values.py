@@ -14,7 +14,7 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY, US_PER_DAY
-from pgwire.codecs.zone import Zone, abbreviation_offset, find_zone, zone
+from pgwire.codecs.zone import Zone, abbreviation_offset, abbreviation_offset_at, find_zone, zone
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 
@@ -172,10 +172,9 @@ def zone_offset_for_local(name: str, local_us: int) -> int:
 
 def zone_offset_at(name: str, us: int) -> int:
     """Return seconds east at an instant for an abbreviation or zone name; 22023 for neither."""
-    offset = abbreviation_offset(name.lower(), us)
+    offset = abbreviation_offset_at(name.lower(), us)
     if offset is not None:
-        # A named abbreviation is looked up by local time: the instant plus the offset found so far.
-        return abbreviation_offset(name.lower(), us + offset * 1_000_000) or 0
+        return offset
     found = find_zone(name)
     if found is None:
         raise SqlError("22023", f'time zone "{name}" not recognized')

@@ -106,3 +106,6 @@ select id, jsonb_path_query(v, '$.tags[*]') from j order by id, 2;
 select jsonb_path_query(v, '$.n + $.n') from j where id < 3 order by id;
 select jsonb_path_query(v, '$.n + $x', jsonb_build_object('x', id)) from j where id < 3 order by id;
 select pg_typeof('$'::jsonpath), '$.a'::jsonpath::text, array['$'::jsonpath, '$.a'];
+select '1.2.e'::jsonpath, '(1).type()'::jsonpath, '1?(2>3)'::jsonpath, '$+2'::jsonpath, 'true.type()'::jsonpath;
+select '((($ + 1)).a + ((2)).b ? ((((@ > 1)) || (exists(@.c)))))'::jsonpath, '"a".type()'::jsonpath, '(-1).abs()'::jsonpath;
+select '$.foo\x50\u0067\u{53}\u{051}\u{00004C}\t\"bar'::jsonpath;
