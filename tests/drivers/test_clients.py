@@ -32,6 +32,7 @@ TIMEOUT_S = 270
 PROGRAMS = {
     "sqlalchemy_app.py": 13,
     "django_app.py": 10,
+    "django_tests.py": 4,
     "python_drivers.py": 7,
     "dataframes.py": 5,
     "odbc.py": 5,
