@@ -204,7 +204,7 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {node.what.upper()}"
         case ast.DropFunction():
             return f"DROP {node.what.upper()}"
-        case ast.Drop():
+        case ast.Drop() | ast.DropAbsent():
             return f"DROP {node.what.upper()}"
         case ast.AlterDefaults():
             return "ALTER ROLE" if node.of_role else "ALTER DATABASE"

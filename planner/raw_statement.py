@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_function, raw_owned, raw_type
+from planner import ast, raw_absent, raw_function, raw_owned, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -30,10 +30,10 @@ from planner.raw_tables import (
 
 
 class StatementReader(ServerReader):
-    """Reads statements. ``inner_text`` is asked for the text of a statement inside PREPARE and DECLARE."""
+    """Reads statements. ``inner_text`` is asked for the text of a statement inside PREPARE."""
 
     def __init__(self, text: str, inner_text: Callable[[str], str]) -> None:
-        """``inner_text(keyword)``: the statement's text after that keyword (AS or FOR)."""
+        """``inner_text(keyword)``: the statement's text after that keyword."""
         super().__init__(text)
         self._inner_text = inner_text
 
@@ -47,6 +47,7 @@ class StatementReader(ServerReader):
                 return query
             about = raw_function.about_function(self, kind, body)
             about = about or raw_owned.about_extension(self, kind, body)
+            about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
             reader = _STATEMENTS.get(kind)
@@ -90,7 +91,6 @@ class StatementReader(ServerReader):
         return ast.DeclareCursor(
             name=body["portalname"],
             query=self.query_node(body["query"]),
-            text=self._inner_text("FOR"),
             scroll=True if bits & CURSOR_SCROLL else False if bits & CURSOR_NO_SCROLL else None,
             hold=bool(bits & CURSOR_HOLD),
             binary=bool(bits & CURSOR_BINARY),

@@ -114,6 +114,7 @@ def _binders() -> dict[type, _Binder]:
     if _BINDERS:
         return _BINDERS
     from planner.bind import (
+        absent,
         alter,
         copy,
         database,
@@ -163,6 +164,7 @@ def _binders() -> dict[type, _Binder]:
             ast.DropOwned: owned.bind_drop_owned,
             ast.AlterDefaultPrivileges: owned.bind_default_privileges,
             ast.Extension: owned.bind_extension,
+            ast.DropAbsent: absent.bind_drop_absent,
             ast.CreateFunction: _without_params(functions.bind_create_function),
             ast.AlterFunction: functions.bind_alter_function,
             ast.DropFunction: functions.bind_drop_function,
