@@ -37,7 +37,7 @@ from txn.time import moment_text
 Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
 
 
-def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, _known: Surroundings) -> ErrorReport:
+def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, known: Surroundings) -> ErrorReport:
     relation = catalog.relation_by_oid(error.shard)
     index = find_index(relation, error.index)
     if relation is None or index is None:
@@ -48,7 +48,9 @@ def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, _known: Surroun
         sqlstate="23505",
         where=error.context,
         message=f'duplicate key value violates unique constraint "{index.name}"',
-        detail=f"Key ({names})=({values}) already exists.",
+        detail=f"Key ({names})=({values}) already exists."
+        if known.readable(relation, index.attnums)
+        else None,
         schema=relation.schema,
         table=relation.name,
         constraint=index.name,

@@ -121,11 +121,10 @@ class DropSubscription(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareCursor(Node):
-    """DECLARE CURSOR; ``scroll`` None where not written. ``text`` is the query's text."""
+    """DECLARE CURSOR; ``scroll`` None where not written."""
 
     name: str
     query: QueryNode | Subscribe
-    text: str
     scroll: bool | None = None
     hold: bool = False
     binary: bool = False

@@ -90,8 +90,6 @@ def _parse_pieces(text: str, pieces: list[list[Token]]) -> list[Parsed]:
         start, stop = tokens[0].start, tokens[-1].end + 1
         if goes_beyond(text, tokens):
             node = read_statement(" " * start + text[start:stop], tokens, _parse_inner)
-            if isinstance(node, ast.DeclareCursor):
-                node = replace(node, text=_after(text[start:stop], "FOR"))
             found.append(Parsed(statement=node, text=text[start:stop], span=Span(start, stop)))
         else:
             found += _parse_plain(" " * start + text[start:stop])
@@ -299,7 +297,7 @@ def _fails_at(prefix: str) -> bool:
 
 
 def _after(text: str, word: str) -> str:
-    """Return the text after the first token ``word`` (the inner statement of PREPARE and DECLARE)."""
+    """Return the text after the first token ``word`` (the inner statement of PREPARE)."""
     for token in _pg.scan(text):
         if token.name == word or (
             token.name == "IDENT" and text[token.start : token.end + 1].upper() == word

@@ -150,7 +150,6 @@ class DeclareSubscribe:
 
     name: str
     subscribe: Subscribe
-    text: str
     binary: bool = False
 
 
@@ -312,7 +311,6 @@ class DeclareCursor:
 
     name: str
     query: QueryExpr
-    text: str
     scroll: bool | None = None
     hold: bool = False
     binary: bool = False

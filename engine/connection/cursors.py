@@ -62,7 +62,7 @@ class Cursors:
         # every cursor can unless NO SCROLL was said.
         self._open[statement.name] = Cursor(
             name=statement.name,
-            text=statement.text,
+            text=self._session.query_text,
             columns=rows.columns,
             reader=RowReader(rows.result),
             store=self._store(rows),
@@ -107,7 +107,7 @@ class Cursors:
         """Open a cursor over a subscription."""
         self._open[statement.name] = Cursor(
             name=statement.name,
-            text=statement.text,
+            text=self._session.query_text,
             columns=rows.columns,
             reader=RowReader(rows.result),
             store=self._store(rows),

@@ -62,7 +62,7 @@ class Prepared:
     param_oids: tuple[int, ...]
     from_sql: bool = False
     prepare_time_us: int = 0
-    shown: str = ""  # the PREPARE statement, if it was one
+    shown: str = ""  # what the client sent with PREPARE, if it was one
     # parameter decoders for one combination of formats and settings
     decoder_key: Any = None
     decoders: list[Any] = field(default_factory=list)

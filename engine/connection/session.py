@@ -13,7 +13,7 @@ under.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,9 @@ from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
-from planner.catalog import DatabaseDef, RoleDef
+from planner.catalog import DatabaseDef, RelationDef, RoleDef
 from planner.errors import SqlError
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.cursors import Cursors
@@ -246,7 +247,11 @@ class Session:
     @property
     def surroundings(self) -> Surroundings:
         """What error reports may tell of others."""
-        return Surroundings(self._query_of, self.db.store.latest_hot)
+        return Surroundings(self._query_of, self.db.store.latest_hot, self.may_read)
+
+    def may_read(self, relation: RelationDef, attnums: Iterable[int]) -> bool:
+        """Tell whether the current user may read all of some columns of a relation; 0: an expression, so all of them."""
+        return Rights(self.catalog, self.role).columns(relation, attnums, "r")
 
     def _query_of(self, pid: int) -> str | None:
         connection = self.db.sessions.get(pid)

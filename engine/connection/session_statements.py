@@ -64,7 +64,7 @@ async def prepare(
     # blanks in front, so that an error points into what the client sent
     padded = " " * statement.at + statement.text
     prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
-    prepared.text, prepared.shown = statement.text, plan.bound.text
+    prepared.text, prepared.shown = statement.text, conn.session.query_text
     return Command("PREPARE")
 
 

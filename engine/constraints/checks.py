@@ -79,7 +79,7 @@ async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> No
         there = {key.child_key(row.values) for row in await key.children(txn, missing, of_parent=False)}
         for canonical, shown in missing.items():
             if canonical in there:
-                raise key.not_present(shown, session.codec_settings)
+                raise key.not_present(shown, session)
 
 
 async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, restrict: bool = False) -> None:
@@ -93,7 +93,7 @@ async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, res
         there = {key.child_key(row.values) for row in await key.children(txn, gone, of_parent=True)}
         for canonical, shown in gone.items():
             if canonical in there:
-                raise key.still_referenced(shown, session.codec_settings)
+                raise key.still_referenced(shown, session)
 
 
 def _named(session: Session, schema: str, name: str) -> list[ConstraintDef]:

@@ -24,7 +24,6 @@ from engine.catalog.physical import physical_type
 from engine.constraints.values import NO_SUCH_VALUE, Convert, assigner, converter
 from engine.eager import settle
 from pgwire.codecs.registry import text_output
-from pgwire.codecs.settings import CodecSettings
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from txn.api import RowLock, Transaction
@@ -225,13 +224,13 @@ class ForeignKey:
 
     # -- errors ------------------------------------------------------------------------------------
 
-    def not_present(self, shown: Key, settings: CodecSettings) -> SqlError:
-        """Return 23503 for a referencing row without a referenced one."""
+    def not_present(self, shown: Key, session: Session) -> SqlError:
+        """Return 23503 for a referencing row without a referenced one; its key shows to who may read it."""
+        key = _key_text(self.child, self.child_at, shown, session)
         return self.violation(
             f'insert or update on table "{self.child.name}" violates foreign key constraint '
             f'"{self.constraint.name}"',
-            f"Key {_key_text(self.child, self.child_at, shown, settings)} is not present in table "
-            f'"{self.parent.name}".',
+            f'Key {key}is not present in table "{self.parent.name}".',
         )
 
     def mixed_nulls(self) -> SqlError:
@@ -242,13 +241,13 @@ class ForeignKey:
             "MATCH FULL does not allow mixing of null and nonnull key values.",
         )
 
-    def still_referenced(self, shown: Key, settings: CodecSettings) -> SqlError:
-        """Return 23503 for a referenced row that goes, or changes its key, while rows refer to it."""
+    def still_referenced(self, shown: Key, session: Session) -> SqlError:
+        """Return 23503 for a referenced row that goes, or changes its key, while rows refer to it; its key as above."""
+        key = _key_text(self.parent, self.parent_at, shown, session)
         return self.violation(
             f'update or delete on table "{self.parent.name}" violates foreign key constraint '
             f'"{self.constraint.name}" on table "{self.child.name}"',
-            f"Key {_key_text(self.parent, self.parent_at, shown, settings)} is still referenced from table "
-            f'"{self.child.name}".',
+            f'Key {key}is still referenced from table "{self.child.name}".',
         )
 
     def violation(self, message: str, detail: str) -> SqlError:
@@ -275,13 +274,16 @@ async def _locked(
     return [row for row in latest if row is not None]
 
 
-def _key_text(relation: RelationDef, positions: Sequence[int], values: Key, settings: CodecSettings) -> str:
+def _key_text(relation: RelationDef, positions: Sequence[int], values: Key, session: Session) -> str:
+    """Return ``(a, b)=(1, 2) ``, or nothing where the user may not read these columns."""
+    if not session.may_read(relation, [relation.columns[i].attnum for i in positions]):
+        return ""
     names = ", ".join(relation.columns[i].name for i in positions)
     shown = [
-        "null" if v is None else text_output(relation.columns[i].type.oid, v, settings)
+        "null" if v is None else text_output(relation.columns[i].type.oid, v, session.codec_settings)
         for i, v in zip(positions, values, strict=True)
     ]
-    return f"({names})=({', '.join(shown)})"
+    return f"({names})=({', '.join(shown)}) "
 
 
 def _order(index: IndexDef, attnums: Sequence[int]) -> list[int]:

@@ -44,7 +44,7 @@ async def check_table(
         raise key.mixed_nulls()
     row = await _first_row(session, _dangling_rows(key), reader)
     if row is not None:
-        raise key.not_present(row, session.codec_settings)
+        raise key.not_present(row, session)
 
 
 async def check_bulk(session: Session, table: RelationDef) -> None:

@@ -244,7 +244,7 @@ class _Check:
                 if statement.on_conflict is not None and statement.on_conflict.action == "update":
                     assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
                     self._have_columns(relation, assigned, "w")
-                    read |= _columns_of(statement.on_conflict)
+                    read |= _columns_of(statement.on_conflict) | _columns_of(statement.on_conflict, 1)
                 for arbiter in statement.on_conflict.arbiters if statement.on_conflict else ():
                     read |= {a for i in relation.indexes if i.oid == arbiter for a in i.attnums}
             case q.Update():

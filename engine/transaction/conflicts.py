@@ -45,13 +45,17 @@ class Surroundings:
 
     ``query``: what a connection runs (by pid), None where there is none or it is not for the reader's eyes.
     ``row``: the latest values of a row that is in memory, else None.
+    ``readable``: whether the user may read all of some columns (attnums; 0, an expression, is the whole table).
     """
 
     query: Callable[[int], str | None]
     row: Callable[[ShardId, RowId], Row | None]
+    readable: Callable[[RelationDef, Iterable[int]], bool]
 
 
-NOTHING_KNOWN: Final = Surroundings(lambda _pid: None, lambda _shard, _row_id: None)
+NOTHING_KNOWN: Final = Surroundings(
+    lambda _pid: None, lambda _shard, _row_id: None, lambda _relation, _attnums: True
+)
 
 
 def mode_name(kind: str, mode: str) -> str:

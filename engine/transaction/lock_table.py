@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 ROW_EXCLUSIVE = 3
 NEVER_WAIT_MS = -1
-_WEAK = {
-    1: "r",
-    2: "w",
-    3: "a",
-}  # ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE: what gives them beside the rights to change
+# any of these privileges gives a lock, by level; the stronger ones need one to change what is there
+_PRIVILEGES = {1: "r", 3: "awdD"}
 LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
 
 
@@ -41,12 +38,12 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     """Lock tables until the transaction ends.
 
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
-    may change the table, or for weak modes read it.
+    may change the table, or for ACCESS SHARE read it.
     """
     if session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
     rights = Rights(session.catalog, session.role)
-    letters = _WEAK.get(statement.mode, "") + "wdD"
+    letters = _PRIVILEGES.get(statement.mode, "wdD")
     for oid in statement.tables:
         relation = session.catalog.relation_by_oid(oid)
         if relation is not None and not rights.relation(relation, letters):

@@ -121,7 +121,7 @@ class InsertPlan:
         relation = target_of(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
-        self.shape = TableShape.of(relation, session).through(statement.through)
+        self.shape = TableShape.of(relation, session).through(statement.through).showing(statement.attnums)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):

@@ -17,6 +17,7 @@ from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
+from planner.rights import Rights
 from planner.rules.plain import without_domains
 from txn.types import Row, ShardId
 
@@ -30,7 +31,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "stored", "views", "width",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "shown", "stored", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +62,7 @@ class TableShape:
         self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
+        self.shown: frozenset[int] | None = None  # attnums that DETAIL may show, None: all
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
@@ -69,12 +71,22 @@ class TableShape:
         """Return that of a table as a session sees it."""
         checks = bound_checks(relation, session)
         generated = bound_generations(relation, session)
-        return cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
+        shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
+        rights = Rights(session.catalog, session.role)
+        if not rights.relation(relation, "r"):
+            shape.shown = frozenset(c.attnum for c in relation.live if rights.column(relation, c.attnum, "r"))
+        return shape
+
+    def showing(self, attnums: Collection[int]) -> TableShape:
+        """Let DETAIL show columns that the statement gives values to, whoever may read them. Returns itself."""
+        if self.shown is not None:
+            self.shown |= frozenset(attnums)
+        return self
 
     def assigning(self, attnums: Collection[int]) -> TableShape:
         """Ask what domains demand of these columns only: the others keep the values they have. Returns itself."""
         self.demands = [(position, demand) for position, demand in self.demands if position + 1 in attnums]
-        return self
+        return self.showing(attnums)
 
     def through(self, views: ThroughViews | None) -> TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
@@ -157,10 +169,19 @@ class TableShape:
             column=column,
         )
 
-    def failing_row(self, row: Row) -> str:
-        """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them."""
+    def failing_row(self, row: Row) -> str | None:
+        """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them.
+
+        Of a table that the user may not read it has the columns that he may, or has just written, with their names; None
+        without any.
+        """
         shown = []
-        for position, oid in self.stored:
+        names = []
+        for (position, oid), column in zip(self.stored, self.relation.live, strict=True):
+            if self.shown is not None:
+                if column.attnum not in self.shown:
+                    continue
+                names.append(column.name)
             value = row[position]
             if value is None:
                 shown.append("null")
@@ -168,7 +189,10 @@ class TableShape:
             text = text_output(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
-        return f"Failing row contains ({', '.join(shown)})."
+        if self.shown is not None and not names:
+            return None
+        which = f"({', '.join(names)}) = " if names else ""
+        return f"Failing row contains {which}({', '.join(shown)})."
 
 
 def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Row]], Sequence[Row]]:

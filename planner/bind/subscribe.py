@@ -110,9 +110,7 @@ def bind_cursor(context: BindContext, node: ast.DeclareCursor, inner: ast.Subscr
         raise not_supported("a cursor WITH HOLD for SUBSCRIBE", span=node.span)
     if node.scroll or node.insensitive:
         raise not_supported("a cursor for SUBSCRIBE that is SCROLL or INSENSITIVE", span=node.span)
-    return st.DeclareSubscribe(
-        name=node.name, subscribe=bind_subscribe(context, inner), text=node.text, binary=node.binary
-    )
+    return st.DeclareSubscribe(name=node.name, subscribe=bind_subscribe(context, inner), binary=node.binary)
 
 
 def _moment(context: BindContext, node: ast.Expression | None, clause: str) -> Expr | None:

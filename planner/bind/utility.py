@@ -198,7 +198,6 @@ def bind_declare(context: BindContext, node: ast.DeclareCursor) -> st.DeclareCur
         keys=keys,
         name=node.name,
         query=query,
-        text=node.text,
         scroll=node.scroll,
         hold=node.hold,
         binary=node.binary,
