@@ -95,7 +95,8 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 session.notice(f'schema "{schema}" does not exist, skipping')
                 continue
             if not statement.if_exists:
-                raise SqlError("42P01", f'{statement.what} "{shown}" does not exist')
+                state = "42704" if statement.what == "index" else "42P01"
+                raise SqlError(state, f'{statement.what} "{shown}" does not exist')
             session.notice(f'{statement.what} "{shown}" does not exist, skipping')
             continue
         kind = _KIND_NAMES[relation.kind]
