@@ -8,6 +8,7 @@ connection (N8, Q13).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.transaction.conflicts import (
@@ -266,7 +267,9 @@ def report_of(
     for kind in type(error).__mro__:
         make = _TXN.get(kind)
         if make is not None:
-            return make(error, catalog, known)
+            report = make(error, catalog, known)
+            where = getattr(error, "where", None)  # within a function
+            return report if where is None else replace(report, where=where)
     if isinstance(error, RecursionError):
         return _report("54001", "stack depth limit exceeded", hint="The statement nests too deeply.")
     return None

@@ -16,10 +16,11 @@ from engine.ddl import create as ddl
 from engine.ddl import databases, domains, drop, functions, grant, materialized, owned, roles, types
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
+from engine.index.state import value_of
 from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
-from engine.reads.query import collect, context, run_query
+from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.reads.verify import run_twice
 from engine.sequences import define as sequences
 from engine.sources import statements as source_statements
@@ -29,13 +30,15 @@ from engine.transaction.block_state import BlockState
 from engine.transaction.lock_table import lock_table
 from engine.transaction.races import must_lock
 from engine.writes import copy
-from engine.writes.dml import run_delete, run_insert, run_update
+from engine.writes.dml import run_delete, run_insert, run_update, tables_to_lock
 from engine.writes.merge import run_merge
+from engine.writes.returning import make_env
 from engine.writes.with_changes import run_with_changes
 from pgwire.backend import Responder
 from planner import query as q
 from planner import statements as st
 from planner.errors import SqlError
+from planner.evaluate import compile_row
 from planner.query import OutputColumn
 from txn.types import ShardId
 
@@ -121,6 +124,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         session.block.enter(plan.enters, plan.tables)
     if plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
+    elif plan.bound.changes and isinstance(statement, st.QueryStatement | st.Call):
+        await _start_changing(session, plan, statement)
     elif isinstance(statement, st.QueryStatement) and must_lock(session, plan):
         await session.view.start_write(plan, (), plan.tables)
     elif isinstance(statement, _QUERIES) and plan.tables:
@@ -195,6 +200,38 @@ async def _start_locking(session: Session, plan: Plan) -> None:
     await session.view.start_write(plan, ())
 
 
+async def _start_changing(session: Session, plan: Plan, statement: st.QueryStatement | st.Call) -> None:
+    """Make the transaction a writing one where functions may write: so all that the statement reads is the latest state.
+
+    In a READ ONLY transaction the first statement that writes is refused.
+    """
+    if session.block.ensure_txn().read_only:
+        await session.view.start_read(plan)
+        return
+    scans: list[ShardId] = []
+    if isinstance(statement, st.QueryStatement) and plan.bound.reads:
+        prepare_source(session, compiled_query(plan, "query", statement.query))
+        scans = tables_to_lock(session, plan, "query")
+    await session.view.start_write(plan, (), scans)
+
+
+async def _call(
+    conn: Connection, plan: Plan, statement: st.Call, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """CALL."""
+    session = conn.session
+    ctx = context(session, plan, params)
+    if plan.dml is None:
+        plan.dml = compile_row(statement.call.args)
+    args = await value_of(plan.dml, (), make_env(ctx))
+    columns, rows = await session.system.routines.rows(statement.call, args)
+    session.view.use(plan)
+    if not statement.call.outputs:
+        return Command("CALL")
+    row = rows[0] if rows else (None,) * len(columns)
+    return Rows(statement.call.outputs, ReadyRows(statement.call.outputs, [row]), tag="CALL", final_tag=True)
+
+
 async def _query(
     conn: Connection, plan: Plan, statement: st.QueryStatement, params: tuple[Any, ...]
 ) -> Outcome:
@@ -204,8 +241,8 @@ async def _query(
         result = await run_twice(session, plan, statement.query, ctx)
     else:
         result = await run_query(session, plan, "query", statement.query, ctx)
-    if plan.locking:
-        # all rows are locked before the first one is sent: until then the statement can run again
+    if plan.locking or plan.bound.calls:
+        # all rows are locked, and all functions called, before the first one is sent: until then the statement can run again
         result = ReadyRows(statement.query.columns, await collect(session, result))
     session.view.use(plan)
     # what the client was told of them: executors know no arrays of domains
@@ -297,6 +334,7 @@ async def _lock_table(
 
 _UTILITY: dict[type, Handler] = {
     st.SetConstraints: block_statements.set_constraints,
+    st.Call: _call,
     st.Skip: session_statements.skip,
     st.Notify: session_statements.notify,
     st.LockTable: _lock_table,

@@ -7,7 +7,8 @@ from typing import Literal
 
 from planner.ast_ddl import Role
 from planner.ast_option import Option
-from planner.ast_query import Expression, Name, Node, TypeName
+from planner.ast_query import Expression, FuncCall, Name, Node, TypeName
+from planner.ast_statement import SetVariable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class CreateFunction(Node):
     """CREATE [OR REPLACE] FUNCTION or PROCEDURE.
 
     ``result`` None: none was written. ``body``: statements of BEGIN ATOMIC, the expression of RETURN, or None where the body
-    is a text (``source``, which stands at ``source_at`` as it is). ``options`` are all others, ``language`` None where it was not written.
+    is a text (``source``, which stands at ``source_at`` as it is). ``settings``: its SET clauses. ``options`` are all others, ``language`` None where it was not written.
     """
 
     name: Name
@@ -38,6 +39,14 @@ class CreateFunction(Node):
     source: tuple[str, ...] | None = None
     body: tuple[Node, ...] | Expression | None = None
     source_at: int | None = None
+    settings: tuple[SetVariable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Node):
+    """CALL procedure(arguments)."""
+
+    call: FuncCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +67,7 @@ class AlterFunction(Node):
     schema: str | None = None
     owner: Role | None = None
     options: tuple[Option, ...] = ()
+    settings: tuple[SetVariable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

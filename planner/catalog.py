@@ -277,6 +277,8 @@ class FunctionDef:
     ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
     ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
     canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN.
+    ``kind``: f(unction) or p(rocedure). ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
+    as pg_proc.proconfig has them.
     """
 
     oid: int
@@ -301,6 +303,9 @@ class FunctionDef:
     returns: bool = False
     path: tuple[str, ...] = ()
     depends_on: tuple[int, ...] = ()
+    kind: Literal["f", "p"] = "f"
+    definer: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def inputs(self) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from planner.query import (
     OutputColumn,
     Param,
     ScalarArrayOp,
+    SqlCall,
     SubLink,
     Values,
 )
@@ -39,6 +40,8 @@ def is_volatile(node: Any) -> bool:
 
 
 def _proc_volatility(node: Any) -> str:
+    if isinstance(node, SqlCall):
+        return _VOLATILE if node.stays else "i"  # one that stays is run for each row
     if isinstance(node, FuncExpr | OpExpr | ScalarArrayOp):
         proc = facts().procs.get(node.proc)
         return proc.volatility if proc is not None else "i"
@@ -52,7 +55,7 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.READ_THEN_WRITE
         case st.QueryStatement():
             return StatementClass.READ_ONLY
-        case st.WithChanges():
+        case st.WithChanges() | st.Call():
             return StatementClass.READ_THEN_WRITE
         case query.Insert():
             return _insert_class(statement)
@@ -126,6 +129,8 @@ def returned_rows(statement: st.Statement) -> tuple[OutputColumn, ...] | None:
             return statement.columns if statement.returning else None
         case st.WithChanges():
             return returned_rows(statement.body)
+        case st.Call():
+            return statement.call.outputs or None
         case st.Explain():
             oid = 114 if statement.options.get("format") == "json" else TEXT
             return (OutputColumn(name="QUERY PLAN", type=SqlType(oid)),)
@@ -198,6 +203,8 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {node.what.upper()}"
         case ast.Extension():
             return f"{node.verb.upper()} EXTENSION" if node.verb != "comment on" else "COMMENT"
+        case ast.Call():
+            return "CALL"
         case ast.CreateFunction():
             return "CREATE PROCEDURE" if node.procedure else "CREATE FUNCTION"
         case ast.AlterFunction():

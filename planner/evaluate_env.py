@@ -2,7 +2,7 @@
 
 Layout    where values stand in a row; ``outer`` is the layout of the row one query level out
 Env       parameters, session, that outer row, and the env it was evaluated in
-Suspend   raised by an expression that has to wait (pg_sleep, a lock, a sub-select that reads cold rows)
+Suspend   raised by an expression that has to wait (pg_sleep, a lock, a function that is called, a sub-select that reads cold rows)
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Row: TypeAlias = tuple[Any, ...]
 class Suspend(Exception):
     """Raised inside an expression that must wait: the executor waits, then evaluates the batch again.
 
-    ``kind`` is ``"sleep"`` (``argument`` seconds), ``"wait"`` (an awaitable) or ``"load"`` (the executor's own request).
+    ``kind`` is ``"sleep"`` (``argument`` seconds), ``"wait"`` (an awaitable), ``"call"`` (an awaitable whose answer is the value) or
+    ``"load"`` (the executor's own request).
     Values of volatile functions are replayed from ``Shared.log`` so that evaluating again changes nothing.
     """
 
@@ -32,7 +33,7 @@ class Suspend(Exception):
 
     def abandon(self) -> None:
         """Nobody can wait where it was raised: give up what there is to wait for."""
-        if self.kind == "wait" and inspect.iscoroutine(self.argument):
+        if self.kind in ("wait", "call") and inspect.iscoroutine(self.argument):
             self.argument.close()
 
 

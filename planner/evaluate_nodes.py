@@ -15,7 +15,7 @@ from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
 from planner.evaluate_assign import assign_item, assign_slice
-from planner.evaluate_env import Layout
+from planner.evaluate_env import Env, Layout, Suspend
 from planner.evaluate_inline import simple_equality
 from planner.evaluate_runtime import (
     ABSENT,
@@ -63,6 +63,7 @@ from planner.query import (
     RowCompare,
     RowExpr,
     ScalarArrayOp,
+    SqlCall,
     SubLink,
     Subscript,
     Var,
@@ -372,6 +373,19 @@ def _sublink(unit: Unit, expr: SubLink, depth: int) -> str:
     return f"{unit.name(unit.layout.subplan(expr, unit.layout), 'sp')}(r, e)"
 
 
+def _sql_call(unit: Unit, expr: SqlCall, depth: int) -> str:
+    """A call of a user's function whose body could not take its place: the executor waits for what it returns."""
+    if not expr.stays:
+        raise not_supported(f"a call of SQL function {expr.name} here", span=expr.span)
+
+    def call(env: Env, *args: Any) -> Any:
+        assert env.session is not None
+        raise Suspend("call", env.session.system.routines.call(expr, args))
+
+    listed = "".join(f", {unit.value(arg, depth + 1)}" for arg in expr.args)
+    return f"e.shared.call({unit.name(call, 'call')}, e{listed})"
+
+
 NODES.update(
     {
         Const: _const,
@@ -402,5 +416,6 @@ NODES.update(
         CurrentSetting: _setting,
         CursorValue: _cursor_value,
         SubLink: _sublink,
+        SqlCall: _sql_call,
     }
 )

@@ -41,6 +41,7 @@ from planner.query import (
     QueryBase,
     RelabelType,
     RowExpr,
+    SqlCall,
     SubLink,
     Var,
 )
@@ -91,6 +92,8 @@ class Unit:
         for node in (n for expr in exprs for n in walk(expr)):
             if isinstance(node, SubLink):
                 self.may_suspend = True
+            elif isinstance(node, SqlCall):
+                self.may_suspend = volatile = True
             elif isinstance(node, FuncExpr | OpExpr):
                 fact = registry_facts.procs.get(node.proc)
                 if fact is not None and fact.volatility == "v":

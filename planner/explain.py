@@ -67,6 +67,7 @@ from planner.query import (
     SetOp,
     SortBy,
     SortKey,
+    SqlCall,
     StepRange,
     SubLink,
     SubLinkKind,
@@ -351,6 +352,8 @@ class _Printer:
             case OpExpr(args=(left, right)):
                 name = facts().operators[expr.op].name
                 return f"{self.operand(left)} {name} {self.operand(right)}"
+            case SqlCall():
+                return f"{expr.name}({self.exprs(expr.args)})"
             case FuncExpr():
                 variadic = " variadic" if expr.variadic else ""
                 return f"{facts().procs[expr.proc].name}({self.exprs(expr.args)}){variadic}"

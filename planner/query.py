@@ -93,16 +93,17 @@ class FuncExpr(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCall(FuncExpr):
-    """A call of a user's function, whose oid ``proc`` is; its body takes its place before anything runs (``planner.bind.inline``).
+    """A call of a user's function, whose oid ``proc`` is; mostly its body takes its place before anything runs (``planner.bind.inline``).
 
     ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
-    ``defaulted``: so many of the last arguments were not written.
+    ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take its place, so it is called.
     """
 
     schema: str = field(compare=False)
     name: str = field(compare=False)
     outputs: tuple[OutputColumn, ...] = ()
     defaulted: int = field(default=0, compare=False)
+    stays: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

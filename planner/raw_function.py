@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner import ast
-from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
 
@@ -32,6 +31,7 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
     source: tuple[str, ...] | None = None
     source_at: int | None = None
     rest = []
+    settings: list[Any] = []
     for node in body.get("options", ()):
         option = node["DefElem"]
         if option["defname"] == "language":
@@ -40,7 +40,7 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
             source = strings(option["arg"]["List"]["items"])
             source_at = _inside(reader, option, source[0])
         elif option["defname"] == "set":
-            raise not_supported("CREATE FUNCTION ... SET", span=reader.span(option))
+            settings.append(reader.statement(option["arg"]))
         else:
             rest.append(node)
     result = body.get("returnType")
@@ -55,6 +55,7 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
         source=source,
         source_at=source_at,
         body=_body(reader, body.get("sql_body")),
+        settings=tuple(settings),
     )
 
 
@@ -81,6 +82,11 @@ def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression
     return tuple(statements)
 
 
+def call(reader: Any, body: Raw) -> ast.Node:
+    """Read CALL."""
+    return ast.Call(call=reader.func(body["funccall"]))
+
+
 def function_name(reader: Any, node: Raw) -> ast.FunctionName:
     """Read a function's name with its arguments, from an ObjectWithArgs node or its body."""
     body = node.get("ObjectWithArgs", node)
@@ -98,13 +104,13 @@ def function_name(reader: Any, node: Raw) -> ast.FunctionName:
 
 def alter_function(reader: Any, body: Raw) -> ast.Node:
     """Read ALTER FUNCTION with options."""
-    for node in body.get("actions", ()):
-        if node["DefElem"]["defname"] == "set":
-            raise not_supported("ALTER FUNCTION ... SET", span=reader.span(node["DefElem"]))
+    actions = [node["DefElem"] for node in body.get("actions", ())]
+    rest = [node for node in body.get("actions", ()) if node["DefElem"]["defname"] != "set"]
     return ast.AlterFunction(
         what=object_word(body["objtype"]),
         function=function_name(reader, body["func"]),
-        options=reader.options(body.get("actions")),
+        options=reader.options(rest),
+        settings=tuple([reader.statement(a["arg"]) for a in actions if a["defname"] == "set"]),
     )
 
 

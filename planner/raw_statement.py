@@ -232,6 +232,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterDefaultPrivilegesStmt": raw_owned.default_privileges,
     "CreateFunctionStmt": raw_function.create_function,
     "AlterFunctionStmt": raw_function.alter_function,
+    "CallStmt": raw_function.call,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,
     "LockStmt": StatementReader._lock,

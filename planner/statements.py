@@ -440,7 +440,8 @@ class BoundStatement:
     i is the value of ``Param(len(params) + 1 + i)``.
     ``volatile``: contains a volatile function. ``reads``/``writes``: oids of base tables (through views).
     ``versions``: (oid, RelationDef.version) of every relation it was bound against.
-    ``functions``: oids of users' functions whose bodies it holds. ``settings``: names of settings whose values were folded in at bind time.
+    ``functions``: oids of users' functions whose bodies it holds or that it calls. ``calls``: some it calls as it runs; ``changes``: these
+    may write. ``settings``: names of settings whose values were folded in at bind time.
     ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
     """
 
@@ -458,3 +459,5 @@ class BoundStatement:
     uses_virtual: bool = False
     settings: frozenset[str] = frozenset()
     functions: frozenset[int] = frozenset()
+    calls: bool = False
+    changes: bool = False

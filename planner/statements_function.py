@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner.catalog import FunctionDef
+from planner.query import SqlCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +23,17 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterFunction:
-    """ALTER FUNCTION: what is not None changes. ``changes``: fields of FunctionDef."""
+    """ALTER FUNCTION: what is not None changes. ``changes``: fields of FunctionDef.
+
+    ``settings``: (name, value) of SET and, with None, RESET; the name "all" resets all.
+    """
 
     function: int
     name: str | None = None
     schema: str | None = None
     owner: str | None = None
     changes: tuple[tuple[str, object], ...] = ()
+    settings: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +46,11 @@ class DropFunction:
     cascade: bool
 
 
-FunctionStatement: TypeAlias = AlterFunction | CreateFunction | DropFunction
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """CALL: ``call`` is of a procedure; its outputs, if there are any, are the one row of the result."""
+
+    call: SqlCall
+
+
+FunctionStatement: TypeAlias = AlterFunction | Call | CreateFunction | DropFunction

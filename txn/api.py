@@ -61,6 +61,8 @@ class ShardStats:
 class Transaction(Protocol):
     """One transaction. Not thread-safe; used from the event loop only.
 
+    ``statement``: the number of the one that runs.
+
     ``urgent``: set it where others wait for what this one is going to do. It then begins to write even while hot versions
     take twice the memory that they may.
     """
@@ -69,6 +71,7 @@ class Transaction(Protocol):
     read_ts: Timestamp
     read_only: bool
     urgent: bool
+    statement: int
 
     @property
     def writing(self) -> bool:
@@ -105,7 +108,10 @@ class Transaction(Protocol):
         """Return what it reads, or may yet read, at: one timestamp for each timeline that it can be in."""
 
     def next_statement(self) -> int:
-        """Start a statement: from now on reads see own intents of *earlier* statements only."""
+        """Start a statement: from now on reads see own intents of *earlier* statements only. Returns its number."""
+
+    def resume_statement(self, number: int) -> None:
+        """Go on with an earlier statement, within which others have run: reads see again what they saw in it."""
 
     # -- reads -----------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class StoreTransaction:
     """
 
     __slots__ = (
-        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "glimpsed", "hold", "id", "journal", "life",
+        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "glimpsed", "hold", "id", "journal", "last_statement", "life",
         "others", "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
         "timeline", "urgent", "views", "writing",
     )  # fmt: skip
@@ -112,7 +112,7 @@ class StoreTransaction:
         self.read_ts: Timestamp = self.hold.ts
         self.read_only = read_only
         self.session = session
-        self.statement = 0
+        self.statement = self.last_statement = 0
         if read_only:
             self.owner = NOBODY
         else:
@@ -265,8 +265,13 @@ class StoreTransaction:
 
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
-        self.statement += 1
+        self.last_statement += 1
+        self.statement = self.last_statement
         return self.statement
+
+    def resume_statement(self, number: int) -> None:
+        """See ``txn.api``."""
+        self.statement = number
 
     def lock(self, granule: Granule, mode: int) -> Steps[bool]:
         """Lock a granule; the result tells whether it had to wait."""

@@ -32,7 +32,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
         yield {
             "oid": function.oid, "proname": function.name, "pronamespace": function.schema_oid,
             "proowner": function.owner, "prolang": SQL_LANGUAGE, "procost": function.cost, "prorows": function.rows,
-            "provariadic": proc_fact(function).variadic, "prokind": "f", "prosecdef": False,
+            "provariadic": proc_fact(function).variadic, "prokind": function.kind, "prosecdef": function.definer,
             "proleakproof": function.leakproof, "proisstrict": function.strict, "proretset": function.returns_set,
             "provolatile": function.volatility, "proparallel": function.parallel, "pronargs": len(function.inputs),
             "pronargdefaults": len(function.defaults), "prorettype": function.result,
@@ -42,6 +42,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
             "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.source,
             "prosqlbody": function.body_sql if function.body_sql else None,
             "proacl": acl_of(session, PG_PROC_OID, function.oid),
+            "proconfig": tuple(f"{name}={value}" for name, value in function.settings) or None,
         }  # fmt: skip
 
 
@@ -98,13 +99,13 @@ def routines(session: Session) -> Iterator[RowDict]:
         yield {
             "specific_catalog": session.database, "specific_schema": function.schema, "specific_name": specific,
             "routine_catalog": session.database, "routine_schema": function.schema, "routine_name": function.name,
-            "routine_type": "FUNCTION", "data_type": types["data_type"], "type_udt_catalog": session.database,
+            "routine_type": "PROCEDURE" if function.kind == "p" else "FUNCTION", "data_type": None if function.kind == "p" else types["data_type"], "type_udt_catalog": session.database,
             "type_udt_schema": types["udt_schema"], "type_udt_name": types["udt_name"], "dtd_identifier": "0",
             "routine_body": "SQL", "routine_definition": function.source, "external_name": None,
             "external_language": "SQL", "parameter_style": "GENERAL",
             "is_deterministic": "YES" if function.volatility == "i" else "NO", "sql_data_access": "MODIFIES",
             "is_null_call": "YES" if function.strict else "NO", "schema_level_routine": "YES",
-            "max_dynamic_result_sets": 0, "security_type": "INVOKER", "as_locator": "NO",
+            "max_dynamic_result_sets": 0, "security_type": "DEFINER" if function.definer else "INVOKER", "as_locator": "NO",
             "is_udt_dependent": "NO",
         }  # fmt: skip
 

@@ -144,6 +144,10 @@ class Settings:
             if self._changed is not None and definition is not None and definition.name in REPORTED:
                 self._changed(definition.name, self.get(key))
 
+    def stored(self, key: str) -> str | None:
+        """Return what ``override`` has to be given for things to be as they are now."""
+        return self._values.get(key)
+
     def override(self, key: str, value: str | None) -> None:
         """Set an internal value (transaction_isolation, is_superuser ...) outside transaction semantics."""
         self._store(key, value)

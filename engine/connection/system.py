@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 class SystemView:
     """Answers for one session; of its own are only the connection's advisory locks and what it drew from sequences."""
 
-    __slots__ = ("_session", "_told", "advisory", "sequences")
+    __slots__ = ("_session", "_told", "advisory", "routines", "sequences")
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
+        from engine.routines.calls import Routines  # which runs statements, and so knows sessions
+
         self._session = session
         self.advisory = SessionAdvisory(session)
         self.sequences = SessionSequences(session)
+        self.routines = Routines(session)
         self._told = -1  # the transaction whose id was asked for
 
     def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:

@@ -21,7 +21,7 @@ from engine.ddl.roles import function_words, named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
-from planner.bind.functions import check_source, rebase_body
+from planner.bind.functions import check_source, rebase_body, with_settings
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
@@ -44,17 +44,22 @@ async def create_function(
 
     schema, schema_oid = await target_schema(session, made.schema, "t" if made.schema == "pg_temp" else "p")
     made = replace(made, schema=schema, schema_oid=schema_oid, owner=session.role_oid)
-    if not made.path and session.setting("check_function_bodies") == "on":
-        check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
     old = _same(session.catalog, schema, made.name, made.inputs)
     if old is None:
         made = replace(made, oid=session.db.allocate_oids(1))
     else:
         if not statement.replace:
             raise SqlError("42723", f'function "{made.name}" already exists with same argument types')
+        if old.kind != made.kind:
+            what = "function" if old.kind == "f" else "procedure"
+            raise SqlError("42809", "cannot change routine kind", detail=f'"{made.name}" is a {what}.')
         _check_replaceable(session, old, made)
         made = replace(made, oid=old.oid, owner=old.owner)
     await session.view.change([made])
+    if not made.path and session.setting("check_function_bodies") == "on":
+        # the function is there by now, so it may call itself; what fails undoes the statement
+        with session.system.routines.settings_of(made):
+            check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
     return Command(plan.bound.tag)
 
 
@@ -68,7 +73,9 @@ def _same(catalog: CatalogSnapshot, schema: str, name: str, inputs: Sequence[int
 def _check_replaceable(session: Session, old: FunctionDef, new: FunctionDef) -> None:
     """Raise SqlError 42P13 where callers of the old function could not call the new one."""
     types = ",".join(type_name(session, oid, None) or "" for oid in old.inputs)
-    hint = f"Use DROP FUNCTION {old.name}({types}) first."
+    hint = f"Use DROP {'PROCEDURE' if old.kind == 'p' else 'FUNCTION'} {old.name}({types}) first."
+    if old.kind == "p" and old.result != new.result:
+        raise SqlError("42P13", "cannot change whether a procedure has output parameters", hint=hint)
     if (old.result, old.returns_set) != (new.result, new.returns_set):
         raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
     if old.result == 2249 and [t for _, t in old.outputs] != [t for _, t in new.outputs]:
@@ -119,6 +126,11 @@ async def alter_function(
             raise SqlError("42723", f'function {name}({types}) already exists in schema "{schema}"')
         function = replace(function, name=name, schema=schema, schema_oid=schema_oid)
     changes: dict[str, Any] = dict(statement.changes)
+    if statement.settings:
+        for setting, value in statement.settings:
+            if value is not None:
+                session.settings.check(setting, value)
+        changes["settings"] = with_settings(function.settings, statement.settings)
     await session.view.change([replace(function, **changes), *changed])
     return Command(plan.bound.tag)
 

@@ -19,7 +19,7 @@ from planner.builtins.json_records import is_reader, reader
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
-from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range, StepRange
+from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range, SqlCall, StepRange
 from planner.typefacts import format_type
 from txn.types import Row
 
@@ -69,7 +69,8 @@ class FunctionSource(ComputedSource):
             for end, width in zip(ends, item.widths, strict=True)
         ]
         self.records = [
-            f.type.oid == RECORD and (len(types) > 1 or not isinstance(f, FuncExpr) or is_reader(f.proc))
+            f.type.oid == RECORD
+            and (len(types) > 1 or not isinstance(f, FuncExpr) or isinstance(f, SqlCall) or is_reader(f.proc))
             for f, types in zip(item.functions, self.types, strict=True)
         ]
         self.objects = [

@@ -82,10 +82,11 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
             signal = suspended
         finally:
             shared.log, shared.cursor, shared.memo = outer_log, outer_cursor, outer_memo
-        if signal.kind in ("sleep", "wait"):
+        if signal.kind != "load":
             asleep = signal.kind == "sleep"
-            yield Wait(_sleep(signal.argument, shared.ctx) if asleep else signal.argument)
-            log.append("")
+            wait = Wait(_sleep(signal.argument, shared.ctx) if asleep else signal.argument)
+            yield wait
+            log.append(wait.value if signal.kind == "call" else "")
             continue
         run: SubRun = signal.argument
         if run.waiting is not None:

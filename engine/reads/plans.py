@@ -191,7 +191,12 @@ class Plan:
     @property
     def quick_serves(self) -> bool:
         """Whether ``quick`` may be set: a query that changes and locks nothing."""
-        return not self.locking and self.as_of is None and isinstance(self.bound.statement, QueryStatement)
+        return (
+            not self.locking
+            and not self.bound.calls
+            and self.as_of is None
+            and isinstance(self.bound.statement, QueryStatement)
+        )
 
     def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values of the statement's stable expressions, in the order of their parameters."""

@@ -27,6 +27,7 @@ from planner.query import (
     RelationRange,
     Select,
     SetOp,
+    SqlCall,
     StepRange,
     Values,
 )
@@ -94,7 +95,12 @@ def _series_of(item: Any) -> tuple[Any, ...] | None:
     if not isinstance(item, FunctionRange) or len(item.functions) != 1:
         return None
     call = item.functions[0]
-    if not isinstance(call, FuncExpr) or not call.returns_set or call.type.oid not in (INT4, INT8):
+    if (
+        not isinstance(call, FuncExpr)
+        or isinstance(call, SqlCall)
+        or not call.returns_set
+        or call.type.oid not in (INT4, INT8)
+    ):
         return None
     return call.args if facts().procs[call.proc].name == "generate_series" else None
 

@@ -79,7 +79,7 @@ def bind_statement(
         variable_params=variable_params,
     )
     try:
-        return _envelope(statement, text, context, bind_node(context, statement))
+        return envelope(statement, text, context, bind_node(context, statement))
     except RecursionError:
         raise SqlError(
             "54001",
@@ -127,6 +127,7 @@ def _binders() -> dict[type, _Binder]:
         materialized,
         merge,
         owned,
+        procedure,
         sequence,
         source,
         subscribe,
@@ -168,6 +169,7 @@ def _binders() -> dict[type, _Binder]:
             ast.CreateFunction: _without_params(functions.bind_create_function),
             ast.AlterFunction: functions.bind_alter_function,
             ast.DropFunction: functions.bind_drop_function,
+            ast.Call: procedure.bind_call,
             ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
             ast.AddEnumValue: types.bind_add_enum_value,
@@ -232,7 +234,7 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
     if isinstance(inner, ast.Subscribe) and options.get("analyze", "off") in ("on", "true", "1", ""):
         raise not_supported("EXPLAIN ANALYZE of SUBSCRIBE, which goes on")
-    body = _envelope(inner, context.text, context, bind_node(context, inner), finish=False)
+    body = envelope(inner, context.text, context, bind_node(context, inner), finish=False)
     return st.Explain(body=body, options=options)
 
 
@@ -252,12 +254,12 @@ def _inlined(context: BindContext, bound: st.Statement) -> st.Statement:
 
 _RUN = (
     st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
-    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription,
+    st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call,
 )  # fmt: skip
 """Statements that are run as they are bound."""
 
 
-def _envelope(
+def envelope(
     node: ast.Node, text: str, context: BindContext, bound: st.Statement, *, finish: bool = True
 ) -> st.BoundStatement:
     """Wrap a bound statement with what executors and the plan cache need to know about it."""
@@ -266,9 +268,15 @@ def _envelope(
         body = _stable(body)
         bound = replace(bound, body=body)
     bound = _inlined(context, bound)
+    changes = "changes" in context.flags
+    if changes:
+        _check_changing(bound)
+    class_ = classify(bound)
+    if changes and class_ in (st.StatementClass.READ_ONLY, st.StatementClass.WRITE_ONLY):
+        class_ = st.StatementClass.READ_THEN_WRITE  # what a function writes may rest on what it has read
     made = st.BoundStatement(
         statement=bound,
-        class_=classify(bound),
+        class_=class_,
         tag=command_tag(node),
         text=text,
         params=context.env.params.finish() if finish else (),
@@ -280,8 +288,28 @@ def _envelope(
         uses_virtual=context.uses_virtual,
         settings=frozenset(context.env.folded),
         functions=frozenset(context.functions),
+        calls="calls" in context.flags,
+        changes=changes,
     )
     return _stable(made) if finish and not isinstance(bound, st.Explain) else made
+
+
+def _check_changing(bound: st.Statement) -> None:
+    """Raise 0A000 for a statement whose query may not call functions that write."""
+    if isinstance(
+        bound,
+        st.QueryStatement
+        | qt.Insert
+        | qt.Update
+        | qt.Delete
+        | qt.Merge
+        | st.WithChanges
+        | st.Call
+        | st.Explain,
+    ):
+        return
+    what = {st.DeclareCursor: "a cursor", st.Copy: "COPY"}.get(type(bound), "this statement")
+    raise not_supported(f"an SQL function that changes data in {what}")
 
 
 def _plain(made: st.BoundStatement) -> st.BoundStatement:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from planner.bind.clauses import check_users_function
@@ -43,7 +43,7 @@ def proc_fact(function: FunctionDef) -> ProcFact:
     return ProcFact(
         oid=function.oid,
         name=function.name,
-        kind="f",
+        kind=function.kind,
         strict=function.strict,
         returns_set=function.returns_set,
         volatility=function.volatility,
@@ -77,16 +77,18 @@ def resolve_call(
         schema=schema,
         ordered=ordered,
         span=span,
-        groups=_groups(context, schema, name),
+        groups=groups_of(context, schema, name),
     )
 
 
-def _groups(context: BindContext, schema: str, name: str) -> list[Sequence[ProcFact]] | None:
+def groups_of(
+    context: BindContext, schema: str, name: str, fact_of: Callable[[FunctionDef], ProcFact] = proc_fact
+) -> list[Sequence[ProcFact]] | None:
     """Return the functions of a name by schema, None where no user's is among them."""
     by_oid = _BY_OID.fullmatch(name) if not schema else None
     if by_oid is not None:
         function = context.catalog.function_by_oid(int(by_oid[1]))
-        return None if function is None else [[proc_fact(function)]]
+        return None if function is None else [[fact_of(function)]]
     made = context.catalog.functions_named(name)
     if not made:
         return None
@@ -100,7 +102,7 @@ def _groups(context: BindContext, schema: str, name: str) -> list[Sequence[ProcF
         if entry == "pg_catalog":
             groups.append(facts().procs_by_name.get(name, ()))
         else:
-            mine = [proc_fact(function) for function in made if function.schema == entry]
+            mine = [fact_of(function) for function in made if function.schema == entry]
             found = found or bool(mine)
             groups.append(mine)
     return groups if found else None

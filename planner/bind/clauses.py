@@ -27,6 +27,7 @@ _WORDS = {
     "EXECUTE": "EXECUTE parameters",
     "TRANSFORM": "transform expressions",
     "INSERT": "VALUES",
+    "CALL": "CALL arguments",
     "MERGE WHEN": "MERGE WHEN conditions",
     "COPY WHERE": "COPY FROM WHERE conditions",
 }

@@ -56,7 +56,7 @@ class BindContext:
     ``volatile``: a volatile function is called; ``database``: the current database's name, for
     three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
-    users' functions that the statement runs.
+    users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
     """
 
     catalog: Catalog
@@ -72,6 +72,7 @@ class BindContext:
     future_steps: set[str] = field(default_factory=set)
     arguments: Arguments | None = None
     functions: set[int] = field(default_factory=set)
+    running: frozenset[int] = frozenset()
 
     @property
     def volatile(self) -> bool:

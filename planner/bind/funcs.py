@@ -67,7 +67,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         filter_ = bind_boolean(scope, node.filter, "FILTER")
     else:
         filter_ = None
-    args, names = _arguments(scope, node)
+    args, names = bound_arguments(scope, node)
     order_args: list[Expr] = []
     if node.within_group:
         order_args = [bind_expr(scope, item.expr) for item in node.order]
@@ -136,7 +136,8 @@ def _function_name(node: ast.FuncCall) -> tuple[str, str]:
     return node.name[-2], node.name[-1]
 
 
-def _arguments(scope: Scope, node: ast.FuncCall) -> tuple[list[Expr], list[str]]:
+def bound_arguments(scope: Scope, node: ast.FuncCall) -> tuple[list[Expr], list[str]]:
+    """Return the arguments of a call, and the names of the last ones that have one."""
     args: list[Expr] = []
     names: list[str] = []
     aggregate_clause = scope.clause

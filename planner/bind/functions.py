@@ -16,17 +16,18 @@ from typing import Any, Final, Literal
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import ast
 from planner import statements as st
+from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
 from planner.bind.calls import row_relation
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_clause
-from planner.bind.inline import bind_body, check_body
 from planner.bind.query import bind_query
 from planner.bind.stored import renamed
 from planner.bind.table_parts import creation_schema
-from planner.bind.utility import owner_name
+from planner.bind.utility import bind_set, owner_name
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
 from planner.catalog import Catalog, FunctionDef
+from planner.classify import command_tag, setting_spelling
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD, VOID, facts
@@ -39,17 +40,16 @@ from planner.types import SqlType
 
 PG_PROC: Final = 1255
 _HINT: Final = "Specify the argument list to select the function unambiguously."
+_AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
 _OTHER_LANGUAGES: Final = ("plpgsql", "c", "internal")
 
 
 def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.CreateFunction:
     """CREATE [OR REPLACE] FUNCTION in language sql.
 
-    Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for procedures, other languages,
-    SECURITY DEFINER, row types as inputs, bodies of several statements or that change data; what binding the body raises.
+    Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for other languages, row types as
+    inputs, BEGIN ATOMIC of several statements or that changes data; what binding the body raises.
     """
-    if node.procedure:
-        raise not_supported("CREATE PROCEDURE", hint="A function that returns void may serve.")
     language = "sql" if node.language is None and node.body is not None else node.language
     if language is None:
         raise SqlError("42P13", "no language specified")
@@ -62,15 +62,61 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
     schema = _schema(context, node.name)
     modes, names, types, defaults = _parameters(context, node.parameters)
     result, returns_set = _result(context, node, modes, types)
+    if node.procedure:
+        _check_procedure(node, modes, defaults)
     changes = dict(_options(node.options, returns_set=returns_set, creating=True))
+    if node.settings:
+        changes["settings"] = with_settings((), _settings(context, node.settings))
     if "rows" not in changes and returns_set:
         changes["rows"] = 1000.0
     function = FunctionDef(
         oid=0, schema_oid=0, schema=schema, name=node.name[-1], modes=modes, names=names, types=types,
-        result=result, defaults=defaults, returns_set=returns_set, **changes,
+        result=result, defaults=defaults, returns_set=returns_set, kind="p" if node.procedure else "f", **changes,
     )  # fmt: skip
     made = _with_body(context, node, function)
     return st.CreateFunction(function=made, replace=node.replace, source_at=node.source_at)
+
+
+_OF_PROCEDURES: Final = ("security",)
+
+
+def _check_procedure(node: ast.CreateFunction, modes: Sequence[str], defaults: Sequence[str]) -> None:
+    """Raise SqlError 42P13 for what a procedure cannot have."""
+    for option in node.options:
+        if option.name not in _OF_PROCEDURES:
+            raise SqlError("42P13", "invalid attribute in procedure definition", span=option.span)
+    if "v" in modes and modes[-1] != "v":
+        raise SqlError("42P13", "VARIADIC parameter must be the last parameter")
+    if defaults and "o" in modes:
+        inputs = [i for i, mode in enumerate(modes) if mode in "ibv"]
+        if max(i for i, mode in enumerate(modes) if mode == "o") > inputs[-len(defaults)]:
+            raise SqlError("42P13", "procedure OUT parameters cannot appear after one with a default value")
+
+
+def _settings(context: BindContext, nodes: Sequence[ast.SetVariable]) -> tuple[tuple[str, str | None], ...]:
+    """Return (name, value) of SET clauses, None for RESET. Raises as SET; 0A000 for FROM CURRENT and SET TRANSACTION."""
+    found: list[tuple[str, str | None]] = []
+    for node in nodes:
+        change = bind_set(context, node)
+        if not isinstance(change, st.SetVariable) or change.name.lower() in ("role", "session_authorization"):
+            raise not_supported(f"SET {node.name} of a function", span=node.span)
+        name = "all" if change.name == "all" else setting_spelling(change.name)
+        found.append((name, change.value))
+    return tuple(found)
+
+
+def with_settings(
+    old: Sequence[tuple[str, str]], changes: Sequence[tuple[str, str | None]]
+) -> tuple[tuple[str, str], ...]:
+    """Return a function's SET clauses after SET and RESET."""
+    now = {name.lower(): (name, value) for name, value in old}
+    for name, value in changes:
+        now.pop(name.lower(), None)
+        if name == "all" and value is None:
+            now.clear()
+        elif value is not None:
+            now[name.lower()] = (name, value)
+    return tuple(now.values())
 
 
 def _schema(context: BindContext, name: ast.Name) -> str:
@@ -157,6 +203,8 @@ def _result(
 ) -> tuple[int, bool]:
     """Return (type oid, whether it returns a set)."""
     outputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "obt"]
+    if node.procedure:
+        return RECORD if outputs else VOID, False
     from_outputs = outputs[0] if len(outputs) == 1 else RECORD if outputs else 0
     if node.result is None:
         if not outputs:
@@ -211,7 +259,7 @@ def _options(
     found: dict[str, Any] = {}
     for option in options:
         name, value = option.name, option.value
-        field = {"window": "", "transform": "", "support": ""}.get(name, name)
+        field = {"window": "", "transform": "", "support": "", "security": "definer"}.get(name, name)
         if field in found:
             raise SqlError("42601", "conflicting or redundant options", span=option.span)
         match name:
@@ -232,8 +280,7 @@ def _options(
                     raise SqlError("22023", "ROWS is not applicable when function does not return a set")
                 found[field] = number
             case "security":
-                if value:
-                    raise not_supported("SECURITY DEFINER", span=option.span)
+                found["definer"] = bool(value)
             case _:
                 verb = "CREATE" if creating else "ALTER"
                 raise not_supported(f"{verb} FUNCTION ... {name.upper()}", span=option.span)
@@ -243,8 +290,8 @@ def _options(
 # --- the body -------------------------------------------------------------------------------------
 
 
-def _wanted(context: BindContext, function: FunctionDef) -> tuple[OutputColumn, ...] | SqlType | None:
-    """Return what the body has to give, None where only a call can say."""
+def wanted_of(context: BindContext, function: FunctionDef) -> Wanted:
+    """Return what a function's body has to give, None where only a call can say."""
     if any(oid in POLYMORPHIC for oid in function.types):
         return None
     if function.outputs and (len(function.outputs) > 1 or function.result == RECORD):
@@ -283,7 +330,7 @@ def check_source(
 ) -> None:
     """Check a body that is a text, as ``check_function_bodies`` wants it: it can be bound, and gives what is returned.
 
-    ``source_at``: errors tell places counted from there. Raises SqlError 42P13, what binding raises, 0A000 for bodies of several statements or that change data.
+    ``source_at``: errors tell places counted from there. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """
     try:
         if any(oid in POLYMORPHIC for oid in function.types):
@@ -299,8 +346,10 @@ def check_source(
 
 
 def _check(context: BindContext, function: FunctionDef) -> None:
+    wanted = wanted_of(context, function)
     try:
-        bind_body(context, function, function.inputs, _wanted(context, function))
+        if bind_body(context, function, function.inputs, wanted) is None:
+            bind_called(context, function, function.inputs, wanted, defining=True)
     except SqlError as error:
         error.where = f'SQL function "{function.name}"' if error.sqlstate == "42P13" else None
         raise
@@ -318,12 +367,12 @@ def _canonical(
     body: Any = node.body
     if isinstance(body, tuple):
         if len(body) > 1:
-            raise not_supported("an SQL function of more than one statement")
+            raise not_supported("BEGIN ATOMIC of several statements", hint=_AS_TEXT)
         if not body:
             return "", ()
         statement = body[0]
         if not isinstance(statement, ast.Select | ast.SetOp | ast.Values):
-            raise not_supported("an SQL function that changes data")
+            raise not_supported(f"{command_tag(statement)} in BEGIN ATOMIC", hint=_AS_TEXT)
     else:
         statement = ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),))
     query: QueryExpr = bind_query(inner, statement)
@@ -363,8 +412,8 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
             break
     if len(found) + len(built_in) > 1:
         raise SqlError("42725", f'{_word(what)} name "{shown}" is not unique', hint=_HINT)
-    if what == "procedure" and found:
-        raise SqlError("42809", f"{signature(shown, found[0].inputs)} is not a procedure")
+    if found and what in ("procedure", "function") and (what == "procedure") != (found[0].kind == "p"):
+        raise SqlError("42809", f"{signature(shown, found[0].inputs, ', ')} is not a {what}")
     if built_in:
         proc = facts().procs[built_in[0]]
         raise SqlError(
@@ -382,9 +431,9 @@ def _word(what: str) -> str:
     return "function" if what == "routine" else what
 
 
-def signature(name: str, types: Sequence[int]) -> str:
+def signature(name: str, types: Sequence[int], between: str = ",") -> str:
     """Return ``name(type,type)`` as messages about definitions show a function."""
-    return f"{name}({','.join(format_type(oid) for oid in types)})"
+    return f"{name}({between.join(format_type(oid) for oid in types)})"
 
 
 def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.AlterFunction:
@@ -398,6 +447,7 @@ def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.Alt
         schema=node.schema,
         owner=None if node.owner is None else owner_name(node.owner),
         changes=_options(node.options, returns_set=function.returns_set, creating=False),
+        settings=_settings(context, node.settings),
     )
 
 

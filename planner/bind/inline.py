@@ -1,4 +1,4 @@
-"""Users' functions: the body takes the place of the call, so that every executor can run it.
+"""Users' functions: where it can, the body takes the place of the call, so that every executor can run it.
 
     price(o.n)           body SELECT $1 * 3                       ->  o.n * 3
     newest(o.n)          body SELECT max(x) FROM t WHERE k = $1   ->  (SELECT max(t.x) FROM t WHERE t.k = o.n)
@@ -9,6 +9,9 @@ A body is bound with ``$n`` for its inputs, which are then replaced by the argum
 (it is volatile, or long and used often) becomes a column of a range of one row beside the body. STRICT is a CASE around an
 expression, a condition of a set. A function that returns one value gives that of its first row (LIMIT 1).
 
+A call stays where its body cannot take its place (``planner.bind.bodies``), where it would call itself without end, and where it
+would be evaluated once although it is volatile and stands beside rows. The row executor then runs it (``engine.routines``).
+
 What is kept as text (views) keeps the call: this is done to what is about to run, once more for every plan.
 """
 
@@ -18,18 +21,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from planner import ast
-from planner.bind.calls import row_relation
+from planner.bind.bodies import (
+    bind_body,
+    bind_called,
+    gives_one_row,
+    is_called,
+    is_simple,
+    range_columns,
+    wrapped,
+)
 from planner.bind.context import BindContext
-from planner.bind.query import bind_query
-from planner.bind.stored import without_spans
-from planner.casts import CastContext, try_coerce
 from planner.catalog import FunctionDef
 from planner.classify import is_volatile
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.exprs import free_levels
 from planner.facts import BOOL, INT4, INT8, RECORD, VOID
-from planner.parse import parse
 from planner.query import (
     BoolExpr,
     CaseExpr,
@@ -47,9 +53,7 @@ from planner.query import (
     QueryBase,
     QueryExpr,
     Range,
-    RangeColumn,
     RangeRef,
-    RelabelType,
     RelationRange,
     RowExpr,
     Select,
@@ -58,11 +62,9 @@ from planner.query import (
     SubLinkKind,
     SubqueryRange,
     Target,
-    Values,
     Var,
 )
 from planner.rewrite import replace_children, shift_levels, shift_query
-from planner.typefacts import format_type
 from planner.types import SqlType
 from planner.walk import children, walk
 
@@ -78,174 +80,6 @@ def inline_calls(context: BindContext, node: Any) -> Any:
     Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
     """
     return _Inliner(context).visit(node)
-
-
-# --- bodies ---------------------------------------------------------------------------------------
-
-
-def bind_body(
-    context: BindContext,
-    function: FunctionDef,
-    types: Sequence[int],
-    columns: Sequence[OutputColumn] | SqlType | None,
-) -> QueryExpr:
-    """Bind a function's body for inputs of ``types``; its output is of the types of ``columns``, of that one type, or (None) as it is.
-
-    Raises SqlError 42P13 where it does not fit, 0A000 for bodies of several statements or that change data.
-    """
-    inner = context.for_function(function, types)
-    try:
-        statements = [parsed.statement for parsed in parse(inner.text)]
-        query = _query(inner, function, statements, columns)
-        made: QueryExpr = without_spans(_fitted(inner, function, query, columns))
-    except SqlError as error:
-        if error.where is None:
-            when = "inlining" if function.returns_set or function.result != RECORD else "startup"
-            error.where = f'SQL function "{function.name}" during {when}'
-        raise
-    return made
-
-
-def check_body(function: FunctionDef) -> None:
-    """Check what can be known of the body of a polymorphic function before it is called. Raises SqlError 42601, 0A000."""
-    statements = parse(function.source)
-    if len(statements) > 1:
-        raise not_supported("an SQL function of more than one statement")
-
-
-def _query(
-    context: BindContext,
-    function: FunctionDef,
-    statements: Sequence[ast.Node],
-    columns: Sequence[OutputColumn] | SqlType | None,
-) -> QueryExpr:
-    if not statements and isinstance(columns, SqlType) and columns.oid == VOID:
-        return Select(
-            columns=(OutputColumn(name="", type=columns),),
-            targets=(Target(expr=Const(type=columns, value=None), name=""),),
-        )
-    if len(statements) > 1:
-        raise not_supported("an SQL function of more than one statement")
-    if not statements or not isinstance(statements[0], ast.Select | ast.SetOp | ast.Values):
-        if statements and isinstance(statements[0], ast.Insert | ast.Update | ast.Delete | ast.Merge):
-            raise not_supported("an SQL function that changes data")
-        shown = _result_name(context, function)
-        raise SqlError(
-            "42P13",
-            f"return type mismatch in function declared to return {shown}",
-            detail="Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.",
-        )
-    from planner.bind.changes import runs_in_parts
-
-    if runs_in_parts(statements[0]):
-        raise not_supported("an SQL function that changes data")
-    query = bind_query(context, statements[0])
-    if any(isinstance(node, Select) and node.row_marks for node in walk(query)):
-        raise not_supported("an SQL function that locks rows")
-    return query
-
-
-def _fitted(
-    context: BindContext,
-    function: FunctionDef,
-    query: QueryExpr,
-    columns: Sequence[OutputColumn] | SqlType | None,
-) -> QueryExpr:
-    """Return the body with its output converted to what the function returns. Raises SqlError 42P13."""
-    if columns is None:
-        return query
-    shown = _result_name(context, function)
-    message = f"return type mismatch in function declared to return {shown}"
-    if isinstance(columns, SqlType):
-        if columns.oid == VOID:
-            return query
-        if len(query.columns) != 1:
-            raise SqlError("42P13", message, detail="Final statement must return exactly one column.")
-        wanted = [columns]
-    else:
-        if len(query.columns) < len(columns):
-            raise SqlError("42P13", message, detail="Final statement returns too few columns.")
-        if len(query.columns) > len(columns):
-            raise SqlError("42P13", message, detail="Final statement returns too many columns.")
-        wanted = [column.type for column in columns]
-    if [column.type for column in query.columns] == wanted:
-        return query
-    inside: Select = (
-        query if isinstance(query, Select) and not query.distinct and not query.order else _wrapped(query)
-    )
-    shown_targets = [target for target in inside.targets if not target.junk]
-    made: list[Target] = []
-    for number, (target, type_) in enumerate(zip(shown_targets, wanted, strict=True), 1):
-        expr = try_coerce(target.expr, type_, CastContext.ASSIGNMENT, context.env)
-        if expr is None:
-            actual = format_type(target.expr.type.oid)
-            detail = (
-                f"Actual return type is {actual}."
-                if isinstance(columns, SqlType)
-                else f"Final statement returns {actual} instead of {format_type(type_.oid)} at column {number}."
-            )
-            raise SqlError("42P13", message, detail=detail)
-        made.append(replace(target, expr=_of_type(expr, type_)))
-    targets = (*made, *(target for target in inside.targets if target.junk))
-    columns_now = tuple(replace(c, type=t) for c, t in zip(query.columns, wanted, strict=True))
-    return replace(inside, targets=targets, columns=columns_now)
-
-
-def _result_name(context: BindContext, function: FunctionDef) -> str:
-    relation = row_relation(context.catalog, function.result)
-    return format_type(function.result) if relation is None else relation.name
-
-
-def _of_type(expr: Expr, type_: SqlType) -> Expr:
-    return expr if expr.type == type_ else RelabelType(type=type_, arg=expr)
-
-
-def _range_columns(columns: Sequence[OutputColumn]) -> tuple[RangeColumn, ...]:
-    return tuple(RangeColumn(name=c.name, type=c.type, attnum=i) for i, c in enumerate(columns, 1))
-
-
-def _wrapped(query: QueryExpr) -> Select:
-    """Return ``SELECT * FROM (query)``."""
-    columns = _range_columns(query.columns)
-    return Select(
-        columns=query.columns,
-        targets=tuple(
-            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name) for c in columns
-        ),
-        ranges=(SubqueryRange(alias="body", columns=columns, query=shift_query(query, 1)),),
-        from_=(RangeRef(range=0),),
-    )
-
-
-def _simple(query: QueryExpr) -> bool:
-    """Tell whether a query is nothing but a list of expressions: it gives one row, which needs no query."""
-    return (
-        isinstance(query, Select)
-        and not (
-            query.ranges or query.grouped or query.windows or query.distinct or query.ctes or query.order
-        )
-        and query.where is None
-        and query.limit is None
-        and query.offset is None
-        and not any(isinstance(n, FuncExpr) and n.returns_set for t in query.targets for n in walk(t.expr))
-    )
-
-
-def _one_row(query: QueryExpr) -> bool:
-    """Tell whether a query gives one row, whatever it reads."""
-    if isinstance(query, Values):
-        return len(query.rows) == 1 and query.limit is None and query.offset is None
-    if _simple(query):
-        return True
-    return (
-        isinstance(query, Select)
-        and query.grouped
-        and not query.group
-        and query.grouping_sets is None
-        and query.having is None
-        and query.limit is None
-        and query.offset is None
-    )
 
 
 def _invoked(node: Any) -> Any:
@@ -289,17 +123,9 @@ class _Inliner:
             return self._scalar(node)
         return node
 
-    def _body(self, call: SqlCall) -> tuple[FunctionDef, QueryExpr]:
-        """Return the body of a call, calls in it replaced by their bodies, ``$n`` for its inputs."""
-        function = self.context.catalog.function_by_oid(call.proc)
-        if function is None:
-            raise SqlError("42883", f"function {call.name} does not exist")
-        if call.proc in self.open:
-            raise not_supported(
-                f"recursion of SQL function {call.name}",
-                hint="WITH RECURSIVE may serve instead.",
-                span=call.span,
-            )
+    def _body(self, call: SqlCall) -> tuple[FunctionDef, QueryExpr | None]:
+        """Return the body of a call, calls in it replaced by their bodies, ``$n`` for its inputs; None if the call stays."""
+        function = self._function(call)
         self.count += 1
         if self.count > MAX_INLINED:
             raise SqlError(
@@ -307,58 +133,86 @@ class _Inliner:
                 "stack depth limit exceeded",
                 hint=f"A statement may hold {MAX_INLINED} calls of SQL functions, those in their bodies included.",
             )
-        self.context.functions.add(call.proc)
-        wanted = call.outputs if call.type.oid == RECORD else call.type
+        if call.proc in self.open or call.proc in self.context.running or is_called(function):
+            self._note_call(function, call)
+            return function, None
+        wanted = call.outputs or None if call.type.oid == RECORD else call.type
         depth = self.context.view_depth
         self.open.append(call.proc)
         self.context.view_depth += 1
         try:
             types = [arg.type.oid for arg in call.args]
-            body = self._bound(function, types, wanted)
-            body = self.visit(body)
-        finally:
-            self.open.pop()
-            self.context.view_depth = depth
-        return function, _invoked(body)
-
-    def _bound(
-        self, function: FunctionDef, types: Sequence[int], wanted: Sequence[OutputColumn] | SqlType
-    ) -> QueryExpr:
-        try:
-            return bind_body(self.context, function, types, wanted)
+            body = bind_body(self.context, function, types, wanted)
+            if body is not None:
+                body = self.visit(body)
         except SqlError as error:
             error.span = None  # it stands in another text
             raise
+        finally:
+            self.open.pop()
+            self.context.view_depth = depth
+        if body is None:
+            self._note_call(function, call)
+            return function, None
+        return function, _invoked(body)
+
+    def _function(self, call: SqlCall) -> FunctionDef:
+        function = self.context.catalog.function_by_oid(call.proc)
+        if function is None:
+            raise SqlError("42883", f"function {call.name} does not exist")
+        self.context.functions.add(call.proc)
+        return function
+
+    def _note_call(self, function: FunctionDef, call: SqlCall) -> None:
+        """Note that a call stays, and what it may do."""
+        flags = self.context.flags
+        flags.add("calls")
+        if call.proc in self.open or call.proc in self.context.running:
+            return  # what it does is noted where it was called first
+        if is_called(function):
+            # bound under its own rights and settings, when it runs
+            if function.volatility == "v":
+                flags.add("changes")
+            return
+        wanted = call.outputs or None if call.type.oid == RECORD else call.type
+        try:
+            bind_called(self.context, function, [arg.type.oid for arg in call.args], wanted)
+        except SqlError as error:
+            error.span = None
+            raise
+
+    def _kept(self, call: SqlCall, field: int | None) -> Expr:
+        call = replace(call, stays=True)
+        if field is None:
+            return call
+        return FieldSelect(type=call.outputs[field].type, arg=call, index=field)
+
+    def _kept_range(self, node: FunctionRange, functions: Sequence[Expr]) -> FunctionRange:
+        """Return a FROM item whose calls stay."""
+        kept = tuple(replace(f, stays=True) if isinstance(f, SqlCall) else f for f in functions)
+        return replace(node, functions=kept)
 
     # -- expressions -------------------------------------------------------------------------------
 
     def _scalar(self, call: SqlCall, field: int | None = None) -> Expr:
-        if call.returns_set:
-            raise not_supported(
-                f"set-returning SQL function {call.name} in this place",
-                hint="Call it in FROM.",
-                span=call.span,
-            )
-        if call.type.oid == RECORD and not call.outputs:
-            raise not_supported(
-                f"SQL function {call.name}, which returns record, outside of FROM", span=call.span
-            )
         function, body = self._body(call)
-        if _simple(body) and isinstance(body, Select) and not self._once(function, body, call.args, 0):
+        if body is None:
+            return self._kept(call, field)
+        if call.returns_set or (call.type.oid == RECORD and not call.outputs):
+            self._note_call(function, call)
+            return self._kept(call, field)
+        if is_simple(body) and isinstance(body, Select) and not self._once(function, body, call.args, 0):
             exprs = [_substituted(t.expr, call.args, 0) for t in body.targets if not t.junk]
             return self._strict(function, call, self._value(call, exprs, field))
-        query = body if _one_row(body) else _first_row(body)
+        query = body if gives_one_row(body) else _first_row(body)
         once = self._once(function, query, call.args, 1)
         if not self.once and (is_volatile(query) or any(map(is_volatile, call.args))):
-            # a sub-select that reads nothing of the row around it is evaluated once for all rows
-            raise not_supported(
-                f"a volatile call of SQL function {call.name} for every row",
-                hint="What is volatile would be evaluated once for all rows.",
-                span=call.span,
-            )
+            # a sub-select that reads nothing of the row around it would be evaluated once for all rows
+            self._note_call(function, call)
+            return self._kept(call, field)
         query = _beside(query, call.args) if once else _substituted(query, call.args, 0)
         if call.type.oid == RECORD or call.type.oid == VOID:
-            inner = _wrapped(query)
+            inner = wrapped(query)
             exprs = [target.expr for target in inner.targets]
             value = self._value(call, exprs, field)
             query = replace(
@@ -415,10 +269,12 @@ class _Inliner:
 
     # -- sets --------------------------------------------------------------------------------------
 
-    def _rows(self, call: SqlCall) -> QueryExpr:
-        """Return the rows of a call as a query that stands one level below it."""
+    def _rows(self, call: SqlCall) -> QueryExpr | None:
+        """Return the rows of a call as a query that stands one level below it; None if the call stays."""
         function, body = self._body(call)
-        if not call.returns_set and not _one_row(body):
+        if body is None:
+            return None
+        if not call.returns_set and not gives_one_row(body):
             body = _first_row(body)
         once = self._once(function, body, call.args, 1)
         query = _beside(body, call.args) if once else _substituted(body, call.args, 0)
@@ -427,7 +283,7 @@ class _Inliner:
         tests = _null_tests(call.args)
         if tests == ():
             return query
-        outer = _wrapped(query)
+        outer = wrapped(query)
         if tests is None:
             return replace(outer, where=Const(type=SqlType(BOOL), value=False))
         wanted = tuple(
@@ -440,33 +296,40 @@ class _Inliner:
 
     def _range(self, node: FunctionRange) -> Range:
         """Return a FROM item that is a call as the sub-select it stands for."""
-        call = node.functions[0]
-        if len(node.functions) > 1 or node.ordinality:
-            what = "WITH ORDINALITY" if node.ordinality else "ROWS FROM"
-            named = next(f.name for f in node.functions if isinstance(f, SqlCall))
-            raise not_supported(f"{what} of SQL function {named}")
+        functions = tuple(replace_children(f, self.visit) for f in node.functions)
+        if len(functions) > 1 or node.ordinality:
+            for one in functions:
+                if isinstance(one, SqlCall):
+                    self._note_call(self._function(one), one)
+            return self._kept_range(node, functions)
+        call = functions[0]
         assert isinstance(call, SqlCall)
-        call = replace_children(call, self.visit)
         if call.type.oid == RECORD and not call.outputs:
             # the query says which columns there are
             outputs = tuple(OutputColumn(name=c.name, type=c.type) for c in node.columns)
             call = replace(call, outputs=outputs)
         if call.type.oid == VOID and not call.returns_set:
-            value = shift_levels(self._scalar(call), 1)
+            value = self._scalar(call)
+            if isinstance(value, SqlCall):
+                return self._kept_range(node, (call,))
+            value = shift_levels(value, 1)
             columns = (OutputColumn(name=call.name, type=call.type),)
             query: QueryExpr = Select(columns=columns, targets=(Target(expr=value, name=call.name),))
             return SubqueryRange(
                 alias=node.alias, columns=node.columns, query=query, lateral=_reads_outside(query)
             )
-        query = self._rows(call)
-        if not call.returns_set and not _one_row(query):
+        made = self._rows(call)
+        if made is None:
+            return self._kept_range(node, (call,))
+        query = made
+        if not call.returns_set and not gives_one_row(query):
             query = _padded(query)
         return SubqueryRange(
             alias=node.alias, columns=node.columns, query=query, lateral=node.lateral or _reads_outside(query)
         )
 
     def _lifted(self, select: Select) -> Select:
-        """Return a SELECT whose list calls sets with these in FROM. Raises 0A000 where that would be something else."""
+        """Return a SELECT whose list calls sets with these in FROM, where that is the same."""
         calls: list[SqlCall] = []
         own = [node for target in select.targets for node in _own(target.expr)]
         for node in own:
@@ -476,17 +339,10 @@ class _Inliner:
             return select
         call = calls[0]
         others = any(isinstance(n, FuncExpr) and n.returns_set and n != call for n in own)
-        if others or select.grouped or select.windows or select.row_marks:
-            raise not_supported(
-                f"set-returning SQL function {call.name} in this place",
-                hint="Call it in FROM.",
-                span=call.span,
-            )
-        if call.type.oid == RECORD and not call.outputs:
-            raise not_supported(
-                f"SQL function {call.name}, which returns record, outside of FROM", span=call.span
-            )
-        columns = _range_columns(call.outputs or (OutputColumn(name=call.name, type=call.type),))
+        bare = call.type.oid == RECORD and not call.outputs
+        if others or bare or select.grouped or select.windows or select.row_marks:
+            return select  # called for each row of what is around it
+        columns = range_columns(call.outputs or (OutputColumn(name=call.name, type=call.type),))
         number = len(select.ranges)
         made = FunctionRange(
             alias=call.name,
@@ -561,14 +417,14 @@ def _beside(body: QueryExpr, args: Sequence[Expr]) -> Select:
     names = [Var(type=c.type, range=0, attnum=i, name=c.name) for i, c in enumerate(inputs, 1)]
     # below the call: the outer SELECT, then the body, in which level 1 is that outer SELECT
     inner = _substituted(body, names, 0)
-    columns = _range_columns(body.columns)
+    columns = range_columns(body.columns)
     return Select(
         columns=body.columns,
         targets=tuple(
             Target(expr=Var(type=c.type, range=1, attnum=c.attnum, name=c.name), name=c.name) for c in columns
         ),
         ranges=(
-            SubqueryRange(alias="arguments", columns=_range_columns(inputs), query=first, lateral=True),
+            SubqueryRange(alias="arguments", columns=range_columns(inputs), query=first, lateral=True),
             SubqueryRange(alias="body", columns=columns, query=inner, lateral=True),
         ),
         from_=(RangeRef(range=0), RangeRef(range=1)),
@@ -579,12 +435,12 @@ def _first_row(query: QueryExpr) -> QueryExpr:
     one = Const(type=SqlType(INT8), value=1)
     if query.limit is None and not query.with_ties:
         return replace(query, limit=one)
-    return replace(_wrapped(query), limit=one)
+    return replace(wrapped(query), limit=one)
 
 
 def _padded(query: QueryExpr) -> Select:
     """Return ``SELECT b.* FROM (SELECT 1) LEFT JOIN (query) b ON true``: a row of NULLs where there is none."""
-    columns = _range_columns(query.columns)
+    columns = range_columns(query.columns)
     inputs = (OutputColumn(name="one", type=SqlType(INT4)),)
     one = Select(columns=inputs, targets=(Target(expr=Const(type=SqlType(INT4), value=1), name="one"),))
     return Select(
@@ -593,7 +449,7 @@ def _padded(query: QueryExpr) -> Select:
             Target(expr=Var(type=c.type, range=1, attnum=c.attnum, name=c.name), name=c.name) for c in columns
         ),
         ranges=(
-            SubqueryRange(alias="one", columns=_range_columns(inputs), query=one),
+            SubqueryRange(alias="one", columns=range_columns(inputs), query=one),
             SubqueryRange(alias="body", columns=columns, query=shift_query(query, 1), lateral=True),
         ),
         from_=(

@@ -32,6 +32,7 @@ _FORBIDDEN = {
     "INDEX WHERE": "cannot use subquery in index predicate",
     "TRANSFORM": "cannot use subquery in transform expression",
     "EXECUTE": "cannot use subquery in EXECUTE parameter",
+    "CALL": "cannot use subquery in CALL argument",
     "COPY WHERE": "cannot use subquery in COPY FROM WHERE condition",
     "GENERATED": "cannot use subquery in column generation expression",
 }

@@ -6,13 +6,14 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.catalog import SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
+    from planner.query import SqlCall
 
 
 class AdvisorySystem(Protocol):
@@ -67,6 +68,13 @@ class ChannelSystem(Protocol):
         """NOTIFY; 22023, 54000."""
 
 
+class RoutineSystem(Protocol):
+    """Users' functions, as expressions call them."""
+
+    def call(self, call: SqlCall, args: Sequence[Any]) -> Coroutine[Any, Any, Any]:
+        """Run a function: its value, a RecordValue for a row, a list of either for a set. Raises what its statements raise."""
+
+
 class EvalSystem(Protocol):
     """The server as system functions see it: sizes, other sessions, the running transaction."""
 
@@ -81,6 +89,10 @@ class EvalSystem(Protocol):
     @property
     def advisory(self) -> AdvisorySystem:
         """The connection's advisory locks."""
+
+    @property
+    def routines(self) -> RoutineSystem:
+        """Users' functions, to be called."""
 
     @property
     def sequences(self) -> SequenceSystem:

@@ -9,14 +9,20 @@ AS $function$SELECT a + 1$function$
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from planner.builtins import system_definitions as built_in
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, type_name
 from planner.catalog import FunctionDef
+from planner.deparse_expr import quote_literal
 from planner.facts import facts
 
+_LISTS: Final = ("search_path", "session_preload_libraries", "temp_tablespaces", "local_preload_libraries")
+_ITEM: Final = re.compile(r'"((?:[^"]|"")*)"|([^,\s"]+)')
 _MODES = {"i": "", "o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
 _VOLATILITY = {"i": "IMMUTABLE", "s": "STABLE", "v": ""}
 _PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
@@ -81,7 +87,11 @@ def _arguments(session: EvalSession, function: FunctionDef, *, defaults: bool) -
     for oid, mode, name in zip(function.types, function.modes, function.names, strict=True):
         if mode == "t":
             continue
-        text = _MODES[mode] + (quote_ident(name) + " " if name else "") + _type(session, oid)
+        text = (
+            ("IN " if mode == "i" and function.kind == "p" else _MODES[mode])
+            + (quote_ident(name) + " " if name else "")
+            + _type(session, oid)
+        )
         if mode in "ibv":
             inputs += 1
             left = len(function.inputs) - inputs
@@ -119,9 +129,11 @@ def function_identity_arguments(session: EvalSession, oid: int) -> str | None:
 
 
 def function_result(session: EvalSession, oid: int) -> str | None:
-    """SQL's ``pg_get_function_result``."""
+    """SQL's ``pg_get_function_result``; NULL for procedures."""
     function = session.catalog.function_by_oid(oid)
-    return built_in.function_result(oid) if function is None else _result(session, function)
+    if function is None:
+        return built_in.function_result(oid)
+    return None if function.kind == "p" else _result(session, function)
 
 
 def function_argument_default(session: EvalSession, oid: int, position: int) -> str | None:
@@ -171,21 +183,34 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
     if function is None:
         return built_in.function_definition(oid)
     name = f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
-    text = f"CREATE OR REPLACE FUNCTION {name}({_arguments(session, function, defaults=True)})\n"
-    text += f" RETURNS {_result(session, function)}\n LANGUAGE sql\n"
+    what = "PROCEDURE" if function.kind == "p" else "FUNCTION"
+    text = f"CREATE OR REPLACE {what} {name}({_arguments(session, function, defaults=True)})\n"
+    text += f" RETURNS {_result(session, function)}\n" if function.kind == "f" else ""
+    text += " LANGUAGE sql\n"
     words = [_VOLATILITY[function.volatility], _PARALLEL[function.parallel]]
-    words += ["STRICT" if function.strict else "", "LEAKPROOF" if function.leakproof else ""]
+    words += ["STRICT" if function.strict else "", "SECURITY DEFINER" if function.definer else ""]
+    words.append("LEAKPROOF" if function.leakproof else "")
     words.append(f"COST {function.cost:g}" if function.cost != 100 else "")
     words.append(f"ROWS {function.rows:g}" if function.rows not in (0, 1000) else "")
     line = " ".join(word for word in words if word)
     text += f" {line}\n" if line else ""
+    for setting, value in function.settings:
+        text += f" SET {quote_ident(setting)} TO {_setting_value(setting, value)}\n"
     body = function_body(session, oid)
     if body is not None:
         return f"{text}{body}\n"
-    quote = "$function"
+    quote = "$procedure" if function.kind == "p" else "$function"
     while quote in function.source:
         quote += "x"
     return f"{text}AS {quote}${function.source}{quote}$\n"
+
+
+def _setting_value(name: str, value: str) -> str:
+    """Return a setting's value as SET takes it: a list as its items."""
+    if name.lower() not in _LISTS:
+        return quote_literal(value)
+    items = [quoted.replace('""', '"') if quoted else plain for quoted, plain in _ITEM.findall(value)]
+    return ", ".join(quote_literal(item) for item in items)
 
 
 def _register() -> None:

@@ -32,6 +32,7 @@ from planner.lower.scope import Column, CteBinding, RangeBinding, RelationUse, R
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
 from planner.rewrite import shift_levels
 from planner.types import SqlType
+from planner.walk import walk
 
 
 @dataclass(slots=True)
@@ -564,6 +565,9 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
     Raises:
         SqlError: 0A000 naming the first construct that the engine cannot run.
     """
+    for node in walk(query):
+        if isinstance(node, q.SqlCall):
+            raise not_supported(f"a call of SQL function {node.name} in this executor")
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
     return LoweredQuery(

@@ -6,6 +6,7 @@ by the order in which it happens to meet rows is not in them (docs/sql.md).
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import psycopg
@@ -36,9 +37,10 @@ FIELDS = {
 
 
 def statements(path: Path) -> list[str]:
-    """Return a script's statements; one line may hold several."""
+    """Return a script's statements; one line may hold several, and what stands between $$ and $$ is kept together."""
     lines = [line for line in path.read_text().splitlines() if not line.startswith("--")]
-    return [s.strip() for s in "\n".join(lines).split(";") if s.strip()]
+    found = re.findall(r"(?:\$\$.*?\$\$|[^;])+", "\n".join(lines), re.DOTALL)
+    return [s.strip() for s in found if s.strip()]
 
 
 def run_ours(client: FieldsClient, sql: str) -> object:

@@ -1,0 +1,1 @@
+"""Users' functions and procedures that run statements of their own."""

@@ -1,0 +1,240 @@
+"""Calls of users' functions whose bodies run as statements of their own, within the statement that calls them.
+
+    SELECT pay(7, 100)                        statement 5 of the transaction
+       └── pay: UPDATE accounts ...           statement 6: sees what came before, its own numbers for what it writes
+                INSERT INTO log ...           statement 7: sees what 6 wrote
+       <── value of the last one              statement 5 goes on, and sees none of it
+
+The row executor waits for a call as it waits for a lock (``planner.evaluate_env.Suspend``). A body is bound when it is called, under the
+search path, settings and rights of then, or those that the function brings: SECURITY DEFINER, SET. Its plans are kept
+with the session. What fails in it fails the statement that calls it; errors name the function in CONTEXT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.connection.portal import Rows
+from engine.executor import RowsChanged
+from engine.reads.plans import Plan, Replan
+from engine.reads.query import collect
+from pgwire.codecs.errors import DataError
+from planner.bind.bodies import bind_called
+from planner.bind.context import make_context
+from planner.catalog import FunctionDef
+from planner.errors import SqlError
+from planner.evaluate_runtime import record_maker
+from planner.facts import RECORD, VOID
+from planner.query import OutputColumn, SqlCall
+from planner.statements import StatementClass
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+MAX_DEPTH: Final = 200
+"""So deep functions may call each other while they run; deeper is 54001."""
+MAX_REPLANS: Final = 10
+MAX_RERUNS: Final = 1000
+MAX_KEPT: Final = 200
+
+
+class Body:
+    """The statements of a function, bound for types of inputs, as plans."""
+
+    __slots__ = ("function", "plans")
+
+    def __init__(self, function: FunctionDef, plans: list[Plan]) -> None:
+        self.function = function
+        self.plans = plans
+
+
+class Routines:
+    """One session's calls."""
+
+    __slots__ = ("_bodies", "_depth", "_session")
+
+    def __init__(self, session: Session) -> None:
+        """Call functions for ``session``."""
+        self._session = session
+        self._bodies: dict[Any, Body] = {}
+        self._depth = 0
+
+    async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
+        """Run a function; see ``planner.builtins.session.RoutineSystem``."""
+        function = self._function(call)
+        if function.strict and any(arg is None for arg in args):
+            return [] if call.returns_set else None
+        columns, rows = await self.rows(call, args)
+        if call.type.oid == RECORD:
+            if not call.returns_set:
+                rows = rows[:1]
+            make = record_maker(tuple(c.type.oid for c in columns), tuple(c.name for c in columns))
+            values: list[Any] = [make(row) for row in rows]
+        else:
+            values = [row[0] for row in rows]
+        if call.returns_set:
+            return values
+        return values[0] if values else None
+
+    async def rows(self, call: SqlCall, args: Sequence[Any]) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+        """Run the statements of a routine; return what the last one returns, nothing of one that returns void.
+
+        Raises SqlError 54001 where functions call each other too deep, and what its statements raise.
+        """
+        session = self._session
+        function = self._function(call)
+        if self._depth >= MAX_DEPTH:
+            raise SqlError(
+                "54001",
+                "stack depth limit exceeded",
+                hint=f"SQL functions may call each other {MAX_DEPTH} deep.",
+            )
+        txn = session.block.ensure_txn()
+        number = txn.statement
+        parts, session.parts = session.parts, None
+        self._depth += 1
+        try:
+            with self._surroundings(function):
+                return await self._run(function, call, tuple(args))
+        finally:
+            self._depth -= 1
+            session.parts = parts
+            txn.resume_statement(number)
+
+    def _function(self, call: SqlCall) -> FunctionDef:
+        function = self._session.catalog.function_by_oid(call.proc)
+        if function is None:
+            raise SqlError("42883", f"function {call.name} does not exist")
+        return function
+
+    # -- statements --------------------------------------------------------------------------------
+
+    async def _run(
+        self, function: FunctionDef, call: SqlCall, args: Row
+    ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+        body = self._body(function, call)
+        columns: Sequence[OutputColumn] = ()
+        rows: Sequence[Row] = ()
+        for number in range(len(body.plans)):
+            try:
+                columns, rows = await self._statement(body, number, call, args)
+            except Exception as error:
+                _tell_where(error, f'SQL function "{function.name}" statement {number + 1}')
+                raise
+        return ((), ()) if call.type.oid == VOID else (columns, rows)
+
+    async def _statement(
+        self, body: Body, number: int, call: SqlCall, args: Row
+    ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+        from engine.run import run  # which knows this module
+
+        session = self._session
+        conn = session.db.sessions[session.pid]
+        replans = reruns = 0
+        while True:
+            plan = body.plans[number]
+            if session.block.ensure_txn().read_only and plan.bound.class_ is not StatementClass.READ_ONLY:
+                raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+            try:
+                outcome = await run(conn, plan, args, session.out)
+                if isinstance(outcome, Rows):
+                    return outcome.columns, await collect(session, outcome.result)
+                return (), ()
+            except Replan:
+                replans += 1
+                if replans > MAX_REPLANS:
+                    raise SqlError(
+                        "40001", "the tables of this statement keep changing their definition"
+                    ) from None
+                body.plans = self._bound(body.function, call)
+            except RowsChanged:
+                reruns += 1
+                if reruns > MAX_RERUNS:
+                    raise SqlError(
+                        "40001",
+                        "could not serialize access: the rows to be locked keep changing",
+                        hint="The transaction might succeed if retried.",
+                    ) from None
+
+    def _body(self, function: FunctionDef, call: SqlCall) -> Body:
+        session = self._session
+        key = (
+            function.oid,
+            tuple(arg.type.oid for arg in call.args),
+            call.type,
+            call.outputs,
+            session.plan_key,
+        )
+        body = self._bodies.get(key)
+        if body is None or body.function != function or not all(p.fresh(session.catalog) for p in body.plans):
+            body = Body(function, self._bound(function, call))
+            if len(self._bodies) >= MAX_KEPT:
+                self._bodies.clear()
+            self._bodies[key] = body
+        return body
+
+    def _bound(self, function: FunctionDef, call: SqlCall) -> list[Plan]:
+        session = self._session
+        session.view.renew()
+        context = make_context(
+            session.catalog, session.bind_path, settings=session.bind_settings, database=session.database
+        )
+        wanted = (call.outputs or None) if call.type.oid == RECORD else call.type
+        try:
+            statements = bind_called(context, function, [arg.type.oid for arg in call.args], wanted)
+        except SqlError as error:
+            error.span = None  # it stands in another text
+            raise
+        return [Plan(bound, session.catalog, session.search_path) for bound in statements]
+
+    # -- rights and settings -----------------------------------------------------------------------
+
+    @contextmanager
+    def _surroundings(self, function: FunctionDef) -> Iterator[None]:
+        """Have the rights and settings under which a function runs."""
+        session = self._session
+        settings = session.settings
+        changes: dict[str, str] = {}
+        if function.definer:
+            owner = session.catalog.role_by_oid(function.owner)
+            if owner is None:
+                raise SqlError("42704", f"role with OID {function.owner} does not exist")
+            changes = {"role": owner.name, "is_superuser": "on" if owner.superuser else "off"}
+        before = [(name, settings.stored(name)) for name in changes]
+        try:
+            for name, value in changes.items():
+                settings.override(name, value)
+            with self.settings_of(function):
+                yield
+        finally:
+            for name, old in before:
+                settings.override(name, old)
+
+    @contextmanager
+    def settings_of(self, function: FunctionDef) -> Iterator[None]:
+        """Have the settings of a function's SET clauses. Raises SqlError as SET."""
+        settings = self._session.settings
+        before: list[tuple[str, str | None]] = []
+        try:
+            for name, value in function.settings:
+                canonical = settings.check(name, value)
+                before.append((name.lower(), settings.stored(name.lower())))
+                settings.override(name.lower(), canonical)
+            yield
+        finally:
+            for name, old in reversed(before):
+                settings.override(name, old)
+
+
+def _tell_where(error: Exception, where: str) -> None:
+    """Add a line to an error's CONTEXT: the innermost function is told first."""
+    if isinstance(error, DataError):
+        error.where = where if error.where is None else f"{error.where}\n{where}"
+        if isinstance(error, SqlError):
+            error.span = None  # it stands in another text
+        return
+    told = getattr(error, "where", None)
+    error.where = where if told is None else f"{told}\n{where}"  # type: ignore[attr-defined]
