@@ -12,7 +12,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve diff test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash fuzz docs drivers clean
+.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash fuzz docs drivers clean
 
 install: $(COMPILED)
 
@@ -70,7 +70,7 @@ spark-conformance: $(STAMP)
 	$(BIN)/pytest -m long tests/conformance/executors
 
 slt-spark: $(STAMP)
-	$(BIN)/python -m bench.slt --executor spark --only select1
+	$(BIN)/python -m bench.slt --executor spark --sample 5000
 
 spark: $(STAMP)
 	$(BIN)/pytest -m spark
@@ -94,6 +94,10 @@ bench-tpch: $(COMPILED)
 # 5,000 random queries beside a private PostgreSQL 15, and all scripts (tests/differential)
 diff: $(COMPILED)
 	HOLDFAST_DIFF=5000 $(BIN)/pytest -s tests/differential
+
+# The same 5,000 queries on Spark
+diff-spark: $(STAMP)
+	HOLDFAST_DIFF=5000 $(BIN)/pytest -s -m spark tests/differential
 
 # The targets of tests/fuzz one after the other, SECONDS together; what it finds is left in .fuzz
 SECONDS ?= 600

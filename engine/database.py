@@ -412,7 +412,7 @@ def _calibration(data_dir: Path) -> Calibration | None:
     try:
         return calibration.load(data_dir)
     except (OSError, ValueError) as error:
-        log.warning("%s; local_executor_max_bytes keeps its default", error)
+        log.warning("%s; what it sets keeps its default", error)
         return None
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sqllogictest.client import ServerError, Target
+from sqllogictest.draw import draw, part
 from sqllogictest.records import Dialect, ParseError
 from sqllogictest.runner import FileReport, FileRun, Options
 
@@ -136,11 +137,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--sample", type=int, default=0, metavar="N", help="N queries per file, evenly spread, 0 = all"
     )
+    run.add_argument(
+        "--seed", type=int, metavar="N", help="the sample is of all files together, drawn with this seed"
+    )
+    run.add_argument("--part", default="1/1", metavar="K/N", help="every Nth file, from the Kth on")
     run.add_argument("--max-failures", type=int, default=0, metavar="N", help="stop a file after N failures")
     run.add_argument("--quiet", action="store_true", help="no differences, summary only")
     arguments = parser.parse_args(argv)
     try:
+        dialect = Dialect(arguments.dialect) if arguments.dialect else None
         paths = collect(arguments.paths)
+        drawn = None
+        if arguments.seed is not None:
+            drawn = draw(paths, arguments.sample, arguments.seed, arguments.engine, dialect)
+            paths = list(drawn)
+        paths = part(paths, arguments.part)
         options = Options(
             target=Target.from_url(arguments.url),
             protocol=arguments.protocol,
@@ -151,7 +162,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             max_queries=arguments.max_queries,
             sample=arguments.sample,
             max_failures=arguments.max_failures,
-            dialect=Dialect(arguments.dialect) if arguments.dialect else None,
+            drawn=drawn,
+            dialect=dialect,
         )
         reports = run_files(paths, options, arguments.jobs)
     except (FileNotFoundError, ValueError, OSError, ServerError) as error:

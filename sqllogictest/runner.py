@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -80,6 +80,9 @@ class Options:
     timeout_s: float = 300.0
     max_queries: int = 0  # 0: all
     sample: int = 0  # that many queries, evenly spread over the file; 0: all
+    drawn: Mapping[Path, frozenset[int]] | None = (
+        None  # the lines of the queries of each file; instead of ``sample``
+    )
     max_failures: int = 0  # 0: no limit
     dialect: Dialect | None = None  # of files that do not name theirs; None: guessed
 
@@ -98,7 +101,10 @@ class FileRun:
         self._named = options.connections == "named" or (
             options.connections == "auto" and self.dialect is not Dialect.DUCKDB
         )
-        self._chosen = _spread(self.records, options.sample)
+        drawn = options.drawn
+        self._chosen = (
+            _spread(self.records, options.sample) if drawn is None else drawn.get(path, frozenset())
+        )
         self.report = FileReport(path, total=len(self.records), dialect=self.dialect)
 
     def run(self, progress: Callable[[], None]) -> FileReport:

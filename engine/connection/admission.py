@@ -178,6 +178,8 @@ def _settings(
     }
     if db.calibration is not None:
         overrides[MAX_BYTES] = str(db.calibration.local_executor_max_bytes)
+        if db.calibration.index_spark_min_rows is not None:
+            overrides["index_spark_min_rows"] = str(db.calibration.index_spark_min_rows)
     for key, value in catalog.beginning(role.oid).items():
         definition = definitions().get(key)  # who said so was allowed to, whoever this is
         current = Settings(overrides).get(key) if definition is not None else ""

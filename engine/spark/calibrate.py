@@ -1,7 +1,7 @@
-"""``holdfast calibrate``: the same queries on DuckDB and on Spark, over tables of growing size, on this machine.
+"""``holdfast calibrate``: queries on DuckDB and on Spark, index builds by the server and by Spark, over a table that grows.
 
 A server of its own runs on a scratch directory with this configuration's memory, cores and Spark, so what is measured is
-what queries take through the wire. Times are the least of ``ROUNDS`` after one that is not counted.
+what statements take through the wire. Times are the least of ``ROUNDS``, of queries after one that is not counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 
 from engine.config import Config
 from engine.memory import MemoryPlan
-from engine.spark.calibration import Calibration, Point, recommend, store
+from engine.spark.calibration import Calibration, IndexPoint, Point, recommend, recommend_index, store
 from sqllogictest.client import Client, ServerError, Target
 
 ROUNDS: Final = 3
@@ -44,6 +44,7 @@ QUERIES: Final = (
     "SELECT word, count(*), sum(amount), min(day) FROM calibration WHERE day >= date '2003-01-01' GROUP BY word ORDER BY word",
     "SELECT count(*), sum(b.amount) FROM calibration a JOIN calibration b ON b.id = a.other WHERE a.day < date '2005-01-01'",
 )
+INDEXES: Final = ("other", "word, day")
 
 
 def run(config: Config, *, rows: int, keep: bool) -> int:
@@ -59,17 +60,20 @@ def run(config: Config, *, rows: int, keep: bool) -> int:
             tempfile.TemporaryDirectory(prefix="holdfast-calibrate-") as folder,
             _server(config, Path(folder)) as port,
         ):
-            points = _measure(port, rows)
+            points, builds = _measure(port, rows)
     except (OSError, ServerError, RuntimeError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 1
     found, because = recommend(points, MemoryPlan.of(config.memory).duckdb)
     print(f"local_executor_max_bytes = {found}")
     print(f"{because}.")
+    least, why = recommend_index(builds)
+    print(f"index_spark_min_rows = {least}")
+    print(f"{why}.")
     if keep:
         made = Calibration(
             found, because, datetime.datetime.now(datetime.UTC).date().isoformat(), config.spark_master,
-            os.cpu_count() or 1, points,
+            os.cpu_count() or 1, points, least, builds,
         )  # fmt: skip
         try:
             print(f"stored in {store(Path(config.data_dir), made)}; the server uses it from its next start")
@@ -79,13 +83,14 @@ def run(config: Config, *, rows: int, keep: bool) -> int:
     return 0
 
 
-def _measure(port: int, rows: int) -> tuple[Point, ...]:
+def _measure(port: int, rows: int) -> tuple[tuple[Point, ...], tuple[IndexPoint, ...]]:
     client = Client(Target.from_url(f"postgresql://postgres@127.0.0.1:{port}/postgres"), timeout_s=TIMEOUT_S)
     try:
         client.run(_TABLE)
         points = []
+        builds = []
         first = 1
-        print(f"{'rows':>12} {'bytes':>14} {'local':>10} {'spark':>10}")
+        print(f"{'rows':>12} {'bytes':>14} {'local':>10} {'spark':>10}   {'index, local':>12} {'spark':>10}")
         for share in SHARES:
             last = rows // share
             client.run(_FILL.format(first=first, rows=last))
@@ -93,9 +98,15 @@ def _measure(port: int, rows: int) -> tuple[Point, ...]:
             first = last + 1
             size = int(client.run("SELECT bytes FROM holdfast_shards WHERE relname = 'calibration'").rows[0][0] or 0)  # fmt: skip
             point = Point(size, _seconds(client, "local"), _seconds(client, "spark"))
-            print(f"{last:>12} {size:>14} {point.local_s:>8.3f} s {point.spark_s:>8.3f} s", flush=True)
+            build = IndexPoint(last, _build_seconds(client, "local"), _build_seconds(client, "spark"))
+            print(
+                f"{last:>12} {size:>14} {point.local_s:>8.3f} s {point.spark_s:>8.3f} s   {build.local_s:>10.3f} s "
+                f"{build.spark_s:>8.3f} s",
+                flush=True,
+            )
             points.append(point)
-        return tuple(points)
+            builds.append(build)
+        return tuple(points), tuple(builds)
     finally:
         client.close()
 
@@ -110,6 +121,20 @@ def _seconds(client: Client, executor: str) -> float:
             started = time.perf_counter()
             client.run(sql)
             times.append(time.perf_counter() - started)
+        total += min(times)
+    return total
+
+
+def _build_seconds(client: Client, executor: str) -> float:
+    client.run(f"SET executor = {executor}")
+    total = 0.0
+    for columns in INDEXES:
+        times = []
+        for _ in range(ROUNDS):
+            started = time.perf_counter()
+            client.run(f"CREATE INDEX calibration_index ON calibration ({columns})")
+            times.append(time.perf_counter() - started)
+            client.run("DROP INDEX calibration_index")
         total += min(times)
     return total
 

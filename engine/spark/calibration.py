@@ -1,4 +1,4 @@
-"""From measured times to the number of bytes from which on Spark is the better route.
+"""From measured times to the number of bytes from which on Spark is the better route, and of rows for index builds.
 
     seconds                    local: little to start, steep
        |          /
@@ -11,6 +11,8 @@
 Each executor's time is taken to be a line in the bytes read: what a query costs at all, and what a byte costs. Where
 Spark's line is the steeper one, as on one machine, they never cross; then the limit is what DuckDB can read within its memory
 without writing most of it to disk again (``CEILING`` times its memory limit), which also bounds a crossover that lies beyond.
+Index builds are lines in the rows, and nothing bounds them: a build holds no more than one part at a time, so where Spark is never
+quicker the server keeps them all (``NEVER``).
 """
 
 from __future__ import annotations
@@ -26,6 +28,11 @@ CEILING: Final = 16
 FLOOR_BYTES: Final = 2**20
 """Spark never takes less: what is that small is in the page cache, and its times are noise."""
 
+FLOOR_ROWS: Final = 100_000
+"""Index builds of fewer rows stay with the server: they take it a fraction of a second."""
+NEVER: Final = 2**60
+"""More rows than there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -37,8 +44,17 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexPoint:
+    """Seconds that the same index builds took over ``rows`` of stored table data."""
+
+    rows: int
+    local_s: float
+    spark_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """``seconds = start_s + bytes * per_byte_s``."""
+    """``seconds = start_s + bytes * per_byte_s``; for index builds rows instead of bytes."""
 
     start_s: float
     per_byte_s: float
@@ -55,6 +71,8 @@ class Calibration:
         spark_master: where Spark ran.
         cores: of the machine that measured.
         points: the measurements.
+        index_spark_min_rows: the setting's value; None where index builds were not measured.
+        index_points: the measurements of index builds.
     """
 
     local_executor_max_bytes: int
@@ -63,6 +81,8 @@ class Calibration:
     spark_master: str
     cores: int
     points: tuple[Point, ...]
+    index_spark_min_rows: int | None = None
+    index_points: tuple[IndexPoint, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -103,6 +123,19 @@ def recommend(points: Sequence[Point], duckdb_memory: int) -> tuple[int, str]:
     return crossover, f"Spark is quicker above this size{within}"
 
 
+def recommend_index(points: Sequence[IndexPoint]) -> tuple[int, str]:
+    """Return ``index_spark_min_rows`` and why."""
+    rows = [point.rows for point in points]
+    local = fit(rows, [point.local_s for point in points])
+    spark = fit(rows, [point.spark_s for point in points])
+    gain = local.per_byte_s - spark.per_byte_s
+    if gain <= 0:
+        return NEVER, "the server builds indexes quicker at every size"
+    crossover = max(int((spark.start_s - local.start_s) / gain), FLOOR_ROWS)
+    within = "" if crossover <= max(rows) else " (beyond what was measured)"
+    return crossover, f"Spark builds indexes quicker above so many rows{within}"
+
+
 def store(data_dir: Path, calibration: Calibration) -> Path:
     """Write a calibration where the server finds it at its next start; return the file. Raises OSError."""
     path = data_dir / FILE
@@ -125,10 +158,12 @@ def load(data_dir: Path) -> Calibration | None:
         return None
     try:
         points = tuple(Point(**point) for point in found.pop("points"))
-        made = Calibration(**found, points=points)
-        usable = isinstance(made.local_executor_max_bytes, int) and made.local_executor_max_bytes >= 0
+        index_points = tuple(IndexPoint(**point) for point in found.pop("index_points", ()))
+        made = Calibration(**found, points=points, index_points=index_points)
+        values = (made.local_executor_max_bytes, made.index_spark_min_rows or 0)
+        usable = all(isinstance(value, int) and 0 <= value <= NEVER for value in values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is no calibration: {error}") from None
     if not usable:
-        raise ValueError(f"{path} is no calibration: local_executor_max_bytes")
+        raise ValueError(f"{path} is no calibration: its thresholds are no numbers of bytes and rows")
     return made

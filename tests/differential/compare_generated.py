@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -101,8 +102,14 @@ def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
     return "an error in a value that the other side leaves unevaluated" if of_value else ""
 
 
-def compare(ours: psycopg.Connection[Any], theirs: psycopg.Connection[Any], seed: int, count: int) -> Found:
-    """Ask both ``count`` queries."""
+def compare(
+    ours: psycopg.Connection[Any],
+    theirs: psycopg.Connection[Any],
+    seed: int,
+    count: int,
+    executors: Sequence[str] = EXECUTORS,
+) -> Found:
+    """Ask both ``count`` queries, ours on each of ``executors`` in turn."""
     for connection in (ours, theirs):
         connection.execute(SCHEMA)
         connection.execute("SET timezone = 'UTC'")
@@ -110,7 +117,7 @@ def compare(ours: psycopg.Connection[Any], theirs: psycopg.Connection[Any], seed
     generator = Generator(seed)
     for number in range(count):
         sql = generator.query()
-        executor = EXECUTORS[number % len(EXECUTORS)]
+        executor = executors[number % len(executors)]
         ours.execute(f"SET executor = {executor}")
         mine, other = ask(ours, sql), ask(theirs, sql)
         if executor != "auto" and explained(mine, other) == REFUSED:

@@ -10,7 +10,7 @@ import os
 import psycopg
 import pytest
 
-from tests.differential.compare_generated import Answer, compare, explained, same
+from tests.differential.compare_generated import EXECUTORS, Answer, compare, explained, same
 from tests.differential.generated import Generator
 from tests.support.postgres import postgres
 from tests.support.server import ServerProcess
@@ -24,12 +24,32 @@ SEEDS = [int(seed) for seed in os.environ.get("HOLDFAST_SEEDS", "1").split(",")]
 @pytest.mark.timeout(0 if COUNT > 1000 else 300)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_queries_have_the_same_answers(seed: int, postgres: str, server: ServerProcess) -> None:
+    check(server, postgres, seed, EXECUTORS)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_queries_have_the_same_answers_on_spark(
+    seed: int, postgres: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Tables of a few rows on one thread: what takes time is planning, and each query has its own plan."""
+    options = ("--spark-start", "lazy", "--spark-master", "local[1]")
+    running = ServerProcess(tmp_path_factory.mktemp("generated") / "data", *options)
+    try:
+        check(running, postgres, seed, ("spark",))
+    finally:
+        assert running.stop() == 0
+
+
+def check(server: ServerProcess, postgres: str, seed: int, executors: tuple[str, ...]) -> None:
+    """Ask both servers, and fail with what differs."""
     ours_at = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
     with (
         psycopg.connect(ours_at, autocommit=True) as ours,
         psycopg.connect(postgres, autocommit=True) as theirs,
     ):
-        found = compare(ours, theirs, seed, COUNT)
+        found = compare(ours, theirs, seed, COUNT, executors)
         for connection in (ours, theirs):
             connection.execute("DROP TABLE gen_a, gen_b")
     print(f"seed {seed}: {found.summary()}")

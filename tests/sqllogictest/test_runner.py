@@ -111,6 +111,33 @@ def test_a_sample_larger_than_the_file_is_the_file(tmp_path: Path) -> None:
     assert FakeClient.opened[0].count("SELECT 1") == FakeClient.opened[0].count("SELECT 2") == 1
 
 
+def test_a_seed_draws_from_all_files_together_and_parts_make_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for name, first in (("a", 0), ("b", 100), ("c", 200)):
+        path = tmp_path / f"{name}.slt"
+        records = [f"query I nosort\nSELECT {n}\n----\n{n}\n" for n in range(first, first + 40)]
+        path.write_text("\n".join(["statement ok\nMAKE\n", *records]), encoding="utf-8")
+        paths.append(str(path))
+
+    def ran(*options: str) -> list[str]:
+        FakeClient.opened.clear()
+        assert main(["run", *paths, "--url", "postgresql://u@127.0.0.1:1/d", *options]) == 0
+        return [sql for session in FakeClient.opened for sql in session if sql.startswith(("SELECT", "MAKE"))]
+
+    whole = ran("--sample", "30", "--seed", "5")
+    assert whole.count("MAKE") == 3
+    assert len(set(whole)) == 31
+    assert whole == ran("--sample", "30", "--seed", "5")
+    assert whole != ran("--sample", "30", "--seed", "6")
+    parts = [sql for k in (1, 2) for sql in ran("--sample", "30", "--seed", "5", "--part", f"{k}/2")]
+    assert sorted(parts) == sorted(whole)
+    for wrong in (["--seed", "5"], ["--part", "3/2"], ["--part", "x"]):
+        assert main(["run", *paths, "--url", "postgresql://u@127.0.0.1:1/d", *wrong]) == 2
+    assert "sample" in capsys.readouterr().err
+
+
 def test_junit_names_each_failed_record(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     assert run(tmp_path, "statement ok\nFAIL\n\nstatement ok\nX\n", "--junit", str(report)) == 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,16 @@ from engine.spark.calibration import (
     CEILING,
     FILE,
     FLOOR_BYTES,
+    FLOOR_ROWS,
+    NEVER,
     Calibration,
+    IndexPoint,
     Line,
     Point,
     fit,
     load,
     recommend,
+    recommend_index,
     store,
 )  # fmt: skip
 from tests.support.server import ROOT, ServerProcess
@@ -69,6 +75,26 @@ def test_spark_that_is_always_quicker_still_leaves_the_smallest() -> None:
     assert recommend(points((1.0, 0.02), (0.5, 0.01)), GB)[0] == FLOOR_BYTES
 
 
+@pytest.mark.parametrize(
+    ("local", "spark", "rows", "because"),
+    [
+        ((0.0, 2.0), (1.5, 1.0), 1_500_000, "quicker above so many rows"),
+        ((0.0, 2.0), (9.0, 1.0), 9_000_000, "(beyond what was measured)"),
+        ((0.0, 2.0), (0.001, 1.0), FLOOR_ROWS, "quicker above so many rows"),
+        ((0.5, 2.0), (0.0, 1.0), FLOOR_ROWS, "quicker above so many rows"),
+        ((0.0, 1.0), (0.5, 1.5), NEVER, "the server builds indexes quicker at every size"),
+    ],
+)
+def test_index_builds_have_a_threshold_of_their_own(
+    local: tuple[float, float], spark: tuple[float, float], rows: int, because: str
+) -> None:
+    """Lines given by seconds at all and seconds per million rows."""
+    measured = [IndexPoint(n * 10**6, local[0] + local[1] * n, spark[0] + spark[1] * n) for n in (1, 2, 4)]
+    found, text = recommend_index(measured)
+    assert abs(found - rows) <= 1
+    assert because in text
+
+
 def made(threshold: int = 123_456_789) -> Calibration:
     return Calibration(threshold, "because", "2026-11-22", "local[*]", 2, (Point(1, 0.5, 1.5),))
 
@@ -76,6 +102,18 @@ def made(threshold: int = 123_456_789) -> Calibration:
 def test_it_is_kept_and_found_again(tmp_path: Path) -> None:
     assert load(tmp_path) is None
     store(tmp_path, made())
+    assert load(tmp_path) == made()
+    whole = replace(made(), index_spark_min_rows=7_000_000, index_points=(IndexPoint(10, 0.5, 1.5),))
+    store(tmp_path, whole)
+    assert load(tmp_path) == whole
+
+
+def test_one_from_before_index_builds_were_measured_is_whole(tmp_path: Path) -> None:
+    store(tmp_path, made())
+    path = tmp_path / FILE
+    kept = json.loads(path.read_text())
+    del kept["index_spark_min_rows"], kept["index_points"]
+    path.write_text(json.dumps(kept))
     assert load(tmp_path) == made()
 
 
@@ -89,10 +127,11 @@ def test_a_file_that_is_none_is_told(tmp_path: Path, text: str) -> None:
 def test_the_server_uses_what_was_measured_and_explain_says_so(tmp_path: Path) -> None:
     data = tmp_path / "data"
     ServerProcess(data).stop()
-    store(data, made())
+    store(data, replace(made(), index_spark_min_rows=7_654_321))
     server = ServerProcess(data)
     try:
         client = server.connect()
+        assert client.run("SHOW index_spark_min_rows").rows == [("7654321",)]
         client.run("CREATE TABLE t (a int)")
         client.run("INSERT INTO t SELECT generate_series(1, 2000)")
 
@@ -142,3 +181,6 @@ def test_it_measures_prints_and_stores(tmp_path: Path) -> None:
     assert f"local_executor_max_bytes = {found.local_executor_max_bytes}\n" in done.stdout
     assert [point.bytes for point in found.points] == sorted(point.bytes for point in found.points)
     assert all(point.local_s > 0 and point.spark_s > 0 for point in found.points)
+    assert f"index_spark_min_rows = {found.index_spark_min_rows}\n" in done.stdout
+    assert [point.rows for point in found.index_points] == [1000, 4000, 16000]
+    assert all(point.local_s > 0 and point.spark_s > 0 for point in found.index_points)
