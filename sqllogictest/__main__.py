@@ -145,11 +145,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("--quiet", action="store_true", help="no differences, summary only")
     arguments = parser.parse_args(argv)
     try:
-        dialect = Dialect(arguments.dialect) if arguments.dialect else None
+        given = Dialect(arguments.dialect) if arguments.dialect else None
         paths = collect(arguments.paths)
         drawn = None
         if arguments.seed is not None:
-            drawn = draw(paths, arguments.sample, arguments.seed, arguments.engine, dialect)
+            drawn = draw(paths, arguments.sample, arguments.seed, arguments.engine, given)
             paths = list(drawn)
         paths = part(paths, arguments.part)
         options = Options(
@@ -163,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sample=arguments.sample,
             max_failures=arguments.max_failures,
             drawn=drawn,
-            dialect=dialect,
+            dialect=given,
         )
         reports = run_files(paths, options, arguments.jobs)
     except (FileNotFoundError, ValueError, OSError, ServerError) as error:

@@ -22,6 +22,8 @@ from tests.support.spark_cluster import Daemon, SparkCluster, spark_cluster
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]  # the machine may be busy
 TIMEOUT_S = 1500.0
 ROWS = 40_000
+TRIES = 20
+"""Of catching a worker in the middle of what takes a moment."""
 # Tasks of seconds to minutes in both executors: every row of t makes thousands.
 # ``SUM`` is what one row's make, in closed form: 4000 is 571 times 7, and 3.
 SUM = "CASE WHEN k % 7 = 0 THEN 0 ELSE 571 * 21 + k % 7 + (k * 2) % 7 + (k * 3) % 7 END"
@@ -43,6 +45,8 @@ def server(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> I
         "background",
         "--memory",
         "1GB",
+        "--merge-spark-min-bytes",
+        "1",
     )
     client = running.connect(TIMEOUT_S)
     client.run("CREATE TABLE t (k bigint PRIMARY KEY, g int, v text)")
@@ -190,8 +194,74 @@ def test_a_worker_killed_in_the_middle_of_a_load_doubles_no_row(
     kill_in_the_middle(server, cluster, load)
     assert local(server, "SELECT count(*), count(DISTINCT k) FROM survived") == [(str(ROWS), str(ROWS))]
     assert local(server, f"SELECT count(*) FROM survived WHERE s <> {SUM}") == [("0",)]
-    left = {path.name for path in Path(server.data_dir / "blobs" / "tmp").rglob("*") if path.is_file()}
-    assert not left, "what the killed executor had begun is gone"
+    wait_until("what the killed executor had begun stays", lambda: not begun(server))
+
+
+def begun(server: ServerProcess) -> set[Path]:
+    """Return the files that somebody writes, or has left unfinished."""
+    return {path for path in (server.data_dir / "blobs" / "tmp").rglob("*") if path.is_file()}
+
+
+def sidecars(server: ServerProcess, index: str) -> dict[str, bytes]:
+    """Return the sidecars of an index, by the part's name."""
+    [[oid]] = local(server, f"SELECT '{index}'::regclass::oid")
+    found = (server.data_dir / "blobs").rglob(f"*.x{oid}")
+    return {path.stem: path.read_bytes() for path in found if "tmp" not in path.parts}
+
+
+def test_executors_write_an_index_also_when_a_worker_is_killed(
+    client: Client, server: ServerProcess, cluster: SparkCluster
+) -> None:
+    client.run("CREATE TABLE indexed (k bigint PRIMARY KEY, g int, v text)")
+    client.run(
+        "INSERT INTO indexed SELECT i, i % 97, 'text ' || i % 1000 || '-' || i FROM generate_series(1, 800000) AS i"
+    )
+    build = "CREATE INDEX there ON indexed (v, g)"
+    began = sum(tasks_of(worker, cluster) for worker in cluster.workers)
+    client.run(build)
+    assert sum(tasks_of(worker, cluster) for worker in cluster.workers) > began
+    local(server, "CREATE INDEX here ON indexed (v, g)")
+    expected = sidecars(server, "here")
+    assert len(expected) > 1
+    assert sidecars(server, "there") == expected
+    for _ in range(TRIES):
+        client.run("DROP INDEX there")
+        before = {worker: tasks_of(worker, cluster) for worker in cluster.workers}
+        building = Running(server, build)
+        wait_until("no worker begins", lambda b=building: begun(server) or not b.alive)  # type: ignore[misc]
+        at_work = [worker for worker, tasks in before.items() if tasks_of(worker, cluster) > tasks]
+        victim = next((worker for worker in at_work if worker.process.poll() is None), None)
+        if victim is not None and begun(server):
+            victim.kill()
+            cluster.add_worker().wait_for("Successfully registered with master")
+            building.result()
+            break
+        building.result()
+    else:
+        raise AssertionError("no worker was seen at work")
+    assert sidecars(server, "there") == expected
+    wait_until("unfinished files stay", lambda: not begun(server))
+
+
+def test_executors_merge_parts(client: Client, server: ServerProcess) -> None:
+    client.run("CREATE TABLE merged (k bigint PRIMARY KEY, v text)")
+    for low in range(0, 8000, 1000):  # as hot rows, and a part of each thousand
+        local(
+            server,
+            f"INSERT INTO merged SELECT i, 'text ' || i FROM generate_series({low}, {low + 999}) i",
+        )
+        client.run("CHECKPOINT")
+    [[oid]] = local(server, "SELECT 'merged'::regclass::oid")
+    folder = server.data_dir / "blobs" / str(oid)
+
+    def by_a_task() -> list[Path]:
+        client.run("CHECKPOINT")
+        return [path for path in folder.glob("*.parquet") if path.stem.count("-") == 2]  # epoch, job, task
+
+    wait_until("no worker merges", by_a_task)
+    wait_until("the merged parts stay", lambda: len(list(folder.glob("*.parquet"))) == 1)
+    assert local(server, "SELECT count(*), sum(k) FROM merged") == [("8000", str(sum(range(8000))))]
+    wait_until("unfinished files stay", lambda: not begun(server))
 
 
 def test_a_store_that_this_spark_cannot_read_is_refused(
