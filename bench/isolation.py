@@ -1,7 +1,7 @@
 """Point reads and commits while Spark is busy: ``python -m bench --only isolation-of-load``.
 
     idle     nobody else
-    Spark    a sort over generated rows and a join, again and again, on every core that Spark has
+    Spark    a sort of generated rows under a window, again and again, on every core that Spark has
 
 One connection reads an account by its key, another inserts one row per transaction; each times every answer. Spark's JVM is
 nicer than the server (``spark_nice``), so on few cores it takes what these leave.
