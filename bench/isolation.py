@@ -20,7 +20,7 @@ from bench.tpch.compare import connect
 from sqllogictest.client import Client, ServerError
 
 HEAVY = (
-    "SELECT count(*), max(x) FROM (SELECT (g * 7919) % 1000003 AS x, row_number() OVER (ORDER BY (g * 7919) % 1000003) AS n "
+    "SELECT count(*), max(x) FROM (SELECT (g::bigint * 7919) % 1000003 AS x, row_number() OVER (ORDER BY (g::bigint * 7919) % 1000003) AS n "
     "FROM generate_series(1, 3000000) g) s WHERE n % 2 = 0"
 )
 
