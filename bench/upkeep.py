@@ -33,6 +33,7 @@ FILL = (
 )
 INDEXES = {"bigint": "k", "text, unique": "word"}
 PARTS = 8
+PATIENCE_S = 120.0
 NEVER = str(1 << 60)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -157,7 +158,10 @@ def _merge(c: Connection, server: ServerProcess, table: str, rows: int) -> Cost:
     for part in range(PARTS):
         c.execute(FILL.format(table=table, first=part * step + 1, last=(part + 1) * step))
     meter = Meter(server.process.pid)
+    end = time.perf_counter() + PATIENCE_S
     while len(list(files.glob("*.parquet"))) > 1:
+        if time.perf_counter() > end:
+            raise TimeoutError(f"eight parts of {rows} rows together are not merged: too many for one part?")
         time.sleep(0.01)
     return meter.stop()
 
