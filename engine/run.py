@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 from engine.connection import session_statements
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
+from engine.ddl import (
+    composites,
+    databases,
+    domains,
+    drop,
+    functions,
+    grant,
+    materialized,
+    owned,
+    roles,
+    types,
+)
 from engine.ddl import create as ddl
-from engine.ddl import databases, domains, drop, functions, grant, materialized, owned, roles, types
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.privileges import maintainable
 from engine.index.state import value_of
@@ -69,6 +80,8 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterFunction: functions.alter_function,
     st.DropFunction: functions.drop_function,
     st.CreateEnum: types.create_enum,
+    st.CreateComposite: composites.create_composite,
+    st.AlterComposite: composites.alter_composite,
     st.AddEnumValue: types.add_enum_value,
     st.RenameEnumValue: types.rename_enum_value,
     st.CreateDomain: domains.create_domain,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.ast_ddl import ColumnDef
 from planner.ast_query import Name, Node
 
 
@@ -13,6 +14,14 @@ class CreateEnum(Node):
 
     name: Name
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateComposite(Node):
+    """CREATE TYPE ... AS (attributes)."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
+from planner.catalog import RowType
+from planner.composite import decomposed, is_composite, row_as
 from planner.domains import base_oid, base_type, is_domain, names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import (
@@ -44,6 +46,7 @@ from planner.facts import (
     INT4,
     INTERVAL,
     OIDVECTOR,
+    RECORD,
     REGCLASS,
     REGNAMESPACE,
     REGOPER,
@@ -68,7 +71,9 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    ComposeRow,
     Const,
+    DecomposeRow,
     DistinctExpr,
     Expr,
     FieldSelect,
@@ -160,14 +165,16 @@ class CoerceEnv:
 
     ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
     intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
+    ``row_type``: what attributes composite types have.
     """
 
     settings: CodecSettings
     params: ParamTypes
     folded: set[str] = field(default_factory=set)
+    row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
 
 
-PathKind = Literal["relabel", "function", "io", "array"]
+PathKind = Literal["relabel", "function", "io", "array", "row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +185,7 @@ class Pathway:
     proc: int = 0
 
 
-_RELABEL, _IO, _ARRAY = Pathway("relabel"), Pathway("io"), Pathway("array")
+_RELABEL, _IO, _ARRAY, _ROW = Pathway("relabel"), Pathway("io"), Pathway("array"), Pathway("row")
 
 
 @functools.lru_cache(maxsize=65536)
@@ -187,6 +194,8 @@ def find_pathway(source: int, target: int, context: CastContext) -> Pathway | No
     source, target = base_oid(source), base_oid(target)
     if source == target:
         return _RELABEL
+    if (source == RECORD and is_composite(target)) or (target == RECORD and is_composite(source)):
+        return _ROW
     cast = facts().casts.get((source, target))
     if cast is not None:
         if context < _ALLOWED_FROM[cast.context]:
@@ -220,6 +229,8 @@ def is_binary_coercible(source: int, target: int) -> bool:
         return element_of(source) != 0
     if target in (ANYNONARRAY, ANYCOMPATIBLENONARRAY):
         return element_of(source) == 0
+    if target == RECORD:
+        return is_composite(source)
     if target in _BY_KIND:
         return type_kind(source) == _BY_KIND[target]
     cast = facts().casts.get((source, target))
@@ -248,7 +259,7 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
 
 _LEFTMOST = (
     FuncExpr, OpExpr, DistinctExpr, NullIf, ScalarArrayOp, BoolExpr, RelabelType, CoerceViaIO, CoerceTypmod,
-    CoerceToDomain, ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare,
+    CoerceToDomain, ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare, ComposeRow, DecomposeRow,
 )  # fmt: skip
 
 
@@ -280,7 +291,15 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
         return expr.lefts
     if isinstance(
         expr,
-        RelabelType | CoerceViaIO | CoerceTypmod | CoerceToDomain | ArrayCoerce | NullTest | BooleanTest,
+        RelabelType
+        | CoerceViaIO
+        | CoerceTypmod
+        | CoerceToDomain
+        | ArrayCoerce
+        | NullTest
+        | BooleanTest
+        | ComposeRow
+        | DecomposeRow,
     ):
         return (expr.arg,)
     return ()
@@ -358,6 +377,14 @@ def coerce_type(
         return RelabelType(arg=expr, type=SqlType(oid), explicit=explicit, span=where)
     if pathway.kind == "io":
         return CoerceViaIO(arg=expr, type=SqlType(oid), explicit=explicit, span=where)
+    if pathway.kind == "row":
+        if oid == RECORD:
+            return decomposed(expr, env.row_type)
+
+        def convert(item: Expr, wanted: SqlType) -> Expr | None:
+            return try_coerce(item, wanted, context, env, span=span)
+
+        return row_as(expr, oid, env, convert, explicit=explicit, span=span)
     if pathway.kind == "array":
         return _coerce_array(expr, target, context, env, where)
     return _call_cast(pathway.proc, expr, target, explicit, where)

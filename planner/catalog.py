@@ -158,6 +158,8 @@ class SequenceDef:
 class RelationDef:
     """A table ('r'), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
 
+    A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
+
     ``columns`` includes dropped ones, in attnum order. ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
     materialized view that must be refreshed before it can be read.
@@ -167,7 +169,7 @@ class RelationDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["r", "v", "m", "i", "S"]
+    kind: Literal["r", "v", "m", "i", "S", "c"]
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
@@ -228,6 +230,29 @@ class RelationDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowType:
+    """A composite type: one that was made as such, or what the rows of a table or view are of.
+
+    ``columns`` in attnum order, dropped ones included; ``relation``: whose rows these are, 0 for a type by itself.
+    """
+
+    oid: int
+    name: str
+    columns: tuple[ColumnDef, ...]
+    relation: int = 0
+
+    @property
+    def live(self) -> tuple[ColumnDef, ...]:
+        """The attributes that it has."""
+        return tuple(c for c in self.columns if not c.dropped and not c.hidden)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Where values have those (``pgwire.codecs.composite``)."""
+        return tuple(c.attnum - 1 for c in self.live)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnumLabel:
     """A label of an enum. Values are its ``rank``, which is its own for ever; labels are ordered by rank."""
 
@@ -244,6 +269,8 @@ FIRST_RANK = 1 << 40
 class TypeDef:
     """A type made by CREATE TYPE or CREATE DOMAIN; ``array_oid`` is the array type over it.
 
+    Of kind c(omposite): its ``attributes`` in attnum order, dropped ones included, and the oid of its row of pg_class.
+
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
     ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
     """
@@ -254,7 +281,7 @@ class TypeDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["e", "d"]
+    kind: Literal["e", "d", "c"]
     owner: int = 10
     labels: tuple[EnumLabel, ...] = ()
     base: int = 0
@@ -263,6 +290,8 @@ class TypeDef:
     default_sql: str | None = None
     checks: tuple[ConstraintDef, ...] = ()
     collation: int = 0
+    attributes: tuple[ColumnDef, ...] = ()
+    relation_oid: int = 0
 
     @property
     def base_type(self) -> SqlType:
@@ -440,6 +469,9 @@ class Catalog(Protocol):
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         """Return the user's type that has this oid, or whose array type has."""
+
+    def row_type(self, oid: int) -> RowType | None:
+        """Return the composite type with this oid, None for any other type."""
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""

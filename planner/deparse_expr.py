@@ -33,8 +33,10 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    ComposeRow,
     Const,
     CurrentSetting,
+    DecomposeRow,
     DistinctExpr,
     Expr,
     FieldSelect,
@@ -323,7 +325,7 @@ _ALWAYS_SIMPLE = (
     Var, Const, Param, Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, CurrentSetting, NullIf,
     Aggregate, GroupingFunc, WindowFunc, FuncExpr, CaseExpr,
 )  # fmt: skip
-_CASTS = (RelabelType, CoerceViaIO, ArrayCoerce, CoerceTypmod, CoerceToDomain)
+_CASTS = (RelabelType, CoerceViaIO, ArrayCoerce, CoerceTypmod, CoerceToDomain, ComposeRow)
 _ENCLOSING = (
     Subscript, ArrayExpr, RowExpr, CoalesceExpr, MinMaxExpr, NullIf, Aggregate, GroupingFunc, WindowFunc,
     CaseExpr,
@@ -342,7 +344,7 @@ def is_simple(node: Expr, parent: Expr, pretty: bool) -> bool:
         return True
     if isinstance(node, FieldSelect):
         return not isinstance(parent, FieldSelect)
-    if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce | CoerceToDomain):
+    if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce | CoerceToDomain | ComposeRow | DecomposeRow):
         return is_simple(node.arg, node, pretty)
     if isinstance(node, OpExpr) and pretty and isinstance(parent, OpExpr):
         return _binds_tighter(node, parent)

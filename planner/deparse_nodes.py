@@ -35,8 +35,10 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    ComposeRow,
     Const,
     CurrentSetting,
+    DecomposeRow,
     DistinctExpr,
     Expr,
     FieldSelect,
@@ -355,6 +357,20 @@ def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
     p.out += ")"
 
 
+def _compose(p: Printer, e: ComposeRow, implicit: bool) -> None:
+    if (e.explicit or implicit) and isinstance(e.arg, RowExpr):
+        p.expr(e.arg)
+        p.out += f"::{p.type_name(e.type.oid, -1)}"
+    elif e.explicit:
+        p.cast(e.arg, e.type.oid, -1, e)
+    else:
+        p.paren(e.arg, False, e)
+
+
+def _decompose(p: Printer, e: DecomposeRow, implicit: bool) -> None:
+    p.expr(e.arg, implicit)
+
+
 def _row_compare(p: Printer, e: RowCompare, implicit: bool) -> None:
     p.out += "(ROW("
     p.list(e.lefts)
@@ -364,7 +380,8 @@ def _row_compare(p: Printer, e: RowCompare, implicit: bool) -> None:
 
 
 def _field(p: Printer, e: FieldSelect, implicit: bool) -> None:
-    need = not isinstance(e.arg, Subscript | FieldSelect)
+    inner = e.arg.arg if isinstance(e.arg, DecomposeRow) else e.arg
+    need = not isinstance(inner, Subscript | FieldSelect)
     p.out += "(" if need else ""
     p.expr(e.arg)
     p.out += (")" if need else "") + "." + quote_identifier(_field_name(p, e))
@@ -372,7 +389,7 @@ def _field(p: Printer, e: FieldSelect, implicit: bool) -> None:
 
 def _field_name(p: Printer, e: FieldSelect) -> str:
     arg = e.arg
-    if isinstance(arg, RowExpr) and arg.names:
+    if isinstance(arg, RowExpr | DecomposeRow) and arg.names:
         return arg.names[e.index]
     if isinstance(arg, Var) and arg.attnum == 0:
         return p.levels[-1 - arg.level].ranges[arg.range].columns[e.index].name
@@ -508,6 +525,8 @@ NODES.update(
         MinMaxExpr: _min_max,
         ArrayExpr: _array,
         RowExpr: _row,
+        ComposeRow: _compose,
+        DecomposeRow: _decompose,
         RowCompare: _row_compare,
         FieldSelect: _field,
         Subscript: _subscript,

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.domain import TUPLE_TYPES
+from pgwire.codecs.system import RecordValue
 from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
@@ -47,9 +49,11 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    ComposeRow,
     Const,
     CurrentSetting,
     CursorValue,
+    DecomposeRow,
     DistinctExpr,
     Expr,
     FieldSelect,
@@ -68,6 +72,7 @@ from planner.query import (
     Subscript,
     Var,
 )
+from planner.typefacts import FIRST_USER_OID
 
 _TUPLES = TUPLE_TYPES - {RECORD}  # records are told from arrays by their class
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
@@ -76,7 +81,7 @@ _OIDS = frozenset((OID, *REG_TYPES))
 
 def _row_like(oid: int) -> bool:
     fact = facts().types.get(oid)
-    return oid == RECORD or (fact.kind == "c" if fact is not None else oid >= 16384)
+    return oid == RECORD or (fact is not None and fact.kind == "c" and oid < FIRST_USER_OID)
 
 
 def _tuple_elements(array: int) -> bool:
@@ -318,6 +323,26 @@ def _field_select(unit: Unit, expr: FieldSelect, depth: int) -> str:
     return f"(None if ({temp} := {unit.value(expr.arg, depth + 1)}) is None else {temp}[{expr.index}])"
 
 
+def _compose(unit: Unit, expr: ComposeRow, depth: int) -> str:
+    """A row as a value of a composite type."""
+
+    def pack(values: Sequence[Any]) -> bytes:
+        return pack_row(values, expr.slots, expr.types, expr.width)
+
+    temp = unit.temp()
+    return f"(None if ({temp} := {unit.value(expr.arg, depth + 1)}) is None else {unit.name(pack, 'pack')}({temp}))"
+
+
+def _decompose(unit: Unit, expr: DecomposeRow, depth: int) -> str:
+    """A value of a composite type as an anonymous row."""
+
+    def unpack(value: bytes) -> RecordValue:
+        return record_of(value, expr.slots, expr.types, expr.names)
+
+    temp = unit.temp()
+    return f"(None if ({temp} := {unit.value(expr.arg, depth + 1)}) is None else {unit.name(unpack, 'unpack')}({temp}))"
+
+
 def _subscript(unit: Unit, expr: Subscript, depth: int) -> str:
     """Array subscripts and slices."""
     bounds = _bounds(unit, expr.indexes, depth)
@@ -409,6 +434,8 @@ NODES.update(
         MinMaxExpr: _min_max,
         ArrayExpr: _array,
         RowExpr: _row,
+        ComposeRow: _compose,
+        DecomposeRow: _decompose,
         RowCompare: _row_compare,
         FieldSelect: _field_select,
         Subscript: _subscript,

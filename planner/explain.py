@@ -33,10 +33,12 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    ComposeRow,
     Const,
     Cte,
     CteRange,
     CurrentSetting,
+    DecomposeRow,
     Delete,
     DistinctExpr,
     Expr,
@@ -398,6 +400,10 @@ class _Printer:
                 return f"row({self.exprs(expr.fields)})"
             case RowCompare():
                 return f"row({self.exprs(expr.lefts)}) {expr.kind} row({self.exprs(expr.rights)})"
+            case ComposeRow():
+                return f"{self.operand(expr.arg)}::{_type(expr)}"
+            case DecomposeRow():
+                return f"row({self.expr(expr.arg)}.*)"
             case FieldSelect():
                 return f"({self.expr(expr.arg)}).{expr.index + 1}"
             case Subscript():

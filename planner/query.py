@@ -271,6 +271,32 @@ class RowExpr(Expr):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComposeRow(Expr):
+    """A row as a value of the composite type ``type``.
+
+    ``slots``: the places of its fields among the type's attributes, of which there are ``width`` with the dropped ones;
+    ``types`` and ``names``: those of the attributes, without domains.
+    """
+
+    arg: Expr
+    slots: tuple[int, ...]
+    types: tuple[int, ...]
+    names: tuple[str, ...]
+    width: int
+    explicit: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecomposeRow(Expr):
+    """A value of a composite type as an anonymous row of its attributes; ``slots`` ... as in ComposeRow."""
+
+    arg: Expr
+    slots: tuple[int, ...]
+    types: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowCompare(Expr):
     """``(a, b) < (c, d)`` for < <= > >=: lexicographic, by each column's (lt, eq) procs."""
 

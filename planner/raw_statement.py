@@ -224,6 +224,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "NotifyStmt": StatementReader._notify,
     "CreateEnumStmt": raw_type.create_enum,
     "AlterEnumStmt": raw_type.alter_enum,
+    "CompositeTypeStmt": raw_type.create_composite,
     "CreateExtensionStmt": raw_owned.create_extension,
     "AlterExtensionStmt": raw_owned.alter_extension,
     "AlterExtensionContentsStmt": raw_owned.alter_extension,

@@ -49,10 +49,8 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 # Statements that are refused altogether, by the name the error gives them.
 REFUSED = {
     "DoStmt": "DO",
-    "CompositeTypeStmt": "CREATE TYPE",
     "CreateRangeStmt": "CREATE TYPE AS RANGE",
     "AlterTypeStmt": "ALTER TYPE",
-    "AlterCompositeTypeStmt": "ALTER TYPE",
     "CreateTrigStmt": "CREATE TRIGGER",
     "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
     "AlterEventTrigStmt": "ALTER EVENT TRIGGER",

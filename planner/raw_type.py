@@ -14,6 +14,15 @@ def create_enum(reader: RawReader, body: Raw) -> ast.Node:
     return ast.CreateEnum(name=strings(body["typeName"]), labels=strings(body.get("vals", ())))
 
 
+def create_composite(reader: DdlReader, body: Raw) -> ast.Node:
+    """Read CREATE TYPE ... AS (attributes)."""
+    name = reader.table(body["typevar"])
+    return ast.CreateComposite(
+        name=(name.schema, name.name) if name.schema else (name.name,),
+        columns=tuple([reader.column_def(node["ColumnDef"]) for node in body.get("coldeflist", ())]),
+    )
+
+
 def alter_enum(reader: RawReader, body: Raw) -> ast.Node:
     """Read ALTER TYPE ... ADD VALUE and RENAME VALUE."""
     name = strings(body["typeName"])

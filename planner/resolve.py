@@ -22,6 +22,7 @@ from planner.casts import (
     find_pathway,
     is_binary_coercible,
 )
+from planner.composite import same_composite
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import (
@@ -245,7 +246,10 @@ def make_operator(
     if left is None:
         args: tuple[Expr, ...] = (_fit(right, found.arg_types[0], env),)
     else:
-        args = (_fit(left, found.arg_types[0], env), _fit(right, found.arg_types[1], env))
+        wanted = found.arg_types
+        if wanted == (RECORD, RECORD) and same_composite((left.type.oid, right.type.oid)):
+            wanted = (base_oid(left.type.oid),) * 2
+        args = (_fit(left, wanted[0], env), _fit(right, wanted[1], env))
     return OpExpr(op=found.op.oid, proc=found.op.proc, args=args, type=SqlType(found.result, -1), span=span)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.catalog import RelationDef
+from planner.composite import compose
 from planner.errors import Span, SqlError
 from planner.facts import CID, OID, RECORD, TID, XID
 from planner.query import (
@@ -313,7 +314,7 @@ class Scope:
         return self._system_column(item, name, scope, level, span)
 
     def whole_row(self, level: int, scope: Scope, item: Item, span: Span | None) -> Expr:
-        """Return an entry as one value: Var of attnum 0, for joins a RowExpr of its columns.
+        """Return an entry as one value: Var of attnum 0, of a table's or view's type; for joins a RowExpr of its columns.
 
         A function that returns a scalar stands for that scalar, as in ``SELECT e FROM jsonb_array_elements(...) e``.
         """
@@ -321,7 +322,7 @@ class Scope:
             return item.expr(scope, 0, level, span)
         if item.range >= 0:
             scope.use(item.range, 0)
-            return Var(
+            row = Var(
                 type=SqlType(RECORD),
                 range=item.range,
                 attnum=0,
@@ -329,6 +330,13 @@ class Scope:
                 name=item.name,
                 span=span,
             )
+            relation = item.relation
+            if relation is None or relation.virtual or relation.kind not in "rvm":
+                return row
+            made = self.context.env.row_type(relation.oid + 1)
+            if made is None or len(made.live) != len(item.names):
+                return row
+            return compose(row, made, explicit=False, span=span)
         fields = tuple([item.expr(scope, position, level, span) for position in range(len(item.names))])
         return RowExpr(type=SqlType(RECORD), fields=fields, names=tuple(item.names), span=span)
 

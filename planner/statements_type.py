@@ -18,6 +18,65 @@ class CreateEnum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeSpec:
+    """An attribute of a composite type; ``type`` may be a domain."""
+
+    name: str
+    type: SqlType
+    collation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateComposite:
+    """CREATE TYPE ... AS (attributes)."""
+
+    schema: str
+    name: str
+    attributes: tuple[AttributeSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAttribute:
+    """ADD ATTRIBUTE."""
+
+    attribute: AttributeSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropAttribute:
+    """DROP ATTRIBUTE [IF EXISTS]."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterAttribute:
+    """ALTER ATTRIBUTE ... TYPE."""
+
+    attribute: AttributeSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameAttribute:
+    """RENAME ATTRIBUTE."""
+
+    old: str
+    new: str
+
+
+AttributeAction: TypeAlias = AddAttribute | DropAttribute | AlterAttribute | RenameAttribute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterComposite:
+    """ALTER TYPE ... with actions on attributes, in order."""
+
+    type: int
+    actions: tuple[AttributeAction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddEnumValue:
     """ALTER TYPE ... ADD VALUE."""
 
@@ -141,5 +200,13 @@ AlterDomain: TypeAlias = (
 )
 
 TypeStatement: TypeAlias = (
-    AddEnumValue | AlterDomain | AlterType | CreateDomain | CreateEnum | DropType | RenameEnumValue
+    AddEnumValue
+    | AlterComposite
+    | AlterDomain
+    | AlterType
+    | CreateComposite
+    | CreateDomain
+    | CreateEnum
+    | DropType
+    | RenameEnumValue
 )

@@ -27,7 +27,8 @@ interval               ``(int months, int days, int microseconds)``
 arrays                 ``tuple`` of elements, nested once per further dimension; ``()`` is empty;
                        lower bounds are 1 (other bounds are 0A000)
 int2vector oidvector   ``tuple`` of int (subscripts start at 0)
-record, composite      ``tuple``
+record                 ``tuple`` (``RecordValue``, which knows its columns)
+composite              ``bytes`` that order as the type does (``pgwire.codecs.composite``)
 tid                    ``(int block, int offset)``
 bit varbit             ``str`` of 0 and 1
 inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.network``)

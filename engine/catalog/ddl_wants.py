@@ -192,6 +192,10 @@ class Wants:
 def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
     """Yield the keys of a user's type and of those that it is over, at any depth."""
     found = catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
+    if found is None and oid >= FIRST_USER_OID:
+        relation = catalog.row_type_relation(oid)
+        if relation is not None:
+            yield key_of(relation[0])
     while found is not None:
         yield key_of(found)
         found = catalog.type_by_oid(found.base) if found.base >= FIRST_USER_OID else None
@@ -235,6 +239,7 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
             return {
                 ("schema", item.schema_oid, 0),
                 *type_keys(catalog, item.base),
+                *(key for column in item.attributes for key in type_keys(catalog, column.declared.oid)),
                 *named_in(catalog, *texts),
             }
         case CommentDef() | AclDef():
@@ -269,6 +274,8 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
             found = catalog.relation_by_oid(oid)
             if found is None or found.virtual:
                 return None
+            if found.kind == "c":
+                return next((key_of(t) for t in catalog.user_types() if t.relation_oid == oid), None)
             return ("relation", found.table_oid if found.kind == "i" else oid, 0)
         case _ if class_oid == PG_CONSTRAINT_OID:
             constraint = catalog.constraint_by_oid(oid) or catalog.domain_constraint(oid)
@@ -350,10 +357,10 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             found = catalog.schema(statement.schema)
             if found is not None:
                 wants.change(key_of(found))
-        case st.CreateEnum():
+        case st.CreateEnum() | st.CreateComposite():
             name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
             _create(wants, catalog, name, statement.name)
-        case st.AddEnumValue() | st.RenameEnumValue():
+        case st.AddEnumValue() | st.RenameEnumValue() | st.AlterComposite():
             wants.change(("type", statement.type, 0))
         case st.AlterType():
             type_ = catalog.type_by_oid(statement.type)

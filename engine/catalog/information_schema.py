@@ -112,6 +112,10 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
     if made is not None:
         values["udt_name"] = made.name if oid == made.oid else made.array_name
         values["udt_schema"] = made.schema
+    elif oid >= FIRST_USER_OID:
+        rows = session.catalog.row_type_relation(oid)
+        if rows is not None:
+            values["udt_schema"] = rows[0].schema
     if oid in (f.VARCHAR, f.BPCHAR, f.BIT, f.VARBIT) and typmod > 0:
         values["character_maximum_length"] = typmod - (4 if oid in (f.VARCHAR, f.BPCHAR) else 0)
     if oid in (f.TEXT, f.VARCHAR, f.BPCHAR):

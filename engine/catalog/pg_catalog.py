@@ -100,7 +100,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "relowner": item.owner,
         "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
-        "relfilenode": 0 if item.kind == "v" else item.oid, "reltuples": rows,
+        "relfilenode": 0 if item.kind in "vc" else item.oid, "reltuples": rows,
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": bool(item.foreign_keys or session.catalog.foreign_keys_to(item.oid)),
@@ -125,9 +125,15 @@ def _storage_of(type_oid: int) -> tuple[int, bool, str, str]:
     if fact is None:
         return -1, False, "d", "x"
     if type_oid not in _ALIGN:
-        return fact.length, fact.by_value, "i", "x" if fact.length < 0 else "p"
+        return fact.length, fact.by_value, "d" if _of_rows(fact) else "i", "x" if fact.length < 0 else "p"
     align, storage = _ALIGN[type_oid]
     return fact.length, fact.by_value, align, storage
+
+
+def _of_rows(fact: f.TypeFact) -> bool:
+    """Whether a type is composite, or an array of such."""
+    element = f.facts().types.get(fact.element)
+    return fact.kind == "c" or (element is not None and element.kind == "c")
 
 
 def _collation(column: ColumnDef) -> int:
@@ -302,7 +308,9 @@ def operator_class(type_oid: int, method: str) -> int:
     elif fact is not None and fact.category == "A":
         type_oid = f.ANYARRAY
     elif fact is not None:
-        type_oid = {"e": f.ANYENUM, "r": f.ANYRANGE, "m": f.ANYMULTIRANGE}.get(fact.kind, type_oid)
+        type_oid = {"e": f.ANYENUM, "r": f.ANYRANGE, "m": f.ANYMULTIRANGE, "c": f.RECORD}.get(
+            fact.kind, type_oid
+        )
     return _OPCLASS.get((am, type_oid), 0)
 
 

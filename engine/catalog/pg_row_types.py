@@ -40,6 +40,8 @@ def row_types(item: RelationDef) -> tuple[int, int]:
     """Return the oids of a relation's row type and of the array type over it, zeros where it has none."""
     if item.virtual:
         return _catalog_row_types().get(item.name, (0, 0)) if item.schema == "pg_catalog" else (0, 0)
+    if item.kind == "c":  # its oid is the third of a composite type's
+        return item.oid - 2, item.oid - 1
     return (0, 0) if item.kind in "iS" else (row_type_oid(item.oid), row_array_oid(item.oid))
 
 
@@ -78,7 +80,7 @@ def catalog_row_types(session: Session) -> Iterator[RowDict]:
 def users_row_types(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_type of the rows of tables and views, and the arrays over them."""
     oid, array = row_types(item)
-    if oid:
+    if oid and item.kind != "c":
         yield _row_type(item)
         yield {
             **_common(item), "oid": array, "typname": "_" + item.name, "typtype": "b", "typcategory": "A",

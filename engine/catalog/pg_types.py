@@ -10,6 +10,7 @@ from engine.catalog.virtual import RowDict, of_each, relation
 from planner.acl import item_text
 from planner.builtins.reg import quote_ident
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
+from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -89,8 +90,8 @@ def pg_enum(session: Session) -> Iterator[RowDict]:
 def types_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of types: on their schema."""
     for made in session.catalog.user_types():
-        yield _depends(PG_TYPE_OID, made.oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
-        yield _depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
+        yield depends(PG_TYPE_OID, made.oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
+        yield depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
 
 
 @of_each("pg_depend")
@@ -98,11 +99,12 @@ def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types."""
     for column in item.live if item.kind != "i" else ():
         oid = column.declared.oid
-        if session.catalog.type_by_oid(oid) is not None:
-            yield _depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
+        if oid >= FIRST_USER_OID:
+            yield depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
 
 
-def _depends(class_: int, oid: int, sub: int, ref_class: int, ref: int, kind: str) -> RowDict:
+def depends(class_: int, oid: int, sub: int, ref_class: int, ref: int, kind: str) -> RowDict:
+    """Return a row of pg_depend."""
     return {
         "classid": class_, "objid": oid, "objsubid": sub, "refclassid": ref_class, "refobjid": ref,
         "refobjsubid": 0, "deptype": kind,

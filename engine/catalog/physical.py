@@ -43,6 +43,7 @@ from planner.facts import (
     XID,
     facts,
 )
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 from txn.types import IndexId, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
@@ -114,6 +115,8 @@ def physical_type(type_: SqlType) -> PhysicalType:
     fact = facts().types.get(type_.oid)
     if fact is not None and fact.kind == "e":
         return PhysicalType(kind="int64")
+    if fact is not None and fact.kind == "c" and type_.oid >= FIRST_USER_OID:
+        return PhysicalType(kind="tailed")
     if fact is not None and fact.category == "A" and fact.element and fact.length == -1:
         return PhysicalType(kind="list", element=physical_type(SqlType(fact.element, type_.typmod)))
     name = fact.name if fact is not None else str(type_.oid)

@@ -15,7 +15,8 @@ array type of that (``row_type_oid``, ``row_array_oid``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,7 +26,9 @@ from engine.catalog.relation_indexes import (
     with_owned,
     with_references,
 )
-from engine.catalog.user_types import codec_types, register
+from engine.catalog.user_types import enum_labels, register, register_rows_of, row_shape
+from pgwire.codecs.composite import RowShape
+from pgwire.codecs.user_types import UserTypes
 from planner.acl import (
     DATABASE_OWNER,
     READ_ALL_DATA,
@@ -46,6 +49,7 @@ from planner.catalog import (
     IndexDef,
     RelationDef,
     RoleDef,
+    RowType,
     SchemaDef,
     SourceDef,
     TimelineDef,
@@ -313,6 +317,19 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
     )
 
 
+def composite_relation(made: TypeDef) -> RelationDef:
+    """Return a composite type as the relation that names and catalogs have it as."""
+    return RelationDef(
+        oid=made.relation_oid,
+        schema_oid=made.schema_oid,
+        schema=made.schema,
+        name=made.name,
+        kind="c",
+        columns=made.attributes,
+        owner=made.owner,
+    )
+
+
 class CatalogSnapshot:
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
@@ -322,8 +339,31 @@ class CatalogSnapshot:
     """
 
     __slots__ = (
-        "_by_name", "_by_oid", "_constraints", "_functions", "_functions_by_name", "_owned", "_references", "_schemas", "_schemas_by_oid", "_types", "_types_by_name", "basis", "codec_types", "database", "databases",
-        "derived", "items", "namespace_version", "rights", "roles", "sources", "timelines", "version",
+        "__weakref__",
+        "_by_name",
+        "_by_oid",
+        "_constraints",
+        "_functions",
+        "_functions_by_name",
+        "_owned",
+        "_references",
+        "_schemas",
+        "_schemas_by_oid",
+        "_shapes",
+        "_types",
+        "_types_by_name",
+        "basis",
+        "codec_types",
+        "database",
+        "databases",
+        "derived",
+        "items",
+        "namespace_version",
+        "rights",
+        "roles",
+        "sources",
+        "timelines",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -383,8 +423,9 @@ class CatalogSnapshot:
                     self._functions_by_name[item.name] = tuple(sorted((*others, item), key=lambda f: f.oid))
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
-        # what their values are called: the same object as long as no type changes
-        self.codec_types = codec_types(tuple(self.user_types()))
+        self._shapes: dict[int, RowShape | None] = {}
+        # what their values are called: the same object as long as no type and no relation changes
+        self.codec_types = UserTypes(enum_labels(tuple(self.user_types())), self._find_shape(), database)
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
@@ -395,11 +436,17 @@ class CatalogSnapshot:
     def _add(self, relation: RelationDef) -> None:
         self._by_name[relation.schema, relation.name] = relation
         self._by_oid[relation.oid] = relation
+        if relation.kind in "rvm" and not relation.virtual:
+            register_rows_of(
+                row_type_oid(relation.oid), row_array_oid(relation.oid), relation.name, "_" + relation.name
+            )
 
     def _add_type(self, type_: TypeDef) -> None:
         self._types[type_.oid] = self._types[type_.array_oid] = type_
         self._types_by_name[type_.schema, type_.name] = type_.oid
         self._types_by_name[type_.schema, type_.array_name] = type_.array_oid
+        if type_.kind == "c":
+            self._add(composite_relation(type_))
 
     # -- planner.catalog.Catalog -------------------------------------------------------------------
 
@@ -443,6 +490,36 @@ class CatalogSnapshot:
     def type_by_oid(self, oid: int) -> TypeDef | None:
         """Return the user's type that has this oid, or whose array type has."""
         return self._types.get(oid)
+
+    def row_type(self, oid: int) -> RowType | None:
+        """Return the composite type with this oid, None for any other type."""
+        made = self._types.get(oid)
+        if made is not None:
+            if made.kind != "c" or made.oid != oid:
+                return None
+            return RowType(oid=oid, name=made.name, columns=made.attributes)
+        found = self.row_type_relation(oid)
+        if found is None or found[1]:
+            return None
+        relation = found[0]
+        return RowType(oid=oid, name=relation.name, columns=relation.columns, relation=relation.oid)
+
+    def _find_shape(self) -> Callable[[int], RowShape | None]:
+        """Return ``row_shape`` for those who may live longer than the snapshot, and do not keep it."""
+        reference = weakref.ref(self)
+
+        def find(oid: int) -> RowShape | None:
+            snapshot = reference()
+            return None if snapshot is None else snapshot.row_shape(oid)
+
+        return find
+
+    def row_shape(self, oid: int) -> RowShape | None:
+        """Return the composite type with this oid as codecs know it, None for any other type."""
+        if oid not in self._shapes:
+            made = self.row_type(oid)
+            self._shapes[oid] = None if made is None else row_shape(made)
+        return self._shapes[oid]
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""
@@ -618,9 +695,12 @@ class CatalogSnapshot:
         """Return a snapshot of ``items``, which differ from this one's in relations, comments and rights alone."""
         new = object.__new__(CatalogSnapshot)
         for name in CatalogSnapshot.__slots__:
-            setattr(new, name, getattr(self, name))
+            if name != "__weakref__":
+                setattr(new, name, getattr(self, name))
         new.items, new.version, new.namespace_version = items, version, namespace_version
         new.derived = {}
+        new._shapes = {}
+        new.codec_types = UserTypes(self.codec_types.enums, new._find_shape(), self.database)
         if not gone and not made:
             return new
         made = tuple(made)
@@ -669,7 +749,7 @@ class CatalogSnapshot:
                     highest = max(highest, item.oid)
                 case TypeDef():
                     parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
-                    highest = max(highest, item.oid, item.array_oid, *parts)
+                    highest = max(highest, item.oid, item.array_oid, item.relation_oid, *parts)
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         return highest

@@ -27,10 +27,12 @@ from engine.catalog.state import (
     Stored,
     StoredKey,
     key_of,
+    row_array_oid,
+    row_type_oid,
 )
 from engine.catalog.user_types import register
 from engine.eager import settle
-from pgwire.codecs.registry import text_input, text_output
+from pgwire.codecs.registry import register_row, text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
 from planner.catalog import (
     AclDef,
@@ -149,7 +151,12 @@ def know_types(rows: Iterable[Sequence[Any]]) -> None:
 
     What a domain is over was made before it, so its oid is lower.
     """
-    types = [decode(kind, body) for kind, _, _, body in rows if kind.partition("@")[0] == "type"]
+    types: list[Stored] = []
+    for kind, oid, _, body in rows:
+        if kind.partition("@")[0] == "relation":  # whatever it is: a type that nothing is of does no harm
+            register_row(row_type_oid(oid), row_array_oid(oid))
+        elif kind.partition("@")[0] == "type":
+            types.append(decode(kind, body))
     for type_ in sorted((t for t in types if isinstance(t, TypeDef)), key=lambda t: t.oid):
         register(type_)
 

@@ -3,16 +3,18 @@
 TypeDef (catalog) ── register ──> planner.facts: kind, category, array type     structure, once for ever by oid
                                   planner.domains: what a domain is over
                                   pgwire.codecs.registry: codecs
-── codec_types ──> CodecSettings.types                        labels, as of one catalog
+── enum_labels, row_shape ──> CodecSettings.types             labels and attributes, as of one catalog
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
-from pgwire.codecs.registry import register_domain, register_enum
-from pgwire.codecs.user_types import EnumLabels, UserTypes
-from planner.catalog import TypeDef
+from pgwire.codecs.composite import Attribute, RowShape
+from pgwire.codecs.registry import register_domain, register_enum, register_row
+from pgwire.codecs.user_types import EnumLabels
+from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
 
@@ -24,6 +26,9 @@ def register(type_: TypeDef) -> None:
         return
     if type_.kind == "d":
         _register_domain(type_)
+    elif type_.kind == "c":
+        register_rows_of(type_.oid, type_.array_oid, type_.name, type_.array_name)
+        return
     else:
         register_type(
             TypeFact(
@@ -37,6 +42,41 @@ def register(type_: TypeDef) -> None:
             oid=type_.array_oid, name=type_.array_name, length=-1, by_value=False, kind="b", category="A",
             preferred=False, delimiter=",", element=type_.oid, array=0,
         )
+    )  # fmt: skip
+
+
+def register_rows_of(oid: int, array_oid: int, name: str, array_name: str) -> None:
+    """Make a composite type known: one by itself, or that of a relation's rows."""
+    known = facts().types.get(oid)
+    if known is not None and known.name == name:
+        return
+    register_type(
+        TypeFact(
+            oid=oid, name=name, length=-1, by_value=False, kind="c", category="C", preferred=False, delimiter=",",
+            element=0, array=array_oid,
+        )
+    )  # fmt: skip
+    register_type(
+        TypeFact(
+            oid=array_oid, name=array_name, length=-1, by_value=False, kind="b", category="A", preferred=False,
+            delimiter=",", element=oid, array=0,
+        )
+    )  # fmt: skip
+    register_row(oid, array_oid)
+
+
+def row_shape(made: RowType) -> RowShape:
+    """Return a composite type as codecs know it."""
+    return RowShape(
+        name=made.name,
+        attributes=tuple(
+            Attribute(
+                slot=c.attnum - 1, name=c.name, oid=c.declared.oid, plain=c.type.oid,
+                typmod=-1 if c.domain else c.type.typmod,
+            )
+            for c in made.live
+        ),
+        width=len(made.columns),
     )  # fmt: skip
 
 
@@ -56,16 +96,14 @@ def _register_domain(type_: TypeDef) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def codec_types(types: tuple[TypeDef, ...]) -> UserTypes:
-    """Return what the values of ``types`` are called; the same object for the same types."""
-    return UserTypes(
-        enums={
-            type_.oid: EnumLabels(
-                name=type_.name,
-                by_rank={label.rank: label.label for label in type_.labels},
-                by_label={label.label: label.rank for label in type_.labels},
-            )
-            for type_ in types
-            if type_.kind == "e"
-        }
-    )
+def enum_labels(types: tuple[TypeDef, ...]) -> Mapping[int, EnumLabels]:
+    """Return what the values of the enums among ``types`` are called, by oid."""
+    return {
+        type_.oid: EnumLabels(
+            name=type_.name,
+            by_rank={label.rank: label.label for label in type_.labels},
+            by_label={label.label: label.rank for label in type_.labels},
+        )
+        for type_ in types
+        if type_.kind == "e"
+    }

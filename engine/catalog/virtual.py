@@ -168,6 +168,7 @@ class VirtualCatalog:
             information_schema,
             pg_activity,
             pg_catalog,
+            pg_composites,
             pg_default_acl,
             pg_domains,
             pg_functions,
@@ -179,6 +180,7 @@ class VirtualCatalog:
         self._makers = (
             pg_catalog,
             pg_types,
+            pg_composites,
             pg_domains,
             pg_functions,
             pg_default_acl,

@@ -16,6 +16,7 @@ from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
+from engine.ddl.held_rows import refuse_held_rows
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
 from engine.ddl.roles import function_words, shown_name
@@ -72,6 +73,8 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     if spec.default is None and not spec.generated:
         slot = replace(slot, type=plain_type(spec.type), domain=domain_named(spec.type))
         spec = replace(spec, default=column_default(slot, session.catalog))  # that of its domain, if any
+    if spec.default is not None or spec.generated:
+        refuse_held_rows(session.catalog, relation)
     missing: Any = None
     volatile = spec.default is not None and is_volatile(spec.default)
     env = make_env(context(session, plan, ()))
@@ -158,6 +161,7 @@ async def drop_column(
             raise SqlError("42703", message)
         session.notice(f"{message}, skipping", sqlstate="00000")
         return
+    refuse_held_rows(session.catalog, relation, "DROP COLUMN")
     computed = generated_from(relation, (column.attnum,), session.catalog)
     generated = [relation.column(a) for a in computed if not relation.column(a).hidden]
     gone_too = {column.attnum, *computed}
@@ -307,6 +311,8 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         collation=action.collation,
     )
     rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)
+    if rewrites or after.type.oid != column.type.oid:
+        refuse_held_rows(session.catalog, relation)
     if rewrites:
         after = replace(after, missing_value=None)  # every row now holds a value of its own
     columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)

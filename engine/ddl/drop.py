@@ -9,13 +9,13 @@ others refer to (0A000).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import StoredKey, key_of
+from engine.catalog.state import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
@@ -99,7 +99,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 raise SqlError(state, f'{statement.what} "{shown}" does not exist')
             session.notice(f'{statement.what} "{shown}" does not exist, skipping')
             continue
-        kind = _KIND_NAMES[relation.kind]
+        kind = _KIND_NAMES.get(relation.kind, "type")
         if kind != statement.what:
             article = "an" if statement.what == "index" else "a"
             raise SqlError(
@@ -204,8 +204,8 @@ def _key_dependencies(
     ]
 
 
-def _line(session: Session, one: Dependency) -> str:
-    return f"{one.what} depends on {depends.words_of(session, one.on)}"
+def _line(session: Session, one: Dependency, words: Mapping[Any, str]) -> str:
+    return f"{one.what} depends on {words.get(one.on) or depends.words_of(session, one.on)}"
 
 
 def notice_cascade(session: Session, gone: Sequence[str]) -> None:
@@ -231,6 +231,13 @@ async def drop_relations(
 
     Tables of a source are dropped with it (``of_source``), else refused.
     """
+    from engine.ddl.types import (  # they drop columns and views
+        drop_uses_of_rows,
+        row_type_of,
+        type_dependencies,
+        used_types,
+    )
+
     oids = {t.oid for t in targets}
     for target in targets:
         session.timing.refuse_change(target, "DROP TABLE")
@@ -254,14 +261,27 @@ async def drop_relations(
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
     ]
-    told = [one for one in in_report_order([r.oid for r in (*targets, *owned)], found) if one.what]
+    used = used_types(session.catalog)
+    typed = [
+        target
+        for target in targets
+        if target.kind in "rvm" and used & {row_type_oid(target.oid), row_array_oid(target.oid)}
+    ]
+    of_rows, words = type_dependencies(session, [row_type_of(target) for target in typed])
+    of_rows = [one for one in of_rows if one.oid not in oids]
+    found += of_rows
+    roots: list[Any] = [r.oid for r in (*targets, *owned)]
+    roots += [("type", row_type_of(target).oid) for target in typed]
+    told = [one for one in in_report_order(roots, found) if one.what]
     if told and not cascade:
         raise still_needed(
             described(session, targets[0]) if len(targets) == 1 else None,
-            (_line(session, one) for one in told),
+            (_line(session, one, words) for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
+    if any(one.what for one in of_rows):
+        await drop_uses_of_rows(session, typed)
     await define.drop_foreign_keys(session, keys)
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
@@ -319,7 +339,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
                 if one.on == schema.oid
                 else f"{one.what} depends on {words[one.on]}"
                 if one.on in words
-                else _line(session, one)
+                else _line(session, one, {})
                 for one in told
             ]
             raise still_needed(f"schema {name}", lines)

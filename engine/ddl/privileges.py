@@ -31,7 +31,7 @@ from planner.walk import children
 if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
-_KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence"}
+_KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "relation"}
 
 
 def permitted(session: Session, plan: Plan) -> bool:
@@ -128,6 +128,15 @@ class _Check:
                 self._drop(statement)
             case st.CreateEnum():
                 self._create_in(statement.schema)
+            case st.CreateComposite():
+                self._create_in(statement.schema)
+                for spec in statement.attributes:
+                    self._use_type(spec.type.oid)
+            case st.AlterComposite():
+                self._own_type(self.catalog.type_by_oid(statement.type))
+                for action in statement.actions:
+                    if isinstance(action, st.AddAttribute | st.AlterAttribute):
+                        self._use_type(action.attribute.type.oid)
             case st.CreateDomain():
                 self._create_in(statement.schema)
                 self._use_type(statement.base.oid)

@@ -15,7 +15,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from engine.catalog.state import PG_TYPE_OID, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.state import (
+    PG_TYPE_OID,
+    CatalogSnapshot,
+    Stored,
+    StoredKey,
+    key_of,
+    row_array_oid,
+    row_type_oid,
+)
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
@@ -33,6 +41,7 @@ from engine.ddl.drop import (
     table_of,
     view_dependents,
 )
+from engine.ddl.held_rows import columns_holding
 from engine.ddl.roles import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -41,8 +50,17 @@ from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
 from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
-from planner.catalog import FIRST_RANK, AclDef, EnumLabel, FunctionDef, IndexDef, RelationDef, TypeDef
-from planner.errors import SqlError
+from planner.catalog import (
+    FIRST_RANK,
+    AclDef,
+    ColumnDef,
+    EnumLabel,
+    FunctionDef,
+    IndexDef,
+    RelationDef,
+    TypeDef,
+)
+from planner.errors import SqlError, not_supported
 from planner.facts import facts
 
 if TYPE_CHECKING:
@@ -261,6 +279,17 @@ def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set
     return {attnum for expr in exprs for attnum in columns_used(expr)}
 
 
+def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeDef, ColumnDef]]:
+    """Return the attributes of composite types that are of a type or of the array type over it; oldest type first."""
+    family = {type_.oid, type_.array_oid}
+    return [
+        (made, column)
+        for made in sorted(catalog.user_types(), key=lambda t: t.oid)
+        for column in made.attributes
+        if not column.dropped and column.declared.oid in family
+    ]
+
+
 def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
     """Return the domains over a type, or over its arrays, and those whose constraints name it; oldest first."""
     family = {type_.oid, type_.array_oid}
@@ -299,6 +328,12 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
                 Dependency(
                     ("type", other.oid), other.oid, text, array if other.base == type_.array_oid else on
                 )
+            )
+        for other, column in _attributes_of(session.catalog, type_):
+            text = f"column {quote_ident(column.name)} of composite {type_words(session, other)}"
+            member = ("attribute", other.oid, column.attnum)
+            found.append(
+                Dependency(member, other.oid, text, array if column.declared.oid == type_.array_oid else on)
             )
         uses = _uses(session, type_)
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
@@ -434,7 +469,61 @@ def _functions_using(
     return using
 
 
+def used_types(catalog: CatalogSnapshot) -> set[int]:
+    """Return the users' types that columns, attributes, domains or stored texts of relations name."""
+    found: set[int] = set()
+    for relation in catalog.user_relations():
+        found |= named_types(relation.view_sql)
+        for column in relation.live:
+            found.add(column.declared.oid)
+            found |= named_types(column.default_sql)
+        for constraint in relation.constraints:
+            found |= named_types(constraint.check_sql)
+        for index in relation.indexes:
+            if index.computed:
+                found |= named_types(" ".join((*index.expressions, index.where_sql)))
+    for made in catalog.user_types():
+        found.add(made.base)
+        found |= {column.declared.oid for column in made.attributes if not column.dropped}
+        found |= named_types(" ".join((made.default_sql or "", *(c.check_sql for c in made.checks))))
+    return found
+
+
+def row_type_of(relation: RelationDef) -> TypeDef:
+    """Return the type of a relation's rows as one by itself, to ask what hangs on it."""
+    return TypeDef(
+        oid=row_type_oid(relation.oid), array_oid=row_array_oid(relation.oid), array_name="_" + relation.name,
+        schema_oid=relation.schema_oid, schema=relation.schema, name=relation.name, kind="c", owner=relation.owner,
+    )  # fmt: skip
+
+
+async def drop_uses_of_rows(session: Session, relations: Sequence[RelationDef]) -> None:
+    """Drop what uses the types of relations' rows, as far as it is still there."""
+    for type_ in map(row_type_of, relations):
+        await _drop_uses(session, type_)
+
+
+async def _drop_attributes(session: Session, type_: TypeDef) -> None:
+    for other, column in _attributes_of(session.catalog, type_):
+        now = changed_type(session, other.oid)
+        for relation, held in columns_holding(session.catalog, other.oid, other.array_oid):
+            raise not_supported(
+                f'DROP ATTRIBUTE of type "{other.name}", which column "{relation.name}.{held.name}" uses,'
+            )
+        await session.view.change([without_attribute(now, column.attnum)])
+
+
+def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
+    """Return a composite type with an attribute dropped."""
+    columns = list(type_.attributes)
+    columns[attnum - 1] = replace(
+        columns[attnum - 1], name=f"........pg.dropped.{attnum}........", dropped=True
+    )
+    return replace(type_, attributes=tuple(columns))
+
+
 async def _drop_uses(session: Session, type_: TypeDef) -> None:
+    await _drop_attributes(session, type_)
     views = {use.relation.oid: use.relation for use in _uses(session, type_) if use.relation.kind in "vm"}
     await drop_relations(session, list(views.values()), cascade=True, quiet=True)
     for use in _uses(session, type_):
@@ -457,5 +546,6 @@ async def _drop_uses(session: Session, type_: TypeDef) -> None:
 def _keys(catalog: CatalogSnapshot, type_: TypeDef) -> Iterable[StoredKey]:
     """Return the keys of a type and of what is kept about it."""
     yield key_of(type_)
-    yield from (key_of(c) for c in catalog.comments() if c.object_oid == type_.oid)
+    oids = {type_.oid, type_.relation_oid} - {0}
+    yield from (key_of(c) for c in catalog.comments() if c.object_oid in oids)
     yield from (key_of(acl) for acl in catalog.acls() if acl.object_oid == type_.oid)

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from pgwire.codecs import domain, numeric
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
-from pgwire.codecs.registry import binary_encoder, text_encoder
+from pgwire.codecs.registry import binary_encoder, kept_for_settings, text_encoder
 from pgwire.codecs.rows import format_of
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.zone import zone
@@ -341,7 +341,7 @@ def _frame_slowly(cells: list[Any]) -> bytearray:
     return out
 
 
-@functools.lru_cache(maxsize=256)
+@kept_for_settings(256)
 def batch_encoder(
     type_oids: tuple[int, ...], formats: tuple[int, ...], settings: CodecSettings
 ) -> BatchEncoder:

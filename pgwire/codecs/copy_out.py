@@ -9,7 +9,6 @@ The result then is ready for the socket; without framing it is the bytes of a fi
 
 from __future__ import annotations
 
-import functools
 import re
 import struct
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from pgwire.codecs import domain
 from pgwire.codecs.columnar import CHUNK_ROWS, length_table, text_column, values_of
 from pgwire.codecs.copy import BINARY_SIGNATURE, CopyOptions
-from pgwire.codecs.registry import binary_encoder, codec, text_printer
+from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 
 CopyEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, int]]
@@ -106,7 +105,7 @@ def _then(first: Callable[[Any], str], second: Callable[[str], str]) -> Callable
     return lambda value: second(first(value))
 
 
-@functools.lru_cache(maxsize=128)
+@kept_for_settings(128)
 def copy_row_encoder(
     type_oids: tuple[int, ...], options: CopyOptions, settings: CodecSettings, *, framed: bool = False
 ) -> CopyEncoder:
@@ -165,7 +164,7 @@ def _binary_rows(type_oids: tuple[int, ...], settings: CodecSettings, framed: bo
     return encode
 
 
-@functools.lru_cache(maxsize=128)
+@kept_for_settings(128)
 def copy_batch_encoder(
     type_oids: tuple[int, ...], options: CopyOptions, settings: CodecSettings, *, framed: bool = False
 ) -> Callable[[Any], tuple[Any, int]]:

@@ -126,7 +126,8 @@ def range_type(oid: int) -> RangeType:
 # -- elements --------------------------------------------------------------------------------------------
 
 
-def _number(value: Decimal) -> bytes:
+def number_key(value: Decimal) -> bytes:
+    """Return bytes that order as numerics do; they end themselves, and display scales do not count."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         return b"\x06" if exponent != "F" else b"\x01" if sign else b"\x05"
@@ -166,7 +167,7 @@ def place(type_: RangeType, value: Any) -> Bound:
     if type_.scaled:
         exponent = value.as_tuple().exponent
         scale = -exponent if isinstance(exponent, int) else 0
-        return Bound(bytes((_DIGITS,)) + _number(value) + bytes((_AT,)), scale)
+        return Bound(bytes((_DIGITS,)) + number_key(value) + bytes((_AT,)), scale)
     return Bound(bytes((_FIXED,)) + ((value + _SIGN) & _MASK).to_bytes(8, "big") + bytes((_AT,)))
 
 

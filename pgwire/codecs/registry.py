@@ -13,12 +13,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pgwire.codecs import (
     array,
     bit,
     bytea,
+    composite,
+    composite_keys,
     datetime,
     domain,
     interval,
@@ -40,12 +42,13 @@ from pgwire.codecs import int as int_
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
-from pgwire.codecs.user_types import enum_parser, enum_printer
+from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
 from pgwire.oids import TYPE_NAME
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
-    "codec", "has_codec", "register_domain", "register_enum", "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
+    "codec", "has_codec", "has_rows", "kept_for_settings", "register_domain", "register_enum", "register_row",
+    "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
     "type_size",
 ]  # fmt: skip
 
@@ -53,6 +56,7 @@ Parse: TypeAlias = Callable[[str], Any]
 Print: TypeAlias = Callable[[Any], str]
 Recv: TypeAlias = Callable[[bytes], Any]
 Send: TypeAlias = Callable[[Any], bytes]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,8 @@ class Codec:
 
 
 _CODECS: dict[int, Codec] = {}
+_WITH_ROWS: set[int] = {domain.RECORD, 2287}
+"""Types with composite types in their values, and record and record[], which may have them."""
 
 
 def _always(function: Any) -> Callable[[CodecSettings], Any]:
@@ -348,6 +354,86 @@ def register_enum(oid: int, array_oid: int) -> None:
         show=functools.partial(enum_printer, oid), recv=recv, send=send, ascii=False,
     )  # fmt: skip
     _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
+    composite_keys.know_enum(oid, array_oid)
+
+
+def register_row(oid: int, array_oid: int) -> None:
+    """Give a composite type and the array type over it their codecs (the same again where they have them)."""
+
+    def parser(settings: CodecSettings) -> Parse:
+        if settings.types is STORED:
+            return bytes.fromhex
+        shape = row_shape(oid, settings)
+        readers = [_attribute_reader(attribute, settings) for attribute in shape.attributes]
+
+        def parse(value: str) -> bytes:
+            fields = composite.parse_fields(value, len(readers))
+            return composite.pack(
+                [None if item is None else read(item) for item, read in zip(fields, readers, strict=True)],
+                shape,
+            )
+
+        return parse
+
+    def printer(settings: CodecSettings) -> Print:
+        if settings.types is STORED:
+            return bytes.hex
+        shape = row_shape(oid, settings)
+        printers = [text_printer(attribute.oid, settings) for attribute in shape.attributes]
+
+        def show(value: bytes) -> str:
+            fields = composite.values_of(value, shape)
+            shown = [
+                "" if item is None else system.quote_field(print_(item))
+                for item, print_ in zip(fields, printers, strict=True)
+            ]
+            return f"({','.join(shown)})"
+
+        return show
+
+    def recv(settings: CodecSettings) -> Recv:
+        shape = row_shape(oid, settings)
+
+        for attribute in shape.attributes:
+            _attribute_reader(attribute, settings)
+
+        def read(type_oid: int, data: bytes) -> Any:
+            return binary_input(type_oid, data, settings)
+
+        return lambda data: composite.receive(data, shape, read, _type_name)
+
+    def send(settings: CodecSettings) -> Send:
+        shape = row_shape(oid, settings)
+        types = tuple(attribute.oid for attribute in shape.attributes)
+        senders = [binary_encoder(type_oid, settings) for type_oid in types]
+
+        def write(value: bytes) -> bytes:
+            fields = composite.values_of(value, shape)
+            return system.send_record(
+                types, [None if item is None else to(item) for item, to in zip(fields, senders, strict=True)]
+            )
+
+        return write
+
+    composite_keys.know_row(oid, array_oid)
+    _WITH_ROWS.update((oid, array_oid))
+    _CODECS[oid] = Codec(
+        oid=oid, name="record", size=-1, parse=parser, show=printer, recv=recv, send=send, ascii=False
+    )
+    _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
+
+
+def _attribute_reader(attribute: composite.Attribute, settings: CodecSettings) -> Parse:
+    if attribute.oid != attribute.plain:
+        raise DataError(
+            "0A000",
+            f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
+        )
+    return text_decoder(attribute.oid, settings, attribute.typmod)
+
+
+def _type_name(oid: int) -> str:
+    return _CODECS[oid].name if oid in _CODECS else "???"
 
 
 def register_domain(oid: int, array_oid: int, plain: int) -> None:
@@ -355,6 +441,9 @@ def register_domain(oid: int, array_oid: int, plain: int) -> None:
     _CODECS[oid] = replace(_CODECS[plain], oid=oid)
     if array_oid:
         _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid], plain)
+    composite_keys.know_domain(oid, array_oid, plain)
+    if plain in _WITH_ROWS:
+        _WITH_ROWS.update((oid, array_oid or oid))
 
 
 def has_codec(type_oid: int) -> bool:
@@ -397,7 +486,31 @@ def text_input(type_oid: int, text: str, typmod: int = -1, settings: CodecSettin
     return text_decoder(type_oid, settings, typmod)(text)
 
 
-@functools.lru_cache(maxsize=1024)
+def has_rows(type_oid: int) -> bool:
+    """Tell whether there may be composite types in values of a type."""
+    return type_oid in _WITH_ROWS
+
+
+def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Cache what is made for types (its first argument: one oid, or a tuple of them) and settings.
+
+    But not where there are composite types among them, whose attributes change without the settings being others.
+    """
+
+    def decorate(make: Callable[..., T]) -> Callable[..., T]:
+        kept = functools.lru_cache(maxsize)(make)
+
+        @functools.wraps(make)
+        def get(types: Any, *args: Any, **options: Any) -> T:
+            fresh = not _WITH_ROWS.isdisjoint(types) if isinstance(types, tuple) else types in _WITH_ROWS
+            return make(types, *args, **options) if fresh else kept(types, *args, **options)
+
+        return get
+
+    return decorate
+
+
+@kept_for_settings(1024)
 def text_printer(type_oid: int, settings: CodecSettings = DEFAULT) -> Print:
     """Return the function from value to text (str)."""
     return codec(type_oid).show(settings)
@@ -408,7 +521,7 @@ def text_output(type_oid: int, value: Any, settings: CodecSettings = DEFAULT) ->
     return text_printer(type_oid, settings)(value)
 
 
-@functools.lru_cache(maxsize=1024)
+@kept_for_settings(1024)
 def text_encoder(type_oid: int, settings: CodecSettings = DEFAULT) -> Send:
     """Return the function from value to text in UTF-8."""
     printer = codec(type_oid).show(settings)
@@ -425,7 +538,7 @@ def binary_input(type_oid: int, data: bytes, settings: CodecSettings = DEFAULT) 
     return codec(type_oid).recv(settings)(data)
 
 
-@functools.lru_cache(maxsize=1024)
+@kept_for_settings(1024)
 def binary_encoder(type_oid: int, settings: CodecSettings = DEFAULT) -> Send:
     """Return the function from value to binary form."""
     return codec(type_oid).send(settings)

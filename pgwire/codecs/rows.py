@@ -15,14 +15,13 @@ Five int and text columns cost about 1 microsecond a row.
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
 from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
-from pgwire.codecs.registry import binary_encoder, codec, text_printer
+from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 
 RowEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytearray, int]]
@@ -69,7 +68,7 @@ def format_of(formats: Sequence[int], index: int) -> int:
     return formats[0] if len(formats) == 1 else formats[index]
 
 
-@functools.lru_cache(maxsize=512)
+@kept_for_settings(512)
 def row_encoder(type_oids: tuple[int, ...], formats: tuple[int, ...], settings: CodecSettings) -> RowEncoder:
     """Return the function from rows (tuples as long as ``type_oids``) to (DataRow messages, their number).
 

@@ -5,6 +5,7 @@ process (``pgwire.codecs.registry``). What changes are names: labels of enums ca
 with the settings, as one state of the catalog has them:
 
     CodecSettings.types ── UserTypes ── oid ── EnumLabels      rank 2**40 <-> 'sad', rank 2**41 <-> 'happy'
+                                         └─ oid ── RowShape        attributes of a composite type: names, types, places
 
 The value of an enum is its label's rank, an integer: it is compared, indexed and stored as such. Under ``STORED`` it prints,
 and is read, as that integer: so texts are kept that are to outlast a renamed label. Where settings say nothing
@@ -17,7 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pgwire.codecs.composite import RowShape, values_of
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.system import RecordValue
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -35,26 +38,64 @@ class EnumLabels:
 
 
 class UserTypes:
-    """What values of users' types are called, in one state of the catalog. Compared by identity."""
+    """What values of users' types are called, in one state of the catalog.
 
-    __slots__ = ("enums",)
+    Equal as long as no type is changed, so that what was made for settings stays good for all values but those that have
+    composite types in them: which attributes the rows of tables have changes more often.
+    """
 
-    def __init__(self, enums: Mapping[int, EnumLabels]) -> None:
-        """``enums``: by type oid."""
+    __slots__ = ("enums", "row", "space")
+
+    def __init__(
+        self, enums: Mapping[int, EnumLabels], row: Callable[[int], RowShape | None], space: int = 0
+    ) -> None:
+        """``enums``: by type oid; ``row``: from a composite type's oid to its attributes; ``space``: whose types these are."""
         self.enums = enums
+        self.row = row
+        self.space = space
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserTypes) and self.enums is other.enums and self.space == other.space
+
+    def __hash__(self) -> int:
+        return hash((id(self.enums), self.space))
 
 
-STORED = UserTypes({})
+STORED = UserTypes({}, lambda oid: None)
 """Values in the form in which stored texts have them."""
 
 
 _latest: dict[int, EnumLabels] = {}
 """The latest committed labels of the types of all databases."""
+_latest_rows: dict[int, Callable[[int], RowShape | None]] = {}
+"""Database -> the latest committed attributes of its composite types."""
 
 
 def set_latest(types: UserTypes) -> None:
     """Say what values of ``types`` are called from now on where settings say nothing."""
     _latest.update(types.enums)
+    _latest_rows[types.space] = types.row
+
+
+def latest_row(oid: int) -> RowShape | None:
+    """Return the latest committed attributes of a composite type."""
+    return next((shape for find in _latest_rows.values() if (shape := find(oid)) is not None), None)
+
+
+def row_shape(oid: int, settings: CodecSettings) -> RowShape:
+    """Return the attributes of a composite type. Raises DataError 42704 where it is gone."""
+    types = settings.types
+    own = None if types is None or types is STORED else types.row(oid)
+    found = own or latest_row(oid)
+    if found is None:
+        raise DataError("42704", f"type with OID {oid} does not exist")
+    return found
+
+
+def row_record(value: bytes, oid: int, settings: CodecSettings) -> RecordValue:
+    """Return a value of a composite type as an anonymous record that knows its columns."""
+    shape = row_shape(oid, settings)
+    return RecordValue(values_of(value, shape), shape.types, shape.names)
 
 
 def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:

@@ -116,6 +116,7 @@ def _binders() -> dict[type, _Binder]:
     from planner.bind import (
         absent,
         alter,
+        composite,
         copy,
         database,
         ddl,
@@ -172,6 +173,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Call: procedure.bind_call,
             ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
+            ast.CreateComposite: composite.bind_create_composite,
             ast.AddEnumValue: types.bind_add_enum_value,
             ast.RenameEnumValue: types.bind_rename_enum_value,
             ast.CreateDomain: domain.bind_create_domain,

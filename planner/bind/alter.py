@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from planner import ast
 from planner import statements as st
+from planner.bind.composite import bind_alter_composite, bind_rename_attribute
 from planner.bind.context import BindContext
 from planner.bind.ddl import check_checkable, view_options
 from planner.bind.domain import bind_rename_constraint
@@ -83,17 +84,23 @@ _INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics"}
 _ACTIONS = {"i": _INDEX_ACTIONS, "m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
 
 
-def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTable | st.Skip:
-    """ALTER TABLE, VIEW, MATERIALIZED VIEW, INDEX.
+def bind_alter_table(
+    context: BindContext, node: ast.AlterTable
+) -> st.AlterTable | st.AlterComposite | st.Skip:
+    """ALTER TABLE, VIEW, MATERIALIZED VIEW, INDEX; ALTER TYPE of attributes.
 
     Raises SqlError 42P01, 42703, 42809 and what its definitions raise; 0A000 for other actions. Actions that only
     tune storage are checked and dropped, so the result may have none.
     """
+    if node.what == "type":
+        return bind_alter_composite(context, node)
     if node.what not in _KINDS:
         raise not_supported(f"ALTER {node.what.upper()}", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind == "c":
+        raise _composite(relation)
     if relation.kind not in _KINDS[node.what]:
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}', span=node.relation.span)
     if relation.virtual:
@@ -114,6 +121,10 @@ def bind_alter_table(context: BindContext, node: ast.AlterTable) -> st.AlterTabl
         if bound is not None:
             actions.append(bound)
     return st.AlterTable(table=relation.oid, actions=tuple(actions))
+
+
+def _composite(relation: RelationDef) -> SqlError:
+    return SqlError("42809", f'"{relation.name}" is a composite type', hint="Use ALTER TYPE instead.")
 
 
 def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> RelationDef | None:
@@ -464,12 +475,14 @@ def _add_constraint(
 
 def bind_rename(
     context: BindContext, node: ast.Rename
-) -> st.Rename | st.AlterType | st.RenameDomainConstraint | st.Skip:
+) -> st.Rename | st.AlterType | st.AlterComposite | st.RenameDomainConstraint | st.Skip:
     """ALTER ... RENAME of tables, views, indexes, columns, constraints, schemas, roles."""
     if node.what == "database":
         return st.Rename(what="database", old=node.old, new=node.new)
     if node.what in ("type", "domain") and node.relation is None:
         return bind_rename_type(context, node)
+    if node.what == "attribute" and node.relation_what == "type":
+        return bind_rename_attribute(context, node)
     if node.what == "domain constraint":
         return bind_rename_constraint(context, node)
     if node.what in ("schema", "role"):
@@ -484,6 +497,8 @@ def bind_rename(
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind == "c":
+        raise _composite(relation)
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if node.what in inner:
@@ -514,6 +529,8 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
     relation = _altered(context, node.relation, node.if_exists)
     if relation is None:
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
+    if relation.kind == "c":
+        raise _composite(relation)
     if relation.kind not in _KINDS[node.what] or relation.kind == "i":
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
     if relation.virtual:

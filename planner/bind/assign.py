@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner import ast
-from planner.bind.columns import expand_stars, subscripts_of
+from planner.bind.assign_part import with_part
+from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
-from planner.casts import CastContext, CoerceEnv, coerce_to_column, location, try_coerce
+from planner.casts import CoerceEnv, coerce_to_column, location
 from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD
+from planner.facts import RECORD
 from planner.query import (
-    ArrayAssign,
     Const,
     Expr,
     FieldSelect,
@@ -54,6 +54,8 @@ def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog).
     """
     relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    if relation.kind == "c":
+        raise SqlError("42809", f'"{relation.name}" is a composite type', span=node.span)
     if relation.kind == "i":
         raise SqlError("42809", f'"{relation.name}" is an index', span=node.span)
     if relation.kind == "S":
@@ -230,43 +232,13 @@ def complete_assignments(
         if parts:
             old = result.get(column.attnum)
             if old is None:
-                old = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
-            value = _with_part(item, column, old, env)
+                old = Var(type=column.declared, range=0, attnum=column.attnum, name=column.name)
+            value = with_part(
+                item.scope, old, column.name, column.declared, item.node.steps, item.value, item.node.span
+            )
         elif item.value is None:
             value = default_value(column, item.scope.context.catalog, item.node.span)
         else:
             value = assigned(item.value, column, env)
         result[column.attnum] = value
     return tuple(result.items())
-
-
-def _with_part(item: BoundAssignment, column: ColumnDef, old: Expr, env: CoerceEnv) -> Expr:
-    """Return ``old`` with the part replaced that ``item`` names. Raises SqlError 42804, 0A000 for what is no array."""
-    node, oid = item.node, column.type.oid
-    steps = [step for step in node.steps if isinstance(step, ast.SubscriptStep)]
-    if oid in (JSONB, NAME, INT2VECTOR, OIDVECTOR):
-        raise not_supported(f"assignment to a part of a {format_type(oid)} column", span=node.span)
-    if len(steps) != len(node.steps):
-        field = next(step for step in node.steps if isinstance(step, str))
-        raise SqlError(
-            "42804",
-            f'cannot assign to field "{field}" of column "{column.name}" because its type {format_type(oid)} '
-            "is not a composite type",
-            span=node.span,
-        )
-    element, indexes, is_slice = subscripts_of(item.scope, oid, steps, node.span)
-    if item.value is None:
-        raise SqlError("0A000", "cannot set an array element to DEFAULT", span=node.span)
-    wanted = SqlType(oid if is_slice else element, column.type.typmod)
-    value = try_coerce(item.value, wanted, CastContext.ASSIGNMENT, env)
-    if value is None:
-        raise SqlError(
-            "42804",
-            f'subscripted assignment to "{column.name}" requires type {format_type(wanted.oid)} but expression is of '
-            f"type {format_type(item.value.type.oid)}",
-            hint="You will need to rewrite or cast the expression.",
-            span=node.span,
-        )
-    return ArrayAssign(
-        type=column.type, arg=old, indexes=indexes, value=value, is_slice=is_slice, span=node.span
-    )

@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from planner import ast
 from planner.bind.expr import bind_expr, register
 from planner.casts import CastContext, coerce_type, try_coerce
-from planner.domains import base_type, is_domain
+from planner.composite import decomposed, is_composite
+from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError
 from planner.facts import CHAR, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
+    ComposeRow,
     CteRange,
+    DecomposeRow,
     Expr,
     FieldSelect,
     FuncExpr,
@@ -178,12 +181,17 @@ def star_of(scope: Scope, node: ast.Expression) -> list[tuple[str, Expr]] | None
 
 
 def is_row(expr: Expr) -> bool:
-    """Tell whether an expression is a row value."""
-    return expr.type.oid == RECORD
+    """Tell whether an expression is a row value: an anonymous one, or one of a composite type."""
+    return expr.type.oid == RECORD or is_composite(expr.type.oid)
 
 
 def row_columns(scope: Scope, expr: Expr) -> list[tuple[str, SqlType]] | None:
     """Return (name, type) of a row value's fields, None where they are not known while binding."""
+    if is_composite(expr.type.oid):
+        row = scope.context.env.row_type(base_oid(expr.type.oid))
+        return None if row is None else [(c.name, c.declared) for c in row.live]
+    if isinstance(expr, DecomposeRow):
+        return [(n, SqlType(oid)) for n, oid in zip(expr.names, expr.types, strict=True)]
     if isinstance(expr, RowExpr):
         return [(n, e.type) for n, e in zip(expr.names, expr.fields, strict=True)]
     if isinstance(expr, Var) and expr.range >= 0:
@@ -273,6 +281,7 @@ def row_fields(scope: Scope, expr: Expr, span: Span | None) -> list[tuple[str, E
 
 def field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str, span: Span | None) -> Expr:
     """Return field ``position`` of a row value, without building the row where that is possible."""
+    expr = decomposed(expr, scope.context.env.row_type)
     if isinstance(expr, RowExpr):
         return expr.fields[position]
     if isinstance(expr, Var) and expr.attnum == 0 and expr.range >= 0:
@@ -309,9 +318,15 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
             "which is not a composite type",
             span=span,
         )
+    if isinstance(expr, ComposeRow):
+        expr = expr.arg
     if isinstance(expr, Var) and expr.attnum == 0:
         made = scope.at(expr.level).ranges[expr.range]
         raise SqlError("42703", f"column {made.alias}.{name} does not exist", span=span)
+    if is_composite(expr.type.oid):
+        raise SqlError(
+            "42703", f'column "{name}" not found in data type {format_type(expr.type.oid)}', span=span
+        )
     raise SqlError("42703", f'could not identify column "{name}" in record data type', span=span)
 
 

@@ -15,6 +15,7 @@ from planner import ast
 from planner.bind.columns import expand_stars
 from planner.bind.expr import bind_expr, operator_name, register
 from planner.casts import CastContext, can_coerce, coerce_to_boolean, coerce_to_common, common_type
+from planner.composite import decomposed
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
@@ -248,7 +249,7 @@ def _distinct(scope: Scope, node: ast.Distinct) -> Expr:
         return whole
     for side, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(side, ast.Constant) and side.kind == "null":
-            arg = bind_expr(scope, other)
+            arg = decomposed(bind_expr(scope, other), scope.context.env.row_type)
             return NullTest(type=_BOOLEAN, arg=arg, negated=not node.negated, span=node.span)
     result = _one_distinct(scope, bind_expr(scope, node.left), bind_expr(scope, node.right), node.span)
     return replace(result, negated=node.negated)

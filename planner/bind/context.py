@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.casts import CoerceEnv, ParamTypes
-from planner.catalog import Catalog, FunctionDef, RelationDef
+from planner.catalog import Catalog, FunctionDef, RelationDef, RowType
 from planner.errors import Span, SqlError
 from planner.query import OutputColumn
 from planner.typenames import find_builtin, resolve_type
@@ -95,6 +95,7 @@ class BindContext:
                 # under which stored texts were printed: they mean the same under any
                 settings=STORED_TEXT,
                 params=ParamTypes((), variable=False),
+                row_type=self.env.row_type,
             ),
             text=relation.view_sql,
             view_depth=self.view_depth + 1,
@@ -117,6 +118,7 @@ class BindContext:
                 settings=STORED_TEXT if stored else self.env.settings,
                 params=ParamTypes(types, variable=False),
                 folded=self.env.folded,
+                row_type=self.env.row_type,
             ),
             text=function.body_sql or function.source,
             view_depth=self.view_depth + 1,
@@ -153,10 +155,21 @@ class BindContext:
             found = (
                 find_builtin("pg_catalog", name)
                 if entry == "pg_catalog"
-                else self.catalog.type_oid(entry, name)
+                else self.catalog.type_oid(entry, name) or self._row_type_named(entry, name)
             )
             if found is not None:
                 return found
+        return None
+
+    def _row_type_named(self, schema: str, name: str) -> int | None:
+        """Return the oid of the type of a relation's rows, or of the array type over it."""
+        for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
+            relation = self.catalog.relation(schema, wanted)
+            if relation is None or relation.kind not in "rvm" or relation.virtual:
+                continue
+            if after == 1 or wanted != name:
+                self.versions[relation.oid] = relation.version
+                return relation.oid + after
         return None
 
     def type_of(self, name: ast.TypeName) -> SqlType:
@@ -193,10 +206,21 @@ def make_context(
     if "pg_catalog" not in path:
         path = ("pg_catalog", *path)
     params = ParamTypes(param_types, variable=variable_params)
+    versions: dict[int, int] = {}
+
+    def row_type(oid: int) -> RowType | None:
+        found = catalog.row_type(oid)
+        if found is not None and found.relation:
+            relation = catalog.relation_by_oid(found.relation)
+            if relation is not None:
+                versions[relation.oid] = relation.version
+        return found
+
     return BindContext(
         catalog=catalog,
         search_path=path,
-        env=CoerceEnv(settings=settings, params=params),
+        env=CoerceEnv(settings=settings, params=params, row_type=row_type),
+        versions=versions,
         text=text,
         database=database,
     )

@@ -144,9 +144,11 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
         if is_from and relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
         return
-    what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence"}[relation.kind]
+    what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "type"}[relation.kind]
     if what == "index":
         raise SqlError("42809", f'"{relation.name}" is an index')
+    if relation.kind == "c":
+        raise SqlError("42809", f'"{relation.name}" is a composite type')
     if is_from:
         raise SqlError(
             "42809",

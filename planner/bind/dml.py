@@ -24,6 +24,7 @@ from planner.bind.assign import (
     target_column,
     target_relation,
 )
+from planner.bind.assign_part import without_parts
 from planner.bind.cells import CellReader, cell_reader
 from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
@@ -87,6 +88,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     source raises.
     """
     relation, view = _target(context, node.relation, "insert")
+    node = without_parts(node, relation if view is None else view.view, context.catalog)
     if view is None:
         columns = insert_columns(relation, node.columns)
     else:

@@ -27,6 +27,7 @@ from planner.casts import (
     select_common_type,
     try_coerce,
 )
+from planner.composite import decomposed
 from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -207,6 +208,7 @@ def _bool_op(scope: Scope, node: ast.BoolOp) -> Expr:
 
 def _null_test(scope: Scope, node: ast.NullTest) -> Expr:
     arg = bind_expr(scope, node.arg)
+    arg = decomposed(arg, scope.context.env.row_type)
     return NullTest(type=_BOOLEAN, arg=arg, negated=node.negated, span=node.span)
 
 

@@ -189,6 +189,8 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
 
     Raises SqlError 42809 for an index.
     """
+    if relation.kind == "c":
+        raise SqlError("42809", f'"{relation.name}" is a composite type', span=node.span)
     if relation.kind == "i":
         raise SqlError(
             "42809",

@@ -105,6 +105,8 @@ def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:
     if not node.every:
         for reference in node.relations:
             relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+            if relation.kind == "c":
+                raise SqlError("42809", f'"{relation.name}" is a composite type')
             if relation.kind == "i":
                 raise SqlError("42809", f'"{relation.name}" is an index')
             if node.kind == "sequence" and relation.kind != "S":

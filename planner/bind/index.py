@@ -252,6 +252,8 @@ def _check_columns(expr: Expr) -> None:
 
 
 def _indexable_relation(table: RelationDef) -> None:
+    if table.kind == "c":
+        raise SqlError("42809", f'"{table.name}" is a composite type')
     if table.kind == "i":
         raise SqlError("42809", f'"{table.name}" is an index')
     if table.kind not in "rm":

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
+from pgwire.codecs.user_types import latest_row
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_clause
@@ -34,15 +35,19 @@ from planner.catalog import (
     FunctionDef,
     RelationDef,
     RoleDef,
+    RowType,
     SchemaDef,
     TypeDef,
 )
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
-from planner.errors import Span, SqlError
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import BOOL
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
+    ComposeRow,
+    DecomposeRow,
     Expr,
     Join,
     RangeColumn,
@@ -60,7 +65,10 @@ from planner.walk import walk
 
 
 class _NoCatalog:
-    """The catalog that a default is bound against: it may not refer to anything."""
+    """The catalog that a default is bound against: it may not refer to anything.
+
+    Of composite types it knows the latest committed attributes, to show what was bound with a catalog.
+    """
 
     def schema(self, name: str) -> SchemaDef | None:
         return None
@@ -85,6 +93,20 @@ class _NoCatalog:
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         return None
+
+    def row_type(self, oid: int) -> RowType | None:
+        shape = latest_row(oid)
+        if shape is None:
+            return None
+        columns = [
+            ColumnDef(attnum=i + 1, name="", type=SqlType(BOOL), dropped=True) for i in range(shape.width)
+        ]
+        for a in shape.attributes:
+            declared = a.oid if a.oid != a.plain else 0
+            columns[a.slot] = ColumnDef(
+                attnum=a.slot + 1, name=a.name, type=SqlType(a.plain, a.typmod), domain=declared
+            )
+        return RowType(oid=oid, name=shape.name, columns=tuple(columns))
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         return ()
@@ -146,7 +168,20 @@ def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span
 def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
     """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
     expr = bind_clause(Scope(context=context), node, "DEFAULT")
-    return coerce_default(expr, column, type_, context.env)
+    return _settled_rows(coerce_default(expr, column, type_, context.env))
+
+
+def _settled_rows(expr: Expr) -> Expr:
+    """Return a default with its rows as values: a stored text must not depend on what attributes a type has later.
+
+    Raises SqlError 0A000 for rows that are not constant.
+    """
+    if not any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(expr)):
+        return expr
+    folded: Expr = fold(expr)
+    if any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(folded)):
+        raise not_supported("a default with values of composite types that are not constant", span=expr.span)
+    return folded
 
 
 @functools.lru_cache(maxsize=4096)

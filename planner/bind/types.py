@@ -90,11 +90,9 @@ def _quoted(name: str) -> str:
 
 def _is_row_type(context: BindContext, name: ast.Name) -> bool:
     """Tell whether a name means no type but a relation that has a row type."""
-    schema = name[-2] if len(name) > 1 else ""
-    if context.find_type(schema, name[-1]) is not None:
-        return False
-    relation = context.find_relation(schema, name[-1])
-    return relation is not None and relation.kind in "rvm"
+    oid = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
+    row = None if oid is None else context.catalog.row_type(oid)
+    return row is not None and row.relation != 0
 
 
 def _enum(context: BindContext, name: ast.Name) -> int:

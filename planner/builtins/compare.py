@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.codecs.ranges import RANGES, comparable
+from pgwire.codecs.system import RecordValue
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
     BPCHAR,
@@ -29,6 +30,7 @@ from planner.facts import (
     TIMETZ,
     facts,
 )  # fmt: skip
+from planner.typefacts import FIRST_USER_OID, format_type
 
 Key = Callable[[Any], Any]
 
@@ -91,7 +93,16 @@ def dynamic_key(value: Any) -> Any:
 
 
 def _record(value: tuple[Any, ...]) -> Any:
+    if isinstance(value, RecordValue):
+        return tuple(
+            (1, 0) if x is None else (0, _field(oid, x)) for x, oid in zip(value, value.types, strict=True)
+        )
     return tuple(dynamic_key(x) for x in value)
+
+
+def _field(oid: int, value: Any) -> Any:
+    key = sort_key(oid)
+    return value if key is None else key(value)
 
 
 # jsonb orders Object > Array > Boolean > Number > String > Null; an empty array is below all.
@@ -155,6 +166,8 @@ def sort_key(oid: int) -> Key | None:
         element = facts().types.get(fact.element)
         tuples = element is not None and element.name in ("interval", "timetz", "tid", "record")
         return _array_key(sort_key(fact.element), tuples)
+    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
+        return comparable
     if fact is None or fact.kind == "c":
         return _record
     return None
@@ -173,6 +186,8 @@ def hash_key(oid: int) -> Key | None:
             return None
         kind = facts().types.get(fact.element)
         return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "tid", "record"))
+    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
+        return comparable
     if fact is None or fact.kind == "c":
         return _record
     return None
@@ -245,9 +260,19 @@ def _present(signature: str) -> bool:
     return row is not None and row.python is not None
 
 
-def _record_compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, Any]:
+def _record_compare(a: Any, b: Any) -> tuple[Any, Any]:
     from planner.errors import SqlError
 
+    if isinstance(a, bytes):  # both of one composite type
+        return comparable(a), comparable(b)
+    if isinstance(a, RecordValue) and isinstance(b, RecordValue):
+        for number, (left, right) in enumerate(zip(a.types, b.types, strict=False), 1):
+            if left != right:
+                raise SqlError(
+                    "42804",
+                    f"cannot compare dissimilar column types {format_type(left)} and {format_type(right)} "
+                    f"at record column {number}",
+                )
     if len(a) != len(b):
         raise SqlError("42804", "cannot compare record types with different numbers of columns")
     return _record(a), _record(b)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner import facts as f
 from planner.builtins.datetime_sql import to_timestamp
 from planner.builtins.registry import REGISTRY, SqlForm
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -37,6 +37,18 @@ def comparison(symbol: str) -> SqlForm:
     return form
 
 
+def _of_composites(symbol: str) -> SqlForm:
+    """Return the form of a comparison of records, which is one of values of a composite type."""
+    of_values = comparison(symbol)
+
+    def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+        if any(arg.type.oid == f.RECORD for arg in args):
+            raise not_supported("comparison of row values in this executor")
+        return of_values(d, args, result)
+
+    return form
+
+
 def _as_dates(d: Dialect, left: Val, right: Val) -> tuple[Val, Val]:
     """Compare a date with a midnight constant as dates (the engines skip row groups then), else as timestamps."""
     stamp = left if left.type.oid == f.TIMESTAMP else right
@@ -61,6 +73,10 @@ def _register() -> None:
                 continue
             if op.left == f.ANYARRAY and op.right == f.ANYARRAY:
                 form = comparison(symbol)
+                REGISTRY.sql(known.signature(op.proc), duckdb=form, spark=form)
+                continue
+            if op.left == f.RECORD and op.right == f.RECORD:
+                form = _of_composites(symbol)
                 REGISTRY.sql(known.signature(op.proc), duckdb=form, spark=form)
                 continue
             try:

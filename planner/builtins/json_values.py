@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import (
     BOOL,
     DATE,
@@ -32,6 +33,7 @@ from pgwire.codecs.json import dump, key_order, load, quote, read
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.user_types import row_record
 from planner.builtins.casts import to_text
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
@@ -170,6 +172,8 @@ def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False)
         return _array(value, inner, session, pretty)
     if oid == RECORD or isinstance(value, RecordValue):
         return record(value, session, pretty=pretty)
+    if is_row(oid):
+        return record(row_record(value, oid, session.codec_settings), session, pretty=pretty)
     if isinstance(value, tuple) and oid not in TUPLE_TYPES:
         raise not_supported("JSON of a composite value whose column types are unknown")
     return quote(to_text(oid, value, session))

@@ -75,7 +75,7 @@ def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     fact = facts().types.get(oid)
     if made is not None:
         schema, name = made.schema, made.name if oid == made.oid else made.array_name
-    elif fact is not None:
+    elif fact is not None and oid < FIRST_USER_OID:
         schema, name = "pg_catalog", fact.name
     elif oid in domains():
         schema, name = "information_schema", domains()[oid]
@@ -202,7 +202,7 @@ def obj_description(session: EvalSession, oid: int, catalog: str) -> str | None:
 
 def any_description(session: EvalSession, oid: int) -> str | None:
     """SQL's ``obj_description(oid)``: whichever kind of object has that oid."""
-    for class_oid in (PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT):
+    for class_oid in (PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE):
         text = session.catalog.comment(class_oid, oid)
         if text is not None:
             return text

@@ -22,6 +22,7 @@ from planner import facts as f
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower.build import Node
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 MAX_PRECISION = 38
@@ -159,6 +160,8 @@ def kind_of(oid: int) -> str:
     fact = facts().types.get(oid)
     if fact is not None and fact.kind == "e":
         return "int64"
+    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
+        return "tailed"
     raise not_supported(f"type {fact.name if fact else oid} in this executor")
 
 

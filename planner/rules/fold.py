@@ -13,12 +13,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from pgwire.codecs.composite import pack_row
 from pgwire.codecs.errors import DataError
 from planner.builtins import load
 from planner.facts import facts
 from planner.query import (
     BoolExpr,
     CoerceTypmod,
+    ComposeRow,
     Const,
     Expr,
     FuncExpr,
@@ -26,6 +28,7 @@ from planner.query import (
     OpExpr,
     Param,
     RelabelType,
+    RowExpr,
     Var,
 )
 from planner.rewrite import replace_children
@@ -54,6 +57,12 @@ def _fold(node: Any) -> Any:
             from planner.builtins.casts import relabelled
 
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
+            return Const(type=node.type, value=value, span=node.span)
+    elif isinstance(node, ComposeRow):
+        row = node.arg
+        if isinstance(row, RowExpr) and all(isinstance(field, Const) for field in row.fields):
+            values = [field.value for field in row.fields if isinstance(field, Const)]
+            value = pack_row(values, node.slots, node.types, node.width)
             return Const(type=node.type, value=value, span=node.span)
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):

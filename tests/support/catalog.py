@@ -18,6 +18,7 @@ from planner.catalog import (
     IndexDef,
     RelationDef,
     RoleDef,
+    RowType,
     SchemaDef,
     TypeDef,
 )
@@ -53,6 +54,10 @@ class MemoryCatalog:
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         """Return a user's type: there are none."""
+        return None
+
+    def row_type(self, oid: int) -> RowType | None:
+        """Return a composite type: there are none."""
         return None
 
     def functions_named(self, name: str) -> tuple[FunctionDef, ...]:

@@ -1,0 +1,134 @@
+"""Composite types as catalog changes: CREATE TYPE ... AS (...), and what ALTER TYPE does to attributes.
+
+Values have their attributes by number (``pgwire.codecs.composite``), so that adding and renaming attributes touches no row:
+
+    CREATE TYPE t AS (a int, b text)      1 a   2 b             (1, 'x')
+    DROP ATTRIBUTE a                      1 .   2 b             (., 'x')
+    ADD ATTRIBUTE c date                  1 .   2 b   3 c       (., 'x'), and c is NULL
+
+Dropping one, or changing its type, changes how values compare, and values that are stored have their order in them: both are
+refused while a column holds values of the type, which is what PostgreSQL does for changes of types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.connection.portal import Command, Outcome
+from engine.connection.session import Session
+from engine.ddl.create import target_schema
+from engine.ddl.held_rows import columns_holding, parts_of
+from engine.ddl.types import array_name, changed_type, check_free, without_attribute
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.catalog import ColumnDef, TypeDef
+from planner.domains import domain_named, plain_type
+from planner.errors import SqlError, not_supported
+from planner.typefacts import format_type
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+
+
+async def create_composite(
+    conn: Connection, plan: Plan, statement: st.CreateComposite, params: Params
+) -> Outcome:
+    """CREATE TYPE ... AS (...). Raises SqlError 42710, 42P07, 42701."""
+    session = conn.session
+    schema, schema_oid = await target_schema(
+        session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
+    )
+    check_free(session.catalog, schema, statement.name)
+    if (
+        session.catalog.relation(schema, statement.name) is not None
+    ):  # an index or a sequence: they have no types
+        raise SqlError("42P07", f'relation "{statement.name}" already exists')
+    names = [spec.name for spec in statement.attributes]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+    first = session.db.allocate_oids(3)
+    made = TypeDef(
+        oid=first,
+        array_oid=first + 1,
+        array_name=array_name(session.catalog, schema, statement.name),
+        schema_oid=schema_oid,
+        schema=schema,
+        name=statement.name,
+        kind="c",
+        owner=session.role_oid,
+        attributes=tuple(attribute(i, spec) for i, spec in enumerate(statement.attributes, 1)),
+        relation_oid=first + 2,
+    )
+    await session.view.change([made])
+    return Command("CREATE TYPE")
+
+
+def attribute(attnum: int, spec: st.AttributeSpec) -> ColumnDef:
+    """Return an attribute as the catalog has it."""
+    return ColumnDef(
+        attnum=attnum,
+        name=spec.name,
+        type=plain_type(spec.type),
+        collation=spec.collation,
+        domain=domain_named(spec.type),
+    )
+
+
+async def alter_composite(
+    conn: Connection, plan: Plan, statement: st.AlterComposite, params: Params
+) -> Outcome:
+    """ALTER TYPE ... ATTRIBUTE. Raises SqlError 42701, 42703, 42P16; 0A000 for changes of types that columns have."""
+    session = conn.session
+    type_ = changed_type(session, statement.type)
+    for action in statement.actions:
+        type_ = _altered(session, type_, action)
+    await session.view.change([type_])
+    return Command(plan.bound.tag)
+
+
+def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> TypeDef:
+    columns = list(type_.attributes)
+    if isinstance(action, st.AddAttribute):
+        if any(c.name == action.attribute.name and not c.dropped for c in columns):
+            raise SqlError(
+                "42701", f'column "{action.attribute.name}" of relation "{type_.name}" already exists'
+            )
+        _refuse_cycle(session, type_, action.attribute.type.oid)
+        return replace(type_, attributes=(*columns, attribute(len(columns) + 1, action.attribute)))
+    name = action.old if isinstance(action, st.RenameAttribute) else (
+        action.name if isinstance(action, st.DropAttribute) else action.attribute.name
+    )  # fmt: skip
+    at = next((i for i, c in enumerate(columns) if c.name == name and not c.dropped), None)
+    if at is None:
+        message = f'column "{name}" of relation "{type_.name}" does not exist'
+        if isinstance(action, st.DropAttribute) and action.if_exists:
+            session.notice(f"{message}, skipping")
+            return type_
+        raise SqlError("42703", message)
+    if isinstance(action, st.RenameAttribute):
+        columns[at] = replace(columns[at], name=action.new)
+    elif isinstance(action, st.DropAttribute):
+        for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):
+            raise not_supported(
+                f'DROP ATTRIBUTE of type "{type_.name}", which column "{relation.name}.{column.name}" uses,'
+            )
+        return without_attribute(type_, at + 1)
+    else:
+        for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):
+            raise SqlError(
+                "0A000",
+                f'cannot alter type "{type_.name}" because column "{relation.name}.{column.name}" uses it',
+            )
+        _refuse_cycle(session, type_, action.attribute.type.oid)
+        columns[at] = attribute(at + 1, action.attribute)
+    return replace(type_, attributes=tuple(columns))
+
+
+def _refuse_cycle(session: Session, type_: TypeDef, oid: int) -> None:
+    """Raise SqlError 42P16 for an attribute whose type has the type in it."""
+    if oid in (type_.oid, type_.array_oid) or type_.oid in set(parts_of(session.catalog, oid)):
+        raise SqlError("42P16", f"composite type {format_type(type_.oid)} cannot be made a member of itself")

@@ -1,0 +1,226 @@
+r"""Composite types: values as bytes that order as the types do, and their text and binary forms.
+
+    value    = key | attributes | length of those, four bytes
+    key      what is compared (``pgwire.codecs.composite_keys``)
+    attributes   msgpack: one value for each attribute by its number, dropped ones included, nil for NULL; numerics are
+                 extension 1 (their text), since comparison forgets their display scale
+
+    (1,"a b",)      (1,"{""x,y"",z}","(2,""q"")")
+
+A value may have fewer attributes than its type, which was given more since: those are NULL. Attributes that were dropped stay
+where they are, and nobody sees them. Which attributes a type has comes with the settings (``UserTypes.row``). Under ``STORED`` a value
+prints as its bytes in hexadecimal, so that a stored text outlasts such changes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from pgwire.codecs.composite_keys import row_key
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.ranges import comparable
+from pgwire.codecs.system import RecordValue
+
+__all__ = ["Attribute", "RowShape", "comparable", "pack_row", "parse_fields", "record_of", "unpack_row"]
+
+_NUMERIC: Final = 1
+_SPACES: Final = " \t\n\v\f\r"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute that has not been dropped: its place among the values, its type, and the type under that if it is a domain."""
+
+    slot: int
+    name: str
+    oid: int
+    plain: int
+    typmod: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """The attributes of a composite type as one catalog has it; ``width``: how many it has had, dropped ones included."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    width: int
+    types: tuple[int, ...] = field(init=False)
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive what is asked for every value."""
+        object.__setattr__(self, "types", tuple(a.plain for a in self.attributes))
+        object.__setattr__(self, "names", tuple(a.name for a in self.attributes))
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return msgspec.msgpack.Ext(_NUMERIC, str(value).encode())
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _restored(value: Any) -> Any:
+    return tuple([_restored(item) for item in value]) if isinstance(value, list) else value
+
+
+def _number(code: int, data: memoryview) -> Decimal:
+    return Decimal(bytes(data).decode())
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list, ext_hook=_number).decode
+
+
+def pack_row(values: Sequence[Any], slots: Sequence[int], types: Sequence[int], width: int) -> bytes:
+    """Return the value of a row: ``values`` with their places, their types (no domains), and the number of places."""
+    placed: list[Any] = [None] * width
+    for slot, value in zip(slots, values, strict=True):
+        placed[slot] = _plain(value)
+    tail = _encode(placed)
+    return row_key(values, types) + tail + len(tail).to_bytes(4, "big")
+
+
+def unpack_row(value: bytes) -> list[Any]:
+    """Return the values of a row by place; those that it is too short for are not there."""
+    size = int.from_bytes(value[-4:], "big")
+    return [_restored(item) for item in _decode(value[-4 - size : -4])]
+
+
+def record_of(
+    value: bytes, slots: Sequence[int], types: tuple[int, ...], names: tuple[str, ...]
+) -> RecordValue:
+    """Return a row as an anonymous record."""
+    placed = unpack_row(value)
+    count = len(placed)
+    return RecordValue([placed[slot] if slot < count else None for slot in slots], types, names)
+
+
+def values_of(value: bytes, shape: RowShape) -> list[Any]:
+    """Return the values of a row's attributes, dropped ones left out."""
+    placed = unpack_row(value)
+    count = len(placed)
+    return [placed[a.slot] if a.slot < count else None for a in shape.attributes]
+
+
+def pack(values: Sequence[Any], shape: RowShape) -> bytes:
+    """Return the value of a row of ``shape``: one value for each attribute."""
+    return pack_row(values, [a.slot for a in shape.attributes], shape.types, shape.width)
+
+
+# -- text ------------------------------------------------------------------------------------------------
+
+
+def parse_fields(text: str, count: int) -> list[str | None]:
+    """Return the texts of a record's fields, None for NULL.
+
+    Raises:
+        DataError: 22P02 "malformed record literal", also where there are not ``count`` fields.
+    """
+    at, end = 0, len(text)
+    while at < end and text[at] in _SPACES:
+        at += 1
+    if text[at : at + 1] != "(":
+        raise _malformed(text, "Missing left parenthesis.")
+    at += 1
+    fields: list[str | None] = []
+    for index in range(count):
+        if index:
+            if text[at : at + 1] != ",":
+                raise _malformed(text, "Too few columns.")
+            at += 1
+        if at < end and text[at] in ",)":
+            fields.append(None)
+        else:
+            found, at = _field(text, at)
+            fields.append(found)
+    if text[at : at + 1] != ")":
+        raise _malformed(text, "Too many columns.")
+    if text[at + 1 :].strip(_SPACES):
+        raise _malformed(text, "Junk after right parenthesis.")
+    return fields
+
+
+def _malformed(text: str, detail: str) -> DataError:
+    return DataError("22P02", f'malformed record literal: "{text}"', detail=detail)
+
+
+def _field(text: str, at: int) -> tuple[str, int]:
+    """Return the field that begins at ``at``, and where it ends."""
+    out: list[str] = []
+    quoted, end = False, len(text)
+    while True:
+        if at >= end:
+            raise _malformed(text, "Unexpected end of input.")
+        char = text[at]
+        if not quoted and char in ",)":
+            return "".join(out), at
+        at += 1
+        if char == "\\":
+            if at >= end:
+                raise _malformed(text, "Unexpected end of input.")
+            out.append(text[at])
+            at += 1
+        elif char != '"':
+            out.append(char)
+        elif not quoted:
+            quoted = True
+        elif text[at : at + 1] == '"':
+            out.append('"')
+            at += 1
+        else:
+            quoted = False
+
+
+# -- binary ----------------------------------------------------------------------------------------------
+
+
+def receive(
+    data: bytes, shape: RowShape, read: Callable[[int, bytes], Any], name: Callable[[int], str]
+) -> bytes:
+    """Read the binary form; ``read`` reads an attribute of a type, ``name`` names types in messages.
+
+    Raises:
+        DataError: 42804 for other columns than the type has, 22P03 for what is too short.
+    """
+    if len(data) < 4:
+        raise _short()
+    (count,) = struct.unpack_from(">i", data)
+    if count != len(shape.attributes):
+        raise DataError("42804", f"wrong number of columns: {count}, expected {len(shape.attributes)}")
+    at = 4
+    values: list[Any] = []
+    for number, attribute in enumerate(shape.attributes, 1):
+        if len(data) < at + 8:
+            raise _short()
+        oid, size = struct.unpack_from(">Ii", data, at)
+        at += 8
+        if oid != attribute.oid:
+            raise DataError(
+                "42804",
+                f"binary data has type {oid} ({name(oid)}) instead of expected {attribute.oid} ({name(attribute.oid)}) "
+                f"in record column {number}",
+            )
+        if size == -1:
+            values.append(None)
+            continue
+        if size < -1 or size > len(data) - at:
+            raise _short()
+        values.append(read(attribute.oid, data[at : at + size]))
+        at += size
+    return pack(values, shape)
+
+
+def _short() -> DataError:
+    return DataError("22P03", "insufficient data left in message")

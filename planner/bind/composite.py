@@ -1,0 +1,109 @@
+"""CREATE TYPE ... AS (attributes) and ALTER TYPE's actions on attributes."""
+
+from __future__ import annotations
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.table_parts import column_type, declared_collation
+from planner.bind.types import creation_schema_of, users_type
+from planner.catalog import TypeDef
+from planner.errors import SqlError, not_supported
+from planner.typefacts import format_type
+from planner.types import SqlType
+
+MAX_ATTRIBUTES = 1600
+
+
+def bind_create_composite(context: BindContext, node: ast.CreateComposite) -> st.CreateComposite:
+    """CREATE TYPE ... AS (...). Raises SqlError 3F000, 54011, and what types of columns raise."""
+    if len(node.columns) > MAX_ATTRIBUTES:
+        raise SqlError("54011", f"tables can have at most {MAX_ATTRIBUTES} columns")
+    schema = creation_schema_of(context, node.name)
+    attributes = tuple(_attribute(context, column) for column in node.columns)
+    return st.CreateComposite(schema=schema, name=node.name[-1], attributes=attributes)
+
+
+def _attribute(context: BindContext, node: ast.ColumnDef) -> st.AttributeSpec:
+    type_ = column_type(context, node)
+    return st.AttributeSpec(
+        name=node.name,
+        type=type_,
+        collation=declared_collation(context, node.collation, type_, node.span),
+    )
+
+
+def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.AlterComposite:
+    """ALTER TYPE ... ADD, DROP, ALTER ATTRIBUTE. Raises SqlError 42704, 42809, 42701, 42703, 42P16."""
+    made = _composite(context, node.relation)
+    actions: list[st.AttributeAction] = []
+    names = {column.name for column in made.attributes if not column.dropped}
+    for action in node.actions:
+        column = action.definition
+        if action.kind == "add column" and isinstance(column, ast.ColumnDef):
+            spec = _attribute(context, column)
+            _check_itself(made, spec.type)
+            _check_free(made, names, spec.name)
+            names.add(spec.name)
+            actions.append(st.AddAttribute(attribute=spec))
+        elif action.kind == "drop column":
+            actions.append(st.DropAttribute(name=action.name, if_exists=action.missing_ok))
+            names.discard(action.name)
+        elif action.kind == "alter column type" and isinstance(column, ast.ColumnDef):
+            if action.name not in names:
+                raise _missing(made, action.name)
+            column = ast.ColumnDef(
+                name=action.name, type=column.type, collation=column.collation, span=column.span
+            )
+            spec = _attribute(context, column)
+            _check_itself(made, spec.type)
+            actions.append(st.AlterAttribute(attribute=spec))
+        else:
+            raise not_supported(f"ALTER TYPE ... {action.kind.upper()}")
+    return st.AlterComposite(type=made.oid, actions=tuple(actions))
+
+
+def bind_rename_attribute(context: BindContext, node: ast.Rename) -> st.AlterComposite:
+    """ALTER TYPE ... RENAME ATTRIBUTE. Raises SqlError 42704, 42809, 42703, 42701."""
+    assert node.relation is not None
+    made = _composite(context, node.relation)
+    names = {column.name for column in made.attributes if not column.dropped}
+    if node.old not in names:
+        raise SqlError("42703", f'column "{node.old}" does not exist')
+    _check_free(made, names, node.new)
+    return st.AlterComposite(type=made.oid, actions=(st.RenameAttribute(old=node.old, new=node.new),))
+
+
+def composite_named(context: BindContext, name: ast.Name) -> TypeDef | None:
+    """Return the composite type by itself that a name means, None where it means something else."""
+    oid = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
+    made = None if oid is None else context.catalog.type_by_oid(oid)
+    return made if made is not None and made.kind == "c" and made.oid == oid else None
+
+
+def _composite(context: BindContext, reference: ast.TableRef) -> TypeDef:
+    relation = context.find_relation(reference.schema, reference.name)
+    if relation is not None and relation.kind not in "ic":
+        raise SqlError("42809", f'"{relation.name}" is not a composite type', span=reference.span)
+    name = (reference.schema, reference.name) if reference.schema else (reference.name,)
+    oid = context.find_type(reference.schema, reference.name)
+    if oid is None:
+        raise SqlError("42P01", f'relation "{".".join(name)}" does not exist')
+    made = users_type(context, name)
+    if made.kind != "c":
+        raise SqlError("42P01", f'relation "{".".join(name)}" does not exist')
+    return made
+
+
+def _check_itself(made: TypeDef, type_: SqlType) -> None:
+    if type_.oid in (made.oid, made.array_oid):
+        raise SqlError("42P16", f"composite type {format_type(made.oid)} cannot be made a member of itself")
+
+
+def _check_free(made: TypeDef, names: set[str], name: str) -> None:
+    if name in names:
+        raise SqlError("42701", f'column "{name}" of relation "{made.name}" already exists')
+
+
+def _missing(made: TypeDef, name: str) -> SqlError:
+    return SqlError("42703", f'column "{name}" of relation "{made.name}" does not exist')

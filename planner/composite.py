@@ -1,0 +1,119 @@
+"""Composite values and anonymous rows: from one to the other.
+
+ROW(1, 'x')::t      ComposeRow(Row(Const 1, Const 'x' -> text))     each field as the attribute's type
+(c).f               FieldSelect(DecomposeRow(c))                    and of ComposeRow(row) the field of that row
+c IS NULL           NullTest(DecomposeRow(c))                       looks at the fields
+c = d               record_eq(c, d)                                 of one type: compared as they stand
+c = ROW(1, 'x')     record_eq(DecomposeRow(c), Row(...))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from planner.catalog import ColumnDef, RowType
+from planner.domains import base_oid
+from planner.errors import Span, SqlError
+from planner.facts import RECORD
+from planner.query import ComposeRow, DecomposeRow, Expr, FieldSelect, RowExpr
+from planner.typefacts import format_type, type_kind
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from planner.casts import CoerceEnv
+
+FindRow = Callable[[int], RowType | None]
+"""From the oid of a composite type to its attributes; None for any other type."""
+
+
+def is_composite(oid: int) -> bool:
+    """Tell whether a type is composite, or a domain over such a type."""
+    return type_kind(base_oid(oid)) == "c"
+
+
+def decompose(expr: Expr, row: RowType) -> Expr:
+    """Return a composite value as an anonymous row."""
+    if isinstance(expr, ComposeRow):
+        return expr.arg
+    live = row.live
+    return DecomposeRow(
+        type=SqlType(RECORD), arg=expr, slots=row.slots, types=tuple(c.type.oid for c in live),
+        names=tuple(c.name for c in live), span=expr.span,
+    )  # fmt: skip
+
+
+def compose(row: Expr, target: RowType, *, explicit: bool, span: Span | None) -> ComposeRow:
+    """Return an anonymous row, whose fields are of the attributes' types, as a value of a composite type."""
+    return ComposeRow(
+        type=SqlType(target.oid), arg=row, slots=target.slots, types=tuple(c.type.oid for c in target.live),
+        names=tuple(c.name for c in target.live), width=len(target.columns), explicit=explicit, span=span,
+    )  # fmt: skip
+
+
+def decomposed(expr: Expr, find: FindRow) -> Expr:
+    """Return a value that is composite as an anonymous row, and any other as it is."""
+    if not is_composite(expr.type.oid):
+        return expr
+    row = find(base_oid(expr.type.oid))
+    return expr if row is None else decompose(expr, row)
+
+
+def row_as(
+    expr: Expr,
+    target: int,
+    env: CoerceEnv,
+    convert: Callable[[Expr, SqlType], Expr | None],
+    *,
+    explicit: bool,
+    span: Span | None,
+) -> Expr:
+    """Return an anonymous row as one of the composite type ``target``; ``convert`` makes its fields fit.
+
+    Raises:
+        SqlError: 42846 for a row of other fields, or whose fields nobody knows.
+    """
+    row = env.row_type(target)
+    if row is None:
+        raise SqlError("42704", f"type with OID {target} does not exist", span=span)
+    if isinstance(expr, DecomposeRow):
+        expr = _fields_of(expr)
+    if not isinstance(expr, RowExpr):
+        raise _no_cast(row, None, span)
+    live = row.live
+    if len(expr.fields) < len(live):
+        raise _no_cast(row, "Input has too few columns.", span)
+    fields: list[Expr] = []
+    for number, (field, column) in enumerate(zip(expr.fields, live, strict=False), 1):
+        wanted = attribute_type(column)
+        made = convert(field, wanted)
+        if made is None:
+            detail = f"Cannot cast type {format_type(field.type.oid)} to {format_type(wanted.oid)} in column {number}."
+            raise _no_cast(row, detail, span)
+        fields.append(made)
+    if len(expr.fields) > len(live):
+        raise _no_cast(row, "Input has too many columns.", span)
+    made_row = RowExpr(type=SqlType(RECORD), fields=tuple(fields), names=expr.names, span=expr.span)
+    return compose(made_row, row, explicit=explicit, span=span)
+
+
+def attribute_type(column: ColumnDef) -> SqlType:
+    """Return the type that an attribute was declared as."""
+    return column.declared
+
+
+def _fields_of(expr: DecomposeRow) -> RowExpr:
+    fields = tuple(
+        FieldSelect(type=SqlType(oid), arg=expr, index=i, span=expr.span) for i, oid in enumerate(expr.types)
+    )
+    return RowExpr(type=SqlType(RECORD), fields=fields, names=expr.names, span=expr.span)
+
+
+def _no_cast(row: RowType, detail: str | None, span: Span | None) -> SqlError:
+    return SqlError("42846", f"cannot cast type record to {format_type(row.oid)}", detail=detail, span=span)
+
+
+def same_composite(oids: Sequence[int]) -> bool:
+    """Tell whether all are one composite type: such values are compared as they stand."""
+    bases = {base_oid(oid) for oid in oids}
+    return len(bases) == 1 and is_composite(next(iter(bases)))

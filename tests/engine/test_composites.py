@@ -1,0 +1,96 @@
+"""Composite types: stored values outlast changes of their types, kill -9 and merges into parts; all executors answer alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqllogictest.client import ServerError
+from tests.support.server import ServerProcess
+
+ROWS = (
+    "(1, '(1,x,2.50)', NULL), (2, '(1,x,2.5)', '{\"(1,,)\"}'), (3, '(,,)', '{}'), (4, '(-5,\"a b\",1e3)', NULL), "
+    "(5, '(1,,)', NULL), (6, NULL, NULL)"
+)
+
+
+def test_values_outlast_changes_of_the_type_and_kill_9(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data")
+    try:
+        server.sql("CREATE TYPE spot AS (n int, t text, d numeric)")
+        server.sql("CREATE TABLE spots (id int PRIMARY KEY, s spot, a spot[])")
+        server.sql(f"INSERT INTO spots VALUES {ROWS}")
+        server.sql("CHECKPOINT")
+        server.sql("ALTER TYPE spot ADD ATTRIBUTE late date")
+        server.sql("INSERT INTO spots VALUES (7, '(1,x,2.500,2020-01-01)', NULL)")
+        server.sql("ALTER TYPE spot RENAME ATTRIBUTE t TO called")
+        server.sql("ALTER TYPE spot RENAME TO place")
+        server.sql("ALTER TABLE spots ADD COLUMN b place DEFAULT ROW(9, 'nine', 9.90, NULL)")
+        server.kill()
+        server = ServerProcess(tmp_path / "data")
+        server.sql("INSERT INTO spots (id, s.called) VALUES (8, 'only')")
+        ordered = "SELECT id, s, b FROM spots ORDER BY s, id"
+        expected = [
+            ("4", '(-5,"a b",1e3,)'), ("7", "(1,x,2.500,2020-01-01)"), ("1", "(1,x,2.50,)"), ("2", "(1,x,2.5,)"), ("5", "(1,,,)"),
+            ("8", "(,only,,)"), ("3", "(,,,)"), ("6", None),
+        ]  # fmt: skip
+        nine = "(9,nine,9.90,)"
+        expected[0] = ("4", '(-5,"a b",1000,)')
+        for executor in ("index", "local"):
+            client = server.connect()
+            client.run(f"SET executor = {executor}")
+            assert [(r[0], r[1]) for r in client.run(ordered).rows] == expected
+            assert {r[2] for r in client.run(ordered).rows} == {nine}
+            groups = client.run("SELECT count(*) FROM spots GROUP BY s ORDER BY 1 DESC").rows
+            assert [r[0] for r in groups] == ["2", "1", "1", "1", "1", "1", "1"]
+            pairs = "SELECT count(*) FROM spots x JOIN spots y ON x.s = y.s"
+            assert list(map(tuple, client.run(pairs).rows)) == [("9",)]
+            client.close()
+        assert server.sql("SELECT (s).called, (s).late FROM spots WHERE id IN (2, 7) ORDER BY id") == [
+            ("x", None),
+            ("x", "2020-01-01"),
+        ]
+    finally:
+        server.stop()
+
+
+def test_a_past_read_has_the_attributes_of_then(server: ServerProcess) -> None:
+    server.sql("CREATE TYPE earlier_row AS (a int)")
+    server.sql("CREATE TABLE earlier_rows AS SELECT '(1)'::earlier_row AS v")
+    [(before,)] = server.sql("SELECT clock_timestamp()")
+    server.sql("ALTER TYPE earlier_row ADD ATTRIBUTE b int")
+    server.sql("ALTER TABLE earlier_rows ADD COLUMN w int DEFAULT 7")
+    assert server.sql("SELECT v, t FROM earlier_rows t") == [("(1,)", '("(1,)",7)')]
+    past = f"FROM earlier_rows t AS OF SYSTEM TIME '{before}'"
+    assert server.sql(f"SELECT v {past}") == [("(1)",)]
+
+
+def test_a_transaction_sees_its_own_attributes(server: ServerProcess) -> None:
+    server.sql("CREATE TYPE own_row AS (a int)")
+    server.sql("CREATE TABLE own_rows AS SELECT '(1)'::own_row AS v")
+    one, other = server.connect(), server.connect()
+    one.run("BEGIN")
+    one.run("ALTER TYPE own_row ADD ATTRIBUTE b int")
+    assert list(map(tuple, one.run("SELECT v, (v).b FROM own_rows").rows)) == [("(1,)", None)]
+    assert list(map(tuple, other.run("SELECT v FROM own_rows").rows)) == [("(1)",)]
+    one.run("ROLLBACK")
+    assert list(map(tuple, one.run("SELECT v FROM own_rows").rows)) == [("(1)",)]
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE held DROP COLUMN b", "ALTER TYPE held_part DROP ATTRIBUTE y"],
+)
+def test_what_stored_values_are_compared_by_is_not_dropped(server: ServerProcess, change: str) -> None:
+    server.sql("DROP TABLE IF EXISTS holder")
+    server.sql("DROP TABLE IF EXISTS held")
+    server.sql("DROP TYPE IF EXISTS held_part")
+    server.sql("CREATE TYPE held_part AS (x int, y int)")
+    server.sql("CREATE TABLE held (a held_part, b int)")
+    server.sql("CREATE TABLE holder (h held)")
+    with pytest.raises(ServerError, match="uses, is not supported") as caught:
+        server.sql(change)
+    assert caught.value.sqlstate == "0A000"
