@@ -69,15 +69,18 @@ def _average_exact(call: AggregateCall, args: Sequence[Val], result: SqlType) ->
     d = call.d
     value = args[0]
     if value.num is None:
-        digits = INTEGER_DIGITS[kind_of(value.type.oid)]
-        node = value.node if d.name == "duckdb" else b.cast(value.node, d.decimal(digits, 0))
+        digits: int | None = INTEGER_DIGITS[kind_of(value.type.oid)]
+        node = value.node if d.name == "duckdb" else b.cast(value.node, d.decimal(digits or 0, 0))
         total = numeric.numeric(b.cast(call.call("sum", node), WIDE), Fixed(38, 0))
     else:
+        digits = value.num.precision if isinstance(value.num, Fixed) else None
         total = _exact_sum(call, value)
-    count = numeric.numeric(b.cast(call.call("count", value.node), d.decimal(19, 0)), Fixed(19, 0))
+    # No table has 10 ** 17 rows, and a divisor of fewer digits is a shorter expression (``division``).
+    width = division.BOUNDED_DIGITS
+    count = b.cast(call.call("count", value.node), d.decimal(width, 0))
     # No rows: NULL, not a division by zero.
-    rows = numeric.numeric(b.fn("nullif", count.node, b.cast(b.integer(0), d.decimal(19, 0))), Fixed(19, 0))
-    return division.divide(d, total, rows)
+    rows = b.fn("nullif", count, b.cast(b.integer(0), d.decimal(width, 0)))
+    return division.divide(d, total, numeric.numeric(rows, Fixed(width, 0)), digits=digits)
 
 
 def _sum_float(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:

@@ -15,10 +15,14 @@ from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect, Loop, Named, Parts, Step
 from planner.lower.numeric import Piece
-from planner.lower.value import FLOATING, Fixed, Val
+from planner.lower.value import FLOATING, MAX_PRECISION, Fixed, Val
 
 SHORT_DIGITS: Final = 15
 """Dividends and divisors of no more digits are divided in one go."""
+BOUNDED_DIGITS: Final = 17
+"""Divisors of no more digits leave a quotient of 21 digits room among 38."""
+WHOLE_DIGITS: Final = 28
+"""Digits before the point of Spark's quotient of a DECIMAL(38, 0) by a DECIMAL of no more than BOUNDED_DIGITS."""
 
 
 def _digits(d: Dialect, magnitude: Node) -> Node:
@@ -52,14 +56,98 @@ def _operand(
     return part, lambda v: (b.field(v(name), "u"), b.field(v(name), "s"))
 
 
-def divide(d: Dialect, left: Val, right: Val) -> Val:
+def divide(d: Dialect, left: Val, right: Val, *, digits: int | None = None) -> Val:
     """Return ``left / right`` with PostgreSQL's result scale; 22012 when ``right`` is zero.
 
     The scale is 16 - 4 * (weight difference in groups of four digits), at least either operand's scale.
+
+    Args:
+        d: the dialect.
+        left: the dividend.
+        right: the divisor.
+        digits: so many digits has the quotient at most with the scale of ``left``, where that is known.
     """
+    whole = _bounded(d, left, right, digits)
+    if whole is not None:
+        return numeric.numeric(whole, FLOATING)
     usual = _short(d, left, right)
     quotient = _long(d, left, right)
     return numeric.numeric(quotient if usual is None else b.case([usual], quotient), FLOATING)
+
+
+def _bounded(d: Dialect, left: Val, right: Val, digits: int | None) -> Node | None:
+    """Return the struct of a quotient whose types alone say that it and all on the way to it fit 38 digits; None: they do not.
+
+    A quotient of PostgreSQL's scale has at most 21 digits unless an operand's scale is longer, so a dividend with all
+    places has no more than those and the divisor's. Spark plans a long expression slowly, and text makes this one short:
+
+        x = 783, y = 30, scale of x 2           7.83 / 30
+        texts '783', '30'                       leading groups of four 7 and 30, both of weight 0: scale 20
+        m = '783' and 18 zeros                  m / y, rounded half away from zero: u = 26100000000000000000
+    """
+    if d.name != "spark" or not isinstance(left.num, Fixed) or not isinstance(right.num, Fixed):
+        return None
+    x, y = left.num, right.num
+    known = x.precision if digits is None else digits
+    if x.dynamic is not None or y.dynamic is not None or y.precision > BOUNDED_DIGITS:
+        return None
+    if (
+        known + 2 * y.scale > WHOLE_DIGITS
+        or x.precision + 2 * y.scale - min(x.scale, y.scale) > MAX_PRECISION
+    ):
+        return None
+    if b.has_query(left.node) or b.has_query(right.node):
+        return None
+    small, zero, kept = d.types["int32"], b.integer(0), ""
+    units = numeric.unscaled_of(d, right.node, y)
+    by_zero = b.and_(b.op("=", right.node, zero), b.is_null(left.node, True))
+    divisor = b.case([(by_zero, d.error("22012", "division by zero"))], b.fn("abs", units))
+    negative = b.op("<>", b.op("<", left.node, zero), b.op("<", right.node, zero))
+    first = [
+        ("x", numeric.unscaled_of(d, b.fn("abs", left.node), x), numeric.UNSCALED), ("y", divisor, d.decimal(y.precision, 0)),
+        ("n", negative, d.types["bool"]),
+    ]  # fmt: skip
+
+    def texts(v: Named) -> Parts:
+        return [
+            *((name, v(name), kept) for name in ("y", "n")),
+            ("a", d.to_text(v("x")), d.types["text"]), ("c", d.to_text(v("y")), d.types["text"]),
+        ]  # fmt: skip
+
+    def scale(v: Named) -> Parts:
+        (wx, fx), (wy, fy) = _leading(d, v("a"), x.scale), _leading(d, v("c"), y.scale)
+        difference = b.op("-", b.op("-", wx, wy), b.case([(b.op("<=", fx, fy), b.integer(1))], zero))
+        wanted = b.op("-", b.integer(16), b.op("*", difference, b.integer(4)))
+        places = b.fn("greatest", wanted, b.integer(max(x.scale, y.scale)))
+        return [*((name, v(name), kept) for name in ("y", "n", "a")), ("s", places, small)]
+
+    def shifted(v: Named) -> Parts:
+        length = b.op("+", b.op("+", d.length(v("a")), v("s")), b.integer(y.scale - x.scale))
+        dividend = b.fn("rpad", v("a"), length, b.string("0"))
+        return [*((name, v(name), kept) for name in ("y", "n", "s")), ("m", dividend, numeric.UNSCALED)]
+
+    def last(v: Named) -> Node:
+        rest = b.op("%", v("m"), v("y"))
+        # Exact, so however many places Spark gives the quotient: WHOLE_DIGITS before the point it always has.
+        whole = b.op("/", b.cast(b.op("-", v("m"), rest), numeric.UNSCALED), v("y"))
+        up = b.case([(b.op(">=", rest, b.op("-", v("y"), rest)), b.integer(1))], zero)
+        rounded = b.op("+", b.cast(whole, d.decimal(MAX_PRECISION - 1, 0)), up)
+        signed = b.op("*", rounded, b.case([(v("n"), b.integer(-1))], b.integer(1)))
+        there = b.and_(b.is_null(v("m"), True), b.is_null(v("y"), True))
+        return b.case([(there, numeric.make(d, signed, v("s")))])
+
+    return d.chain(first, [texts, scale, shifted], last)
+
+
+def _leading(d: Dialect, text: Node, scale: int) -> Piece:
+    """Return weight and value of the leading group of four digits of a number >= 0, from its digits; 0 and 0 for zero."""
+    weight = _floor4(b.op("-", d.length(text), b.integer(scale + 1)), d)
+    nothing = b.op("=", text, b.string("0"))
+    width = b.op("-", b.op("-", d.length(text), b.integer(scale)), b.op("*", weight, b.integer(4)))  # 1 .. 4
+    group = b.cast(
+        b.fn("rpad", b.fn("substr", text, b.integer(1), width), width, b.string("0")), d.types["int32"]
+    )
+    return b.case([(nothing, b.integer(0))], weight), group
 
 
 def _short(d: Dialect, left: Val, right: Val) -> tuple[Node, Node] | None:
@@ -157,7 +245,9 @@ def _long(d: Dialect, left: Val, right: Val) -> Node:
     def parts(v: Named) -> Parts:
         (lu, ls), (ru, rs) = get_left(v), get_right(v)
         arms = [(b.op("<", n, zero), d.error(*numeric.OVERFLOW, n)) for n in (ls, rs) if b.has_column(n)]
-        arms.append((b.op("=", ru, zero), d.error("22012", "division by zero", ru)))
+        arms.append(
+            (b.and_(b.op("=", ru, zero), b.is_null(lu, True)), d.error("22012", "division by zero", ru))
+        )
         divisor = b.case(arms, b.fn("abs", ru))
         negative = b.op("<>", b.op("<", lu, zero), b.op("<", ru, zero))
         return [

@@ -81,6 +81,13 @@ class SparkDialect(Dialect):
             items += [b.string(name), node if b.is_cast_to(node, type_) else b.cast(node, type_)]
         return b.fn("named_struct", *items)
 
+    def record(self, parts: Parts) -> Node:
+        """Return a named_struct; a part without a type is a value of the step before, which has one."""
+        items: list[Node] = []
+        for name, node, type_ in parts:
+            items += [b.string(name), node if not type_ or b.is_cast_to(node, type_) else b.cast(node, type_)]
+        return b.fn("named_struct", *items)
+
     def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
         """Spark takes no sub-select inside a lambda: one among the nodes becomes a FROM item.
 

@@ -255,10 +255,10 @@ def compare(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
 
 
 def _compare_usual_first(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
-    """Return ``left symbol right`` of simple nodes: of usual values by two integers, of others by whole keys.
+    """Return ``left symbol right`` of simple nodes: of usual values by two integers, of others by their digits.
 
-    Spark takes long to analyse long expressions, so the keys of unusual values are there once; it evaluates them, which
-    it does not compile, for those alone.
+    Spark takes long to analyse long expressions, so what is for unusual values is short; it evaluates that, which it does
+    not compile, for those alone.
     """
     usual: list[Node] = []
     numbers: list[Node] = []
@@ -269,9 +269,46 @@ def _compare_usual_first(d: Dialect, symbol: str, left: Val, right: Val) -> Node
             x = numeric.to_floating(d, value)
             usual.append(_usual(x))
             numbers.append(_usual_key(d, x))
-    sides = [(n, key(d, value), d.types["numeric_key"]) for n, value in (("l", left), ("r", right))]
-    others = d.chain(sides, [], lambda v: _compare_pairs(symbol, _split(v("l")), _split(v("r"))))
-    return b.case([(b.and_(*usual), b.op(symbol, *numbers))], others)
+    return b.case([(b.and_(*usual), b.op(symbol, *numbers))], _compare_digits(d, symbol, left, right))
+
+
+def _compare_digits(d: Dialect, symbol: str, left: Val, right: Val) -> Node:
+    """Return ``left symbol right`` by rank and digits, for all values.
+
+        -0.05  rank -1  digits   '5'         0.3  rank 1  digits '3'         NaN  rank 3
+         1.25  rank  1  digits '125'           2  rank 1  digits '2' '00'    as many places as the other has
+
+    Of one rank, digits are brought to one length and compared as texts; turned round below zero.
+    """
+    text, small, zero = d.types["text"], d.types["int32"], b.integer(0)
+    first: list[tuple[str, Node, str]] = []
+    for name, value in (("l", left), ("r", right)):
+        if isinstance(value.num, Fixed) and value.num.dynamic is None:
+            parts = numeric.unscaled_of(d, value.node, value.num), b.integer(value.num.scale)
+        else:
+            x = numeric.to_floating(d, value)
+            parts = b.field(x, "u"), b.field(x, "s")
+        first += [(f"{name}u", parts[0], WIDE), (f"{name}s", parts[1], small)]
+
+    def digits(v: Named) -> Parts:
+        made: list[tuple[str, Node, str]] = []
+        for own, other in (("l", "r"), ("r", "l")):
+            u, s = v(f"{own}u"), v(f"{own}s")
+            specials = [(MINUS_INFINITY_SCALE, -2), (INFINITY_SCALE, 2), (NAN_SCALE, 3)]
+            arms = [(b.op("=", s, b.integer(scale)), b.integer(rank)) for scale, rank in specials]
+            more = b.fn("repeat", b.string("0"), b.op("-", v(f"{other}s"), s))  # none where that is below 1
+            made.append((f"{own}k", b.case(arms, b.fn("sign", u)), small))
+            made.append((own, b.fn("concat", d.to_text(b.fn("abs", u)), more), text))
+        return made
+
+    def last(v: Named) -> Node:
+        size = b.fn("greatest", d.length(v("l")), d.length(v("r")))
+        ours, theirs = (b.fn("lpad", v(name), size, b.string("0")) for name in ("l", "r"))
+        below = b.op("<", v("lk"), zero)
+        same = b.case([(below, b.op(symbol, theirs, ours))], b.op(symbol, ours, theirs))
+        return b.case([(b.op("<>", v("lk"), v("rk")), b.op(symbol, v("lk"), v("rk")))], same)
+
+    return d.chain(first, [digits], last)
 
 
 def _split(whole: Node) -> tuple[Node, Node]:

@@ -109,3 +109,18 @@ def test_others_are_left_to_spark(query: str) -> None:
 
 def test_duckdb_has_none_of_it() -> None:
     assert "JOIN" not in lowered(f"SELECT b FROM t WHERE a < ({OWN})", DuckDialect())
+
+
+@pytest.mark.parametrize(
+    ("sql", "most"),
+    [
+        ("SELECT b FROM t WHERE c < (SELECT 0.2 * avg(u.c) FROM t AS u WHERE u.a = t.a)", 6000),
+        ("SELECT b FROM t WHERE c < (SELECT avg(c) FROM t)", 6000),
+        ("SELECT x FROM (SELECT a, avg(c) AS x FROM t GROUP BY a) AS u ORDER BY a", 3000),
+        ("SELECT x FROM (SELECT a, c / 7 AS x FROM t) AS u ORDER BY a", 3000),
+        ("SELECT x FROM (SELECT a, c / c AS x FROM t) AS u ORDER BY a", 3000),
+    ],
+)
+def test_quotients_of_declared_numerics_are_short(sql: str, most: int) -> None:
+    """Spark takes a tenth of a millisecond or so for each character; the general form has 17,000."""
+    assert len(lowered(sql)) < most

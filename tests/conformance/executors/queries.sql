@@ -324,3 +324,4 @@ select r, rank() over (order by r), lag(d) over (order by r, id) from spans orde
 select id from spans where int4range(id, id + 2) && r order by id
 select lower(d), upper(d), lower(t), upper(t), min(lower(r)), max(upper(r)), count(*) from spans group by 1, 2, 3, 4 order by 1, 2, 3, 4
 select id from spans where upper(t) > '2020-02-01' and lower(r) < e or r @> lower(r) order by upper(r), id
+select n / 0, d / 0.0, (select max(q) from (select n / 0 as q from t where id = 5) s) from t where id = 5
