@@ -136,6 +136,20 @@ def _sign(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
     return numeric.numeric(node, Fixed(1, 0))
 
 
+def _scale(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    [value] = args
+    if isinstance(value.num, Fixed):
+        dynamic = value.num.dynamic
+        shown = b.integer(value.num.scale) if dynamic is None else dynamic
+        return b.case([(b.is_null(value.node, True), b.cast(shown, d.types["int32"]))])
+
+    def body(x: Node) -> Node:
+        s = b.field(x, "s")
+        return b.case([(b.op(">=", s, b.integer(0)), s)])  # NULL of NaN and infinities
+
+    return d.repeat([value.node], body)
+
+
 def _from_integer(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
     return numeric.from_integer(d, args[0])
 
@@ -166,6 +180,7 @@ _both("ceil(numeric)", _whole("ceil"))
 _both("ceiling(numeric)", _whole("ceil"))
 _both("floor(numeric)", _whole("floor"))
 _both("sign(numeric)", _sign)
+_both("scale(numeric)", _scale)
 for _type in ("int2", "int4", "int8"):
     _both(f"numeric({_type})", _from_integer)
 _both("float8(numeric)", _to_float8)

@@ -23,7 +23,7 @@ from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import SqlError, not_supported
-from planner.lower import aggregation, finishing, functions, lifting, numeric, sublinks, windows
+from planner.lower import aggregation, finishing, functions, lifting, numeric, sublinks, unnest, windows
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -568,6 +568,10 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
     for node in walk(query):
         if isinstance(node, q.SqlCall):
             raise not_supported(f"a call of SQL function {node.name} in this executor")
+    if dialect.name == "spark":
+        query = unnest.unnest(query)
+        if refused := unnest.remaining(query):
+            raise not_supported(f"{refused} in this executor")
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
     return LoweredQuery(

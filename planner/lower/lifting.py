@@ -78,7 +78,7 @@ def lifts_in(where: q.Expr | None, values: Iterable[q.Expr] = ()) -> list[Lift]:
     """Return what can be lifted out of a condition and other expressions over the rows of one FROM, each once."""
     found: dict[q.SubLink, q.Expr] = {}
     failing: set[q.SubLink] = set()
-    for term in _terms(where):
+    for term in terms(where):
         for link in _links(term):
             found.setdefault(link, term)
         failing |= _nulls_of(term)
@@ -125,7 +125,7 @@ def _lift(link: q.SubLink, needs: frozenset[int], fails: bool) -> Lift | None:
         return None
     kept: list[q.Expr] = []
     keys: list[_Key] = []
-    for term in _terms(query.where):
+    for term in terms(query.where):
         key = _key(term)
         if key is None:
             kept.append(term)
@@ -134,7 +134,7 @@ def _lift(link: q.SubLink, needs: frozenset[int], fails: bool) -> Lift | None:
     where = None if not kept else kept[0] if len(kept) == 1 else q.BoolExpr(type=SqlType(f.BOOL), kind="and", args=tuple(kept))  # fmt: skip
     value = query.targets[0]
     counts = keys != [] and _is_count(value.expr)
-    if keys and not counts and not _null_of_nothing(value.expr):
+    if keys and not counts and not null_of_nothing(value.expr):
         return None
     group = tuple(dict.fromkeys(key.inner for key in keys))
     targets = (value, *(q.Target(expr=expr, name=f"k{i + 1}") for i, expr in enumerate(group)))
@@ -145,10 +145,11 @@ def _lift(link: q.SubLink, needs: frozenset[int], fails: bool) -> Lift | None:
     return Lift(link, made, tuple(keys), needs, counts, fails and not counts)
 
 
-def _terms(expr: q.Expr | None) -> Iterator[q.Expr]:
+def terms(expr: q.Expr | None) -> Iterator[q.Expr]:
+    """Yield what an expression joins by AND."""
     if isinstance(expr, q.BoolExpr) and expr.kind == "and":
         for arg in expr.args:
-            yield from _terms(arg)
+            yield from terms(arg)
     elif expr is not None:
         yield expr
 
@@ -178,13 +179,13 @@ def _is_count(expr: q.Expr) -> bool:
     return isinstance(expr, q.Aggregate) and facts().procs[expr.proc].name == "count"
 
 
-def _null_of_nothing(expr: q.Expr) -> bool:
+def null_of_nothing(expr: q.Expr) -> bool:
     """Return whether an expression over aggregates is certainly NULL where these have no rows."""
     if isinstance(expr, q.Aggregate):
         return facts().procs[expr.proc].name not in ("count", "regr_count") and not expr.direct
     if isinstance(expr, q.FuncExpr | q.OpExpr):
-        return facts().procs[expr.proc].strict and any(_null_of_nothing(arg) for arg in expr.args)
-    return isinstance(expr, _PASSING) and _null_of_nothing(expr.arg)
+        return facts().procs[expr.proc].strict and any(null_of_nothing(arg) for arg in expr.args)
+    return isinstance(expr, _PASSING) and null_of_nothing(expr.arg)
 
 
 def ranges_in(item: q.FromItem) -> frozenset[int]:

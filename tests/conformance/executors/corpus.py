@@ -1,11 +1,12 @@
 """What the executors are asked: set-ups, queries, and the states of the rows they read.
 
-Four corpora, each in a schema of its own:
+Five corpora, each in a schema of its own:
 
-    own      tables.sql, queries.sql: what the other two leave out
-    altered  the same tables after ALTER TABLE: altered.sql
-    rows     the row executor's queries (tests/engine/index)
-    lower    the golden scripts of the lowering (tests/golden/lower)
+    own         tables.sql, queries.sql: what the others leave out
+    correlated  the same tables, sub-queries that read the query around them: correlated.sql
+    altered     the same tables after ALTER TABLE: altered.sql
+    rows        the row executor's queries (tests/engine/index)
+    lower       the golden scripts of the lowering (tests/golden/lower)
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ def corpora(folder: Path) -> list[Corpus]:
             name="own",
             setup=lines(HERE / "tables.sql"),
             queries=lines(HERE / "queries.sql"),
+            changes=lines(HERE / "changes.sql"),
+        ),
+        Corpus(
+            name="correlated",
+            setup=lines(HERE / "tables.sql"),
+            queries=lines(HERE / "correlated.sql"),
             changes=lines(HERE / "changes.sql"),
         ),
         Corpus(
