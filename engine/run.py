@@ -20,6 +20,7 @@ from engine.ddl import (
     functions,
     grant,
     materialized,
+    members,
     owned,
     roles,
     types,
@@ -99,7 +100,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.Drop: drop.drop,
     st.Truncate: drop.truncate,
     st.Grant: grant.run_grant,
-    st.GrantRole: grant.run_grant_role,
+    st.GrantRole: members.run_grant_role,
     st.Comment: ddl.comment,
     st.RoleStatement: roles.run_role,
 }

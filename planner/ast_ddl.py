@@ -368,19 +368,24 @@ class GrantRole(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRole(Node):
-    """CREATE ROLE / USER / GROUP."""
+    """CREATE ROLE / USER / GROUP. ``members`` (ROLE, USER), ``admins`` (ADMIN), ``in_roles`` (IN ROLE, IN GROUP)."""
 
     kind: Literal["role", "user", "group"]
     name: str
     options: tuple[Option, ...] = ()
+    members: tuple[Role, ...] = ()
+    admins: tuple[Role, ...] = ()
+    in_roles: tuple[Role, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRole(Node):
-    """ALTER ROLE / USER."""
+    """ALTER ROLE / USER; with ``members`` ALTER GROUP ADD (``adds``) or DROP USER."""
 
     role: Role
     options: tuple[Option, ...] = ()
+    members: tuple[Role, ...] = ()
+    adds: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

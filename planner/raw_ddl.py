@@ -341,14 +341,36 @@ class DdlReader(DmlReader):
         return ast.CreateRole(
             kind=body["stmt_type"].removeprefix("ROLESTMT_").lower(),
             name=body["role"],
-            options=self.options(body.get("options")),
+            options=self.options(_without_members(body)),
+            members=self._members(body, "rolemembers"),
+            admins=self._members(body, "adminmembers"),
+            in_roles=self._members(body, "addroleto"),
+        )
+
+    def _members(self, body: Raw, option: str) -> tuple[ast.Role, ...]:
+        found = [node["DefElem"] for node in body.get("options", ()) if node["DefElem"]["defname"] == option]
+        if len(found) > 1:
+            raise SqlError("42601", "conflicting or redundant options", span=self.span(found[1]))
+        return tuple(
+            [self._role(node["RoleSpec"]) for item in found for node in item["arg"]["List"]["items"]]
         )
 
     def _alter_role(self, body: Raw) -> ast.Node:
-        return ast.AlterRole(role=self._role(body["role"]), options=self.options(body.get("options")))
+        return ast.AlterRole(
+            role=self._role(body["role"]),
+            options=self.options(_without_members(body)),
+            members=self._members(body, "rolemembers"),
+            adds=body.get("action", 1) > 0,
+        )
 
     def _drop_role(self, body: Raw) -> ast.Node:
         return ast.DropRole(
             roles=tuple([self._role(node["RoleSpec"]) for node in body["roles"]]),
             if_exists=body.get("missing_ok", False),
         )
+
+
+def _without_members(body: Raw) -> list[Raw]:
+    """Return a role's options but those that are lists of roles."""
+    lists = ("rolemembers", "adminmembers", "addroleto")
+    return [option for option in body.get("options", ()) if option["DefElem"]["defname"] not in lists]

@@ -205,17 +205,22 @@ class GrantRole:
     roles: tuple[str, ...]
     members: tuple[str, ...]
     admin: bool
+    alters_group: bool = False  # ALTER GROUP, for which an admin option is not enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleStatement:
-    """CREATE / ALTER / DROP ROLE (USER). ``options``: attribute name of RoleDef, or password -> value."""
+    """CREATE / ALTER / DROP ROLE (USER). ``options``: attribute name of RoleDef, or password -> value.
+
+    ``memberships``: what CREATE grants besides, by IN ROLE, ADMIN and ROLE.
+    """
 
     action: Literal["create", "alter", "drop"]
     names: tuple[str, ...]
     options: Mapping[str, object]
     if_exists: bool = False
     is_user: bool = False
+    memberships: tuple[GrantRole, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

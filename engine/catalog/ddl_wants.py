@@ -383,6 +383,10 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             _roles(wants, catalog, statement.names, exclusive=True)
             for role in statement.names:
                 wants.change(role_name_key(role))
+            for grant in statement.memberships:
+                wants.change(_MEMBERSHIPS)
+                _roles(wants, catalog, set(grant.members) - set(statement.names), exclusive=True)
+                _roles(wants, catalog, set(grant.roles) - set(statement.names), exclusive=False)
         case st.AlterSource():
             source = catalog.sources.get(statement.name)
             if source is not None:

@@ -19,12 +19,13 @@ from engine.ddl.alter_columns import (
     drop_expression,
     require_no_nulls,
     set_not_null,
+    views_that_break,
 )
 from engine.ddl.dependents import still_needed
-from engine.ddl.drop import notice_cascade
+from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys
+from engine.ddl.members import named_role
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
-from engine.ddl.roles import named_role
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import (
@@ -231,6 +232,7 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
         await define.touch(session, define.referenced_oids([constraint], [relation.oid]))
     elif constraint.kind in "pu":
         await _drop_keys_on(session, relation, constraint, cascade=action.cascade)
+        await _drop_views_on(session, relation, constraint, cascade=action.cascade)
     latest = session.catalog.relation_by_oid(relation.oid) or relation
     index_oid = constraint.index_oid if constraint.kind in "pu" else 0
     await store_definition(
@@ -256,6 +258,21 @@ async def _drop_keys_on(
         )
     notice_cascade(session, names)
     await define.drop_foreign_keys(session, keys)
+
+
+async def _drop_views_on(
+    session: Session, relation: RelationDef, constraint: ConstraintDef, *, cascade: bool
+) -> None:
+    """Drop the views that group by a primary key and show other columns of its table, or refuse (2BP01)."""
+    without = tuple(c for c in relation.constraints if c.oid != constraint.oid)
+    indexes = tuple(i for i in relation.indexes if i.oid != constraint.index_oid)
+    views = views_that_break(session, relation, replace(relation, constraints=without, indexes=indexes))
+    names = [described(session, view) for view in views]
+    what = f"constraint {constraint.name} on table {relation.name}"
+    if names and not cascade:
+        raise still_needed(what, (f"{name} depends on {what}" for name in names))
+    notice_cascade(session, names)
+    await drop_relations(session, views, cascade=True, quiet=True)
 
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:

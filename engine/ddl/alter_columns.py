@@ -25,6 +25,7 @@ from engine.reads.query import context
 from engine.sequences.define import (
     drawing_columns,
     owned_by,
+    retype_identity,
     with_sequences,
 )
 from engine.writes.returning import make_env
@@ -303,6 +304,8 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
+    if column.identity and column.type != action.type:
+        await retype_identity(session, relation, column, action.type.oid)
     after = replace(
         column,
         type=plain_type(action.type),

@@ -26,7 +26,7 @@ from engine.ddl.drop import replace_table, table_of
 from engine.ddl.functions import rebase_functions
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
-from engine.ddl.roles import named_role
+from engine.ddl.members import named_role
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
 from engine.executor import ExecContext, Result

@@ -24,7 +24,7 @@ from engine.catalog.state import (
 from engine.catalog.store import is_shared, write_changes
 from engine.connection.portal import Command, Outcome
 from engine.ddl.database_copy import copied, copy_rows
-from engine.ddl.roles import named_role
+from engine.ddl.members import named_role
 from engine.eager import settle
 from engine.reads.plans import Plan
 from pgwire.backend import Responder

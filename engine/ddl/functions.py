@@ -17,7 +17,8 @@ from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
-from engine.ddl.roles import function_words, named_role
+from engine.ddl.members import named_role
+from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned

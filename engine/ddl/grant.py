@@ -1,24 +1,20 @@
-"""GRANT and REVOKE: changes of access control lists and of memberships, as catalog changes (``planner.acl``)."""
+"""GRANT and REVOKE: changes of access control lists as catalog changes (``planner.acl``; of roles: ``members``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_CLASS_OID, Stored, predefined_roles
+from engine.catalog.state import PG_CLASS_OID, Stored
 from engine.connection.portal import Command, Outcome
-from engine.ddl.roles import named_role
+from engine.ddl.members import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import (
     EVERYBODY,
-    Membership,
     best_grantor,
     grant,
     held,
-    may_admit,
-    memberships,
     ordered,
     revoke,
 )
@@ -154,59 +150,3 @@ def _columns_too(
             )  # fmt: skip
         if items != before:
             yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=column.attnum, items=items)
-
-
-async def run_grant_role(
-    conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
-) -> Outcome:
-    """GRANT or REVOKE of roles. Raises SqlError 42704, 42501, 0LP01 (a circle)."""
-    session = conn.session
-    me = named_role(session, "current_user")
-    roles = [named_role(session, name) for name in statement.roles]
-    members = {role.oid: role for role in (named_role(session, name) for name in statement.members)}
-    for role in roles:
-        _check_admin(session, me, role)
-        for oid, member in members.items():
-            members[oid] = (
-                _admitted(session, me, role, member, admin=statement.admin)
-                if statement.is_grant
-                else _dismissed(session, role, member, option_only=statement.admin)
-            )
-    changed: list[Stored] = [m for m in members.values() if session.catalog.role_by_oid(m.oid) != m]
-    if changed:
-        await session.view.change(changed)
-    return Command(plan.bound.tag)
-
-
-def _check_admin(session: Session, me: RoleDef, role: RoleDef) -> None:
-    """Raise SqlError 42501 unless ``me`` may say who the members of ``role`` are."""
-    if me.superuser:
-        return
-    if role.superuser:
-        raise SqlError("42501", "must be superuser to alter superusers")
-    if not me.create_role and not may_admit(me, role.oid, session.catalog.role_by_oid):
-        raise SqlError("42501", f'must have admin option on role "{role.name}"')
-
-
-def _admitted(session: Session, me: RoleDef, role: RoleDef, member: RoleDef, *, admin: bool) -> RoleDef:
-    if member.name in predefined_roles():
-        raise SqlError(
-            "42939", f'role name "{member.name}" is reserved', detail="Cannot alter reserved roles."
-        )
-    if member.oid in memberships(role, session.catalog.role_by_oid):
-        raise SqlError("0LP01", f'role "{role.name}" is a member of role "{member.name}"')
-    old = next((m for m in member.member_of if m.role == role.oid), None)
-    if old is not None and (old.admin or not admin):
-        session.notice(f'role "{member.name}" is already a member of role "{role.name}"', sqlstate="42710")
-        return member
-    others = tuple(m for m in member.member_of if m.role != role.oid)
-    return replace(member, member_of=(*others, Membership(role=role.oid, grantor=me.oid, admin=admin)))
-
-
-def _dismissed(session: Session, role: RoleDef, member: RoleDef, *, option_only: bool) -> RoleDef:
-    old = next((m for m in member.member_of if m.role == role.oid), None)
-    if old is None:
-        session.warning(f'role "{member.name}" is not a member of role "{role.name}"', "01000")
-        return member
-    others = tuple(m for m in member.member_of if m.role != role.oid)
-    return replace(member, member_of=(*others, replace(old, admin=False)) if option_only else others)

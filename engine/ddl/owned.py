@@ -27,7 +27,8 @@ from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
-from engine.ddl.roles import function_words, named_role
+from engine.ddl.members import named_role
+from engine.ddl.roles import function_words
 from engine.ddl.types import drop_types
 from engine.reads.plans import Plan
 from planner import statements as st

@@ -469,6 +469,9 @@ class _Check:
             self._own_type(made)
             return
         relation = self.catalog.relation_by_oid(statement.object_oid)
+        if relation is not None and statement.sub_id:
+            self._own_for_part(relation)
+            return
         if relation is not None:
             self._own(relation)
             return
@@ -477,10 +480,18 @@ class _Check:
             self._own_schema(schema)
             return
         constraint = self.catalog.constraint_by_oid(statement.object_oid)
+        domain = self.catalog.domain_constraint(statement.object_oid)
         if constraint is not None:
-            self._own(constraint[0])
+            self._own_for_part(constraint[0])
+        elif domain is not None:
+            self._own_type(domain[0])
         elif not self.role.create_role:
             raise SqlError("42501", "must have CREATEROLE privilege")
+
+    def _own_for_part(self, relation: RelationDef) -> None:
+        """As ``_own``, for a column or a constraint of it."""
+        if not self.rights.owns(relation.owner):
+            raise SqlError("42501", f"must be owner of relation {relation.name}")
 
     def _own(self, relation: RelationDef) -> None:
         if not self.rights.owns(relation.owner):

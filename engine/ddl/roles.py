@@ -19,6 +19,7 @@ from engine.catalog.state import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
+from engine.ddl.members import changed_members
 from engine.reads.plans import Plan
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
@@ -116,7 +117,10 @@ async def _create(session: Session, statement: RoleStatement) -> None:
     if session.catalog.role(name) is not None:
         raise SqlError("42710", f'role "{name}" already exists')
     role = RoleDef(oid=session.db.allocate_oids(1), name=name, can_login=statement.is_user)
-    await session.view.change([_apply(session, role, statement.options)])
+    roles: dict[str, RoleDef] = {name: _apply(session, role, statement.options)}
+    for grant in statement.memberships:
+        roles |= {changed.name: changed for changed in changed_members(session, grant, roles)}
+    await session.view.change(list(roles.values()))
 
 
 async def _alter(session: Session, statement: RoleStatement) -> None:
@@ -285,19 +289,6 @@ def shown_name(session: Session, relation: RelationDef) -> str:
         if found is not None:
             return name if found.oid == relation.oid else qualified
     return qualified
-
-
-def named_role(session: Session, name: str) -> RoleDef:
-    """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
-    special = {
-        "current_user": session.user,
-        "current_role": session.user,
-        "session_user": session.session_user,
-    }
-    role = session.catalog.role(special.get(name, name))
-    if role is None:
-        raise SqlError("42704", f'role "{name}" does not exist')
-    return role
 
 
 def set_role(session: Session, setting: str, value: str | None, *, local: bool) -> None:

@@ -42,7 +42,7 @@ from engine.ddl.drop import (
     view_dependents,
 )
 from engine.ddl.held_rows import columns_holding
-from engine.ddl.roles import named_role
+from engine.ddl.members import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned

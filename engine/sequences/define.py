@@ -18,7 +18,7 @@ from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.bind.sequence import check_position, relations_of_default
+from planner.bind.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.errors import SqlError
 from planner.facts import BOOL, INT8
@@ -160,6 +160,14 @@ async def set_identity(session: Session, relation: RelationDef, action: st.SetId
             changed = _altered(session, sequence, action.definition, restarts=action.restarts)
             await session.view.change([changed])
     return _with_column(relation, replace(column, identity=action.identity or column.identity))
+
+
+async def retype_identity(session: Session, relation: RelationDef, column: ColumnDef, type_oid: int) -> None:
+    """ALTER COLUMN TYPE of an identity column: its sequence gets that type. Raises SqlError 22023, 55000."""
+    for sequence in owned_by(session, relation.oid, column.attnum):
+        assert sequence.sequence is not None
+        definition = retyped_definition(sequence.sequence, type_oid)
+        await session.view.change([_altered(session, sequence, definition, restarts=False)])
 
 
 async def add_identity(session: Session, relation: RelationDef, action: st.AddIdentity) -> RelationDef:

@@ -174,14 +174,7 @@ def new_definition(options: Mapping[str, ast.Option], type_oid: int | None) -> S
 def changed_definition(options: Mapping[str, ast.Option], old: SequenceDef) -> tuple[SequenceDef, bool]:
     """Return a sequence as ALTER SEQUENCE leaves it, and whether it begins anew. Raises as ``new_definition``."""
     oid = _type(options.get("as")) or old.type_oid
-    changed = replace(old, type_oid=oid, increment=_increment(options) or old.increment)
-    if oid != old.type_oid:  # bounds that were the type's follow it
-        before, after = BOUNDS[old.type_oid], BOUNDS[oid]
-        changed = replace(
-            changed,
-            minimum=after[0] if old.minimum == before[0] else old.minimum,
-            maximum=after[1] if old.maximum == before[1] else old.maximum,
-        )
+    changed = replace(_of_type(old, oid), increment=_increment(options) or old.increment)
     changed = _checked(options, changed, old)
     if "restart" not in options:
         return changed, False
@@ -189,6 +182,24 @@ def changed_definition(options: Mapping[str, ast.Option], old: SequenceDef) -> t
     return replace(
         changed, restart=_within(changed, "RESTART", changed.start if given is None else given)
     ), True
+
+
+def retyped_definition(old: SequenceDef, type_oid: int) -> SequenceDef:
+    """Return the sequence of an identity column whose type changes. Raises SqlError 22023."""
+    if type_oid not in BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    return _checked({}, _of_type(old, type_oid), old)
+
+
+def _of_type(old: SequenceDef, type_oid: int) -> SequenceDef:
+    """Return a sequence with another type; bounds that were the old one's follow it."""
+    before, after = BOUNDS[old.type_oid], BOUNDS[type_oid]
+    return replace(
+        old,
+        type_oid=type_oid,
+        minimum=after[0] if old.minimum == before[0] else old.minimum,
+        maximum=after[1] if old.maximum == before[1] else old.maximum,
+    )
 
 
 def _increment(options: Mapping[str, ast.Option]) -> int | None:

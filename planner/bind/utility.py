@@ -8,6 +8,7 @@ objects are looked up here, so errors about them come before anything runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pgwire.codecs.errors import DataError
@@ -245,18 +246,11 @@ _ROLE_OPTIONS = {
     "password": "password",
     "validUntil": "valid_until",
 }
-_ROLE_REFUSED = {
-    "rolemembers": "role membership (ROLE, USER)",
-    "addroleto": "role membership (IN ROLE)",
-    "adminmembers": "role membership (ADMIN)",
-}
 
 
 def _role_options(context: BindContext, options: Sequence[ast.Option]) -> Mapping[str, object]:
     found: dict[str, object] = {}
     for option in options:
-        if option.name in _ROLE_REFUSED:
-            raise not_supported(_ROLE_REFUSED[option.name], span=option.span)
         if option.name == "sysid":
             continue  # PostgreSQL only says that it ignores it
         name = _ROLE_OPTIONS.get(option.name)
@@ -287,7 +281,27 @@ def bind_create_role(context: BindContext, node: ast.CreateRole) -> st.RoleState
         names=(node.name,),
         options=_role_options(context, node.options),
         is_user=node.kind == "user",
+        memberships=tuple(
+            _members(roles, members, admin=admin)
+            for roles, members, admin in (
+                (node.in_roles, (ast.Role(name=node.name),), False),
+                ((ast.Role(name=node.name),), node.admins, True),
+                ((ast.Role(name=node.name),), node.members, False),
+            )
+            if roles and members
+        ),
     )
+
+
+def _members(roles: Sequence[ast.Role], members: Sequence[ast.Role], *, admin: bool = False) -> st.GrantRole:
+    try:
+        names = tuple(owner_name(role) for role in roles)
+        return st.GrantRole(
+            is_grant=True, roles=names, members=tuple(owner_name(role) for role in members), admin=admin
+        )
+    except SqlError as error:
+        error.span = None
+        raise
 
 
 def _role_name(role: ast.Role, command: str) -> str:
@@ -298,8 +312,10 @@ def _role_name(role: ast.Role, command: str) -> str:
     raise not_supported(f"{command} {role.special.upper()}", span=role.span)
 
 
-def bind_alter_role(context: BindContext, node: ast.AlterRole) -> st.RoleStatement:
-    """ALTER ROLE ... WITH options."""
+def bind_alter_role(context: BindContext, node: ast.AlterRole) -> st.RoleStatement | st.GrantRole:
+    """ALTER ROLE ... WITH options; ALTER GROUP ... ADD and DROP USER are GRANT and REVOKE of the group."""
+    if node.members:
+        return replace(_members((node.role,), node.members), is_grant=node.adds, alters_group=True)
     return st.RoleStatement(
         action="alter",
         names=(_role_name(node.role, "ALTER ROLE"),),

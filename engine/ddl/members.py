@@ -1,0 +1,113 @@
+"""Roles by name, and who is a member of whom: GRANT and REVOKE of roles, ALTER GROUP, CREATE ROLE ... ROLE (``planner.acl``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import predefined_roles
+from engine.connection.portal import Command, Outcome
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.acl import DATABASE_OWNER, Membership, may_admit, memberships
+from planner.catalog import RoleDef
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+
+def named_role(session: Session, name: str) -> RoleDef:
+    """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
+    special = {
+        "current_user": session.user,
+        "current_role": session.user,
+        "session_user": session.session_user,
+    }
+    role = session.catalog.role(special.get(name, name))
+    if role is None:
+        raise SqlError("42704", f'role "{name}" does not exist')
+    return role
+
+
+async def run_grant_role(
+    conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
+) -> Outcome:
+    """GRANT or REVOKE of roles. Raises SqlError 42704, 42501, 0LP01 (a circle)."""
+    me = conn.session.role
+    if statement.alters_group and not (me.superuser or me.create_role):
+        raise SqlError("42501", "permission denied")
+    changed = changed_members(conn.session, statement, {})
+    if changed:
+        await conn.session.view.change(changed)
+    return Command(plan.bound.tag)
+
+
+def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str, RoleDef]) -> list[RoleDef]:
+    """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
+    me = session.role
+    by_oid = {role.oid: role for role in made.values()}
+
+    def find(oid: int) -> RoleDef | None:
+        return by_oid.get(oid) or session.catalog.role_by_oid(oid)
+
+    roles = [made.get(name) or named_role(session, name) for name in statement.roles]
+    before = [made.get(name) or named_role(session, name) for name in statement.members]
+    members = {role.oid: role for role in before}
+    for role in roles:
+        _check_admin(session, me, role)
+        for oid, member in members.items():
+            members[oid] = (
+                _admitted(session, me, role, member, find, admin=statement.admin)
+                if statement.is_grant
+                else _dismissed(session, role, member, option_only=statement.admin)
+            )
+    return [member for member in members.values() if find(member.oid) != member]
+
+
+def _check_admin(session: Session, me: RoleDef, role: RoleDef) -> None:
+    """Raise SqlError 42501 unless ``me`` may say who the members of ``role`` are."""
+    if me.superuser:
+        return
+    if role.superuser:
+        raise SqlError("42501", "must be superuser to alter superusers")
+    if not me.create_role and not may_admit(me, role.oid, session.catalog.role_by_oid):
+        raise SqlError("42501", f'must have admin option on role "{role.name}"')
+
+
+def _admitted(
+    session: Session,
+    me: RoleDef,
+    role: RoleDef,
+    member: RoleDef,
+    find: Callable[[int], RoleDef | None],
+    *,
+    admin: bool,
+) -> RoleDef:
+    if role.oid == DATABASE_OWNER:  # its one member is who owns the database
+        raise SqlError("0LP01", f'role "{role.name}" cannot have explicit members')
+    if member.oid == DATABASE_OWNER:
+        raise SqlError("0LP01", f'role "{member.name}" cannot be a member of any role')
+    if member.name in predefined_roles():
+        raise SqlError(
+            "42939", f'role name "{member.name}" is reserved', detail="Cannot alter reserved roles."
+        )
+    if member.oid in memberships(role, find):
+        raise SqlError("0LP01", f'role "{role.name}" is a member of role "{member.name}"')
+    old = next((m for m in member.member_of if m.role == role.oid), None)
+    if old is not None and (old.admin or not admin):
+        session.notice(f'role "{member.name}" is already a member of role "{role.name}"', sqlstate="42710")
+        return member
+    others = tuple(m for m in member.member_of if m.role != role.oid)
+    return replace(member, member_of=(*others, Membership(role=role.oid, grantor=me.oid, admin=admin)))
+
+
+def _dismissed(session: Session, role: RoleDef, member: RoleDef, *, option_only: bool) -> RoleDef:
+    old = next((m for m in member.member_of if m.role == role.oid), None)
+    if old is None:
+        session.warning(f'role "{member.name}" is not a member of role "{role.name}"', "01000")
+        return member
+    others = tuple(m for m in member.member_of if m.role != role.oid)
+    return replace(member, member_of=(*others, replace(old, admin=False)) if option_only else others)
