@@ -153,6 +153,8 @@ async def serve_forever(config: Config) -> None:
             ),
         )
         database.terminate = server.terminate
+        database.turns = server.turns
+        database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)
         await server.start()
         # what is loaded by now lives as long as the process: keep the collector from walking it

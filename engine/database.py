@@ -63,6 +63,7 @@ from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.snapshots import SnapshotRegistry
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
+from pgwire.turns import Turns
 from planner.catalog import DatabaseDef
 from planner.query import OutputColumn
 from txn.coordinator import TxnOptions
@@ -123,6 +124,7 @@ class Database:
         self._preloading: asyncio.Future[None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
+        self.turns = Turns()  # the server's, once there is one: whose work gives way to whose
         self._random = random.Random(secrets.randbits(128))
         self._version = 0
         self._oids = OidSource(store.reserve)

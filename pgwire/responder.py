@@ -30,17 +30,8 @@ class Writer(Protocol):
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Take bytes to send; never blocks."""
 
-    def close(self) -> None:
-        """Send what is buffered, then close."""
-
-    def abort(self) -> None:
-        """Close at once."""
-
-    def pause_reading(self) -> None:
-        """Deliver no more input."""
-
-    def resume_reading(self) -> None:
-        """Deliver input again."""
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes have not been sent yet."""
 
 
 class WireResponder:

@@ -188,6 +188,7 @@ class Server:
             await asyncio.wait(self._closing_tasks)
         for listener in self._listeners:
             await listener.wait_closed()
+        self.turns.close()
 
     async def _gone_within(self, timeout_s: float) -> bool:
         try:

@@ -31,6 +31,7 @@ from pgwire.auth.scram import ScramExchange, mock_verifier, parse_verifier
 from pgwire.auth.trust import TrustExchange
 from pgwire.backend import Authentication, Backend, FieldDescription, StatementDescription
 from pgwire.connection import NO_FRAME, Connection
+from pgwire.direct import Direct, read_ahead
 from pgwire.encode import (
     BIND_COMPLETE,
     CLOSE_COMPLETE,
@@ -55,6 +56,11 @@ NEWEST_MINOR: Final = 2  # of protocol 3, in PostgreSQL since version 18: longer
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
+
+# What a reader's message may begin with for it to be handled in the middle of others' work: Bind, Parse, Query.
+READS_AHEAD: Final = frozenset(b"BPQ")
+NOT_WATCHED: Final = -1
+NEVER_WATCHED: Final = -2  # TLS, or no socket
 
 Step = Coroutine[Any, Any, None] | asyncio.Future[Any]
 """What is left of a message: a coroutine for a task to run, or a commit's outcome to be told of."""
@@ -89,6 +95,7 @@ class Session:
         "_exchange",
         "_farewell",
         "_farewell_waits",
+        "_fd",
         "_flush_wanted",
         "_grace_timer",
         "_loop",
@@ -135,6 +142,7 @@ class Session:
         self._opened = False
         self._pumping = False
         self._put_off = False  # what has arrived waits for its turn
+        self._fd = NOT_WATCHED  # the socket, while ``Turns`` looks at it
         self._task: asyncio.Future[Any] | None = None  # what runs: a task, or a commit that is waited for
         self._flush_wanted = False
         self._reading_paused = False
@@ -174,12 +182,47 @@ class Session:
         turns = self._server.turns
         if not self.backend.wrote:
             turns.has_read()
+            if self._fd == NOT_WATCHED:
+                self._watch()
             return False
+        if self._fd >= 0:
+            self._unwatch()
         if not turns.contended:
             return False
         self._put_off = True
         turns.put_off(self._take_turn)
         return True
+
+    def _watch(self) -> None:
+        """Have messages handled in the middle of writers' work: this connection reads."""
+        sock = None if self.tls else self.transport.get_extra_info("socket")
+        if sock is None:
+            self._fd = NEVER_WATCHED
+            return
+        self._fd = sock.fileno()
+        self.responder.transport = Direct(self.transport, self._fd)
+        self._server.turns.watch(self._fd, self._read_ahead)
+
+    def _unwatch(self) -> None:
+        """This connection writes now, or ends."""
+        self._server.turns.unwatch(self._fd)
+        self.responder.transport = self.transport
+        self._fd = NOT_WATCHED
+
+    def _read_ahead(self) -> None:
+        """Handle what has arrived, in the middle of a writer's turn; leave it to the transport if anything is under way."""
+        connection = self.connection
+        if self._task is not None or self._put_off or self._reading_paused or connection.buffered:
+            return
+        data = read_ahead(self._fd)
+        if not data:
+            return
+        if data[0] in READS_AHEAD:
+            self.data_received(data)
+        else:
+            connection.receive_data(data)
+            self._put_off = True
+            self._loop.call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
         """Handle what has arrived while others went first."""
@@ -191,6 +234,8 @@ class Session:
 
     def connection_lost(self) -> None:
         """The socket is closed: stop what runs, then release the backend."""
+        if self._fd >= 0:
+            self._unwatch()
         self.connection.close()
         self.responder.disconnected()
         self._stop_timers()
@@ -594,6 +639,8 @@ class Session:
                 self.parameters["user"], self.parameters["database"], self.peer, self.tls
             )
         )
+        if self.connection.state is State.CLOSED:
+            return  # it has left before this task's turn came
         self._exchange = self._make_exchange(wanted)
         for request in self._exchange.start():
             self.connection.send(request)

@@ -111,6 +111,8 @@ class Committer:
         """Writes the pieces of an encoded write set to a blob, durably; returns its name. None: all go inline."""
         self.unspill: Callable[[str], Awaitable[None]] | None = None
         """Removes such a blob again: its transaction was refused."""
+        self.yield_to_readers: Callable[[], None] = lambda: None
+        """Called between the steps of a turn that together take long; whoever is served then only reads."""
         self.failed: Exception | None = None
         """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
         self.on_failure: Callable[[Exception], None] | None = None
@@ -304,6 +306,7 @@ class Committer:
             upper = max(upper, writes[-1].ts) if not self.others else max(upper, *[w.ts for w in writes])
         payload = encode_entry(self._txns.epoch, encoded, tuple(swaps), shards, upper)
         size = len(payload) + sum([m.spilled for m in members])
+        self.yield_to_readers()
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
             seq = await self._txns.append(payload)  # <-- the durable point
@@ -319,7 +322,9 @@ class Committer:
         stager = self.stager
         if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled or m.staged for m in members)):
             await self._stage(stager(batch))
+        self.yield_to_readers()
         self._apply(members, batch, seq, len(payload), shards)
+        self.yield_to_readers()
 
     async def _stage(self, steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""

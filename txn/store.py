@@ -65,6 +65,12 @@ class ShardStore:
         if self.failed is not None:
             callback(self.failed)
 
+    def on_long_turn(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` within the longer turns of the loop, where nothing is half done: it may read (``read_now``), and begin
+        transactions, but neither lock nor commit.
+        """
+        self.core.log.committer.yield_to_readers = callback
+
     async def reserve(self, name: str, floor: int, count: int) -> tuple[int, int]:
         """See ``DurableLog.reserve``."""
         return await self.core.log.reserve(name, floor, count)

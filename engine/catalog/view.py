@@ -208,6 +208,7 @@ class CatalogView:
             self.adopt_latest()
         if not plan.fresh(self._seen):
             raise Replan
+        self._session.db.turns.yield_to_readers()
 
     async def start_ddl(self, plan: Plan) -> None:
         """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""

@@ -242,7 +242,11 @@ class Connection:
         self.prepared.close("")
         self.close_portal("")
         self.touch(sql)
-        result = self.interrupts.run(simple.run_text(self, sql, out))
+        cached = self.planning.cached(sql)
+        if cached is not None and simple.answer_point(self, *cached, out):
+            self._idle()
+            return None
+        result = self.interrupts.run(simple.run_text(self, sql, cached, out))
         if isinstance(result, str):
             commit = simple.start_commit(self, result, out)
             if commit is not None:

@@ -107,7 +107,12 @@ def execute(
             and _point(session, portal, plan, max_rows, out)
         ):
             return None
-        if plan.quick is not None and leading and _quick(session, portal, plan, max_rows, out):
+        if (
+            plan.quick is not None
+            and leading
+            and (plan.only_reads or not conn.db.turns.preempting)
+            and _quick(session, portal, plan, max_rows, out)
+        ):
             return None
         if plan.one_row and leading:
             return conn.interrupts.run(_insert_row(conn, portal, plan, out))
@@ -195,6 +200,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
             outcome, plan = await run_with_retries(
                 conn, plan, portal.params, out, portal.prepared, whole=out.sync_follows
             )
+            conn.db.turns.yield_to_readers()
             portal.plan = plan
         portal.outcome = outcome
     if isinstance(outcome, Command):

@@ -78,7 +78,9 @@ class Interrupts:
         cancelled.deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
 
     def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
-        """Run a statement's coroutine: at once if it can, else interruptibly."""
+        """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait."""
+        if self._session.db.turns.preempting:
+            return self._interruptible(coro if self._session.db.lease is None else self._as_leader(coro))
         result = eager(coro if self._session.db.lease is None else self._as_leader(coro))
         return self._interruptible(result) if type(result) is Started else result
 

@@ -24,7 +24,9 @@ from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import BlockState
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
+from planner.errors import SqlError
 from planner.parse import Parsed, parse
+from txn.errors import TxnError
 from txn.types import Timestamp
 
 if TYPE_CHECKING:
@@ -33,8 +35,32 @@ if TYPE_CHECKING:
     from planner.statements import Transaction
 
 
-async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
-    """Run the statements of a Query message and send what they answer, errors included.
+def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Responder) -> bool:
+    """Answer a Query that is a read by key and a transaction by itself, on the spot; False: ``run_text`` has to.
+
+    Takes no locks and changes nothing that others see, so it may come in the middle of their work (``pgwire.turns``).
+    """
+    session = conn.session
+    if plan.point is None or session.block.state is not BlockState.IDLE or not conn.db.leading():
+        return False
+    try:
+        rows = read_point(session, plan, values)
+    except (SqlError, TxnError):
+        return False  # the general way meets the same, and reports it
+    if rows is None or plan.columns is None:
+        return False
+    out.row_description(field_descriptions(plan.columns, (), plan))
+    if rows:
+        data, count = encoder_of(plan, plan.columns, (), session).rows(rows)
+        out.data_rows(data, count)
+    out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
+    return True
+
+
+async def run_text(
+    conn: Connection, sql: str, cached: tuple[Plan, tuple[Any, ...]] | None, out: Responder
+) -> str | None:
+    """Run the statements of a Query message and send what they answer, errors included. ``cached``: its plan, if known.
 
     Returns the tag of a statement whose transaction the caller has to commit before it is answered (``start_commit``),
     None if all is answered. What is no report for the client (a bug) is raised.
@@ -42,7 +68,6 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
     session = conn.session
     block = session.block
     try:
-        cached = conn.planning.cached(sql)
         if cached is not None:
             plan, values = cached
             if plan.control:
@@ -53,18 +78,13 @@ async def run_text(conn: Connection, sql: str, out: Responder) -> str | None:
                 if block.state is BlockState.BLOCK and not conn.cursors.any and _commits_plainly(conn):
                     return "COMMIT"
             block.reads_alone = plan.only_reads
-            if plan.point is not None and block.state is BlockState.IDLE and conn.db.leading():
-                rows = read_point(session, plan, values)
-                if rows is not None and plan.columns is not None:
-                    found = Rows(plan.columns, ReadyRows(plan.columns, rows))
-                    await _answer(session, found, plan, out, alone=True)
-                    return None
             if plan.quick is not None and block.state is BlockState.BLOCK and conn.db.leading():
                 result = await _in_block(session, plan, values)
                 if result is not None and plan.columns is not None:
                     await _answer(session, Rows(plan.columns, result), plan, out, alone=True)
                     return None
             outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
+            conn.db.turns.yield_to_readers()
             if type(outcome) is Command:
                 if block.state is not BlockState.IMPLICIT:
                     out.command_complete(outcome.tag)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.connection.interrupts import CancelFlag, Interrupts
+from pgwire.turns import Turns
 from planner.errors import SqlError
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store
@@ -18,7 +19,7 @@ from txn.types import RowId
 
 def interrupts() -> Interrupts:
     session: Any = SimpleNamespace(
-        cancelled=CancelFlag(), db=SimpleNamespace(lease=None), block=SimpleNamespace(txn=None)
+        cancelled=CancelFlag(), db=SimpleNamespace(lease=None, turns=Turns()), block=SimpleNamespace(txn=None)
     )
     return Interrupts(session)
 

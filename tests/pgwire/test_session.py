@@ -34,6 +34,9 @@ class Recorder:
         assert not self.closed, "written after close"
         self.written += data
 
+    def get_extra_info(self, name: str) -> None:
+        """Return None: there is no socket."""
+
     def close(self) -> None:
         self.closed = True
 
@@ -174,3 +177,18 @@ def test_a_message_beyond_the_input_limit_arrives_whole(put_off: bool) -> None:
     pieces = [encode_frontend(m.Query("SELECT 1")) + large[:200], large[200:400], large[400:]]
     said, *_ = asyncio.run(converse(pieces, late=True, wait=False, put_off=put_off))
     assert [type(event) for event in said].count(m.ReadyForQuery) == 3  # one of the start
+
+
+def test_a_client_that_leaves_while_it_is_let_in_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> Session:
+        server = Server(TinyDatabase(), ServerConfig())
+        recorder: Any = Recorder()
+        session = Session(server, recorder, "test")
+        session.data_received(START)
+        assert session.busy
+        session.connection_lost()
+        await settle(session)
+        return session
+
+    assert not asyncio.run(main()).busy
+    assert caplog.messages == []

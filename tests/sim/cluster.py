@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.sim.loop import Process, ProcessDied, SimLoop
@@ -68,6 +69,7 @@ class Server:
         self.epoch = log.epoch
         store = await start_store(log, self.cluster.options, offload=self.cluster.offload)
         store.on_failure(self._failed)
+        store.on_long_turn(lambda: self.cluster.preempted(self))
         await store.keep_timelines(self.cluster.timelines)
         self.store = store
         self.cluster.note(f"{self.name} leads in epoch {self.epoch}")
@@ -138,6 +140,8 @@ class Cluster:
         self._changed = asyncio.Event()
         self._supervisor = loop.create_task(self._supervise())
         self._starting: Server | None = None
+        self.preempted: Callable[[Server], None] = lambda server: None
+        """Called in the middle of a server's turns, where it lets readers go first."""
 
     def note(self, text: str) -> None:
         """Add a line to the run's log."""

@@ -151,6 +151,18 @@ def _readable_too_soon() -> AbstractContextManager[Any]:
     return mock.patch.object(DurableOracle, "try_write_ts", eager)
 
 
+def _half_way() -> AbstractContextManager[Any]:
+    apply = Committer._apply
+
+    def early(self: Committer, members: Any, batch: Any, *rest: Any) -> None:
+        if batch.writes and not self.others:
+            self._oracle.apply_write(batch.writes[-1].ts)
+            self.yield_to_readers()
+        apply(self, members, batch, *rest)
+
+    return mock.patch.object(Committer, "_apply", early)
+
+
 @contextmanager
 def _forgotten_reservation() -> Iterator[None]:
     """A restart begins at the clock, whatever was reserved or committed before."""
@@ -299,6 +311,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         txn.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
     "early release": Mutation("locks until durable (D39)", "locks go when the commit is queued", _release_early, (*LOST, "")),
     "read_ts": Mutation("oracle (A27)", "read_ts covers what is not applied yet", _readable_too_soon, (*LOST, "")),
+    "half-way": Mutation("turns (pgwire.md)", "readers go first where a commit is half done", _half_way, (*LOST, "")),
     "reservation": Mutation("oracle reservation (A22, A40)", "a restart begins at the clock", _forgotten_reservation,
                             (*LOST, "incompatible order", "")),
     "covered entries": Mutation("apply idempotence (C27)", "a covered entry is applied again", _covered_again,

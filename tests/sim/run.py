@@ -105,6 +105,7 @@ class Run:
         self.outcomes: Counter[str] = Counter()
         self.problems: list[str] = []
         self.loop = SimLoop(random.Random(self.rng.getrandbits(64)), self.plan.disorder)
+        self.preempting = random.Random(seed)  # of its own: who reads in between changes nothing else
         self.outside = Outside(self.loop, random.Random(self.rng.getrandbits(64)))
         self.names = list(BODIES)
         self.recent: list[Timestamp] = []
@@ -127,6 +128,7 @@ class Run:
         self.cluster = Cluster(
             self.loop, self.outside, self.rng, options, plan.lease_ms, (TIDES,) if plan.tides else ()
         )
+        self.cluster.preempted = self._preempt
         await self._one(0, self._make_tables, "make tables", False, await self.cluster.connect())
         self.subscribers = [Subscriber(self, n) for n in range(plan.subscribers)]
         following = [self.loop.create_task(subscriber.follow()) for subscriber in self.subscribers]
@@ -293,6 +295,22 @@ class Run:
             return "fail"
         note_row(record, shard, k, row, "key")
         return "ok"
+
+    def _preempt(self, server: Server) -> None:
+        """Read one row in the middle of a turn of the server's (``pgwire.turns``), answered at once."""
+        store, rng = server.store, self.preempting
+        if store is None or self.over or rng.random() > 0.1:
+            return
+        leads = server.epoch == self.outside.disk.epoch if store.lease is None else store.lease.valid()
+        shard = rng.choice((LISTS, CELLS, BANK))
+        k = rng.randrange({LISTS: self.plan.sizes.lists, CELLS: self.plan.sizes.cells}.get(shard, 2))
+        began = self.recorder.tick()
+        row = store.read_now(shard, PK, (k,)) if leads else None
+        if row is not None:
+            self.outcomes["preempting"] += 1
+            record = self.recorder.state("read in the middle of a turn", began, store.read_ts(), fresh=True)
+            record.timeline = DEFAULT_TIMELINE
+            note_row(record, shard, k, row, "key")
 
     async def _statements(self, session: Session, body: Any, read_only: bool) -> None:
         """Run the body; now and then a second one, or one that a savepoint takes back."""
