@@ -72,7 +72,7 @@ async def rig(
 ) -> AsyncIterator[tuple[Server, list[Peer]]]:
     """Give a server and ``count`` readers, of which each has read."""
     server = Server(TinyDatabase(), ServerConfig())
-    server.turns = Turns(spent=spent) if spent is not None else Turns()
+    server.turns = Turns(clock=lambda: 0.0, spent=spent or Clock())  # whoever has read, has read just now
     peers = [Peer(server) for _ in range(count)]
     try:
         for peer in peers:
