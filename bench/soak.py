@@ -1,4 +1,4 @@
-"""The soak proof: ``python -m bench.soak [--seconds 900] [--retention-s 600]``.
+"""The soak proof: ``python -m bench.soak [--seconds 900] [--history-retention 600]``.
 
 pgbench's TPC-B (scale 1, 8 clients) for a quarter of an hour, with the history of ten minutes kept readable: two
 updates of a handful of rows and one of a random account per transaction, so nearly every version is superseded soon. What
@@ -29,7 +29,7 @@ LINES = 20
 
 
 def run(seconds: int, retention_s: int, memory: str, growth: float, folder: Path) -> int:
-    server = ServerProcess(folder, "--memory", memory, "--retention-s", str(retention_s))
+    server = ServerProcess(folder, "--memory", memory, "--history-retention", str(retention_s))
     host = ["-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres"]
     subprocess.run(["pgbench", *host, "-i", "-q", "-s", "1", "postgres"], check=True, capture_output=True)
     command = ["pgbench", *host, "-n", "-c", "8", "-T", str(seconds), "postgres"]
@@ -70,14 +70,14 @@ def run(seconds: int, retention_s: int, memory: str, growth: float, folder: Path
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.soak", description=__doc__)
     parser.add_argument("--seconds", type=int, default=900)
-    parser.add_argument("--retention-s", type=int, default=600)
+    parser.add_argument("--history-retention", type=int, default=600)
     parser.add_argument("--memory", default="2GB")
     parser.add_argument("--growth", type=float, default=1.1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-soak-") as folder:
         return run(
             arguments.seconds,
-            arguments.retention_s,
+            arguments.history_retention,
             arguments.memory,
             arguments.growth,
             Path(folder) / "data",
