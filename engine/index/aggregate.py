@@ -191,6 +191,7 @@ class AggregateNode(Node):
         calls = self.calls
         tables: list[dict[Any, Group]] = [{} for _ in self.sets]
         any_buffered = any(c.buffered for c in calls)
+        any_direct = any(c.direct for c in calls)
         work = self.work
         simple = [(i, c) for i, c in enumerate(calls) if not c.buffered]
         buffered = [(i, c) for i, c in enumerate(calls) if c.buffered]
@@ -229,28 +230,30 @@ class AggregateNode(Node):
             yield None
         out: Rows = []
         for index, table in enumerate(tables):
+            by_keys = any_direct and len(self.sets[index]) < len(self.group)
             if not table and (self.always or not self.sets[index]):
                 # no rows: a grand total has one group all the same; direct arguments have no row to stand in
                 width = len(self.group) + sum(len(c.positions) + len(c.order) + 2 for c in calls) + 64
                 table[()] = fresh((None,) * width)
-                if any(c.direct for c in calls):
-                    yield from self._direct_only(table[()], e)
+                by_keys = any_direct
             for found in table.values():
+                if by_keys:
+                    yield from self._fill_direct(found, self.sets[index], e)
                 out.append(self._finish(found, self.sets[index], e))
             yield None
         yield from chunks(out)
 
-    def _direct_only(self, group: Group, e: Env) -> Pipe:
-        """Fill in direct arguments for a group without rows: they do not depend on any."""
-        values = list(group.first)
+    def _fill_direct(self, group: Group, set_: tuple[int, ...], e: Env) -> Pipe:
+        """Compute direct arguments from the keys of a grouping set, NULL where they are not in it, instead of from a row."""
+        first = group.first
+        keys = [first[i] if i in set_ else None for i in range(len(self.group))]
+        blank = [None] * (len(self.calls) + len(self.groupings))
+        row = (*keys, *blank, *(first[p] for p in self.carried))
+        values = list(first)
         for call in self.calls:
             if call.direct:
-                layout = Layout(outer=self.layout.outer, subplan=self.layout.subplan)
-                try:
-                    function = compile_row(call.aggregate.direct, layout)
-                except LookupError:
-                    continue
-                got = (yield from evaluate(function, (), e)) if function.may_suspend else function((), e)
+                function = compile_row(call.aggregate.direct, self.layout)
+                got = (yield from evaluate(function, row, e)) if function.may_suspend else function(row, e)
                 for position, value in zip(call.direct, got, strict=True):
                     values[position] = value
         group.first = tuple(values)

@@ -23,6 +23,8 @@ select d.id, d.title, count(e.id) from dept d left join emp e on e.dept=d.id gro
 select percentile_cont(0.5) within group (order by score) from emp
 select percentile_disc(array[0.25,0.5,1]) within group (order by salary) from emp
 select mode() within group (order by dept) from emp
+select dept, tag, rank(tag) within group (order by name), percentile_disc(coalesce(dept, 0) * 0.1) within group (order by id) from emp group by cube (1, 2)
+select dept, rank(3) within group (order by id) from emp where false group by grouping sets ((dept), ())
 select rank(100) within group (order by salary), dense_rank(100) within group (order by salary desc), cume_dist(150) within group (order by salary), percent_rank(60) within group (order by salary) from emp
 select percentile_cont(0.3) within group (order by iv) from nums
 select score, count(*) from emp group by score
