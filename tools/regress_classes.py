@@ -62,6 +62,7 @@ _WORDS = frozenset(
         "table",
     ]
 )
+_MISSING = re.compile(r"ERROR:.*\bdoes not exist")
 _REFUSED = re.compile(r"ERROR:.*\b(?:is|are) not supported")
 
 
@@ -86,6 +87,11 @@ def listed() -> dict[tuple[str, str], str]:
     return found
 
 
+def _is_missing(item: dict[str, Any]) -> bool:
+    """Tell whether something is not there that is in PostgreSQL: what the set-up could not make, or an earlier script."""
+    return bool(_MISSING.search(item["actual"] or "")) and not _MISSING.search(item["expected"])
+
+
 def classified(
     script: dict[str, Any], reasons: dict[tuple[str, str], str]
 ) -> list[tuple[str, dict[str, Any]]]:
@@ -101,7 +107,7 @@ def classified(
             kind = "listed"
         elif item["kind"] == "explain":
             kind = "plan"
-        elif "current transaction is aborted" in actual or touched & tainted:
+        elif "current transaction is aborted" in actual or touched & tainted or _is_missing(item):
             kind = "follows"
         elif item["verdict"] == "rows":
             kind = "order"

@@ -72,6 +72,13 @@ def is_volatile(node: object) -> bool:
     return any(is_volatile(child) for child in children(node))
 
 
+def returns_set(node: object) -> bool:
+    """Tell whether a set-returning function occurs in ``node``."""
+    if isinstance(node, FuncExpr) and node.returns_set:
+        return True
+    return any(returns_set(child) for child in children(node))
+
+
 def has_sublink(node: object) -> bool:
     """Tell whether a sub-select or an aggregate occurs in ``node``."""
     if isinstance(node, SubLink | Aggregate):

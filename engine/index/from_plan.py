@@ -13,11 +13,12 @@ A unit is tied to those joined so far by lookup (a key from the left row), else 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
+from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used, returns_set
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
@@ -36,6 +37,7 @@ from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, TEXT, VARCHAR, facts
 from planner.query import (
+    Const,
     CteRange,
     Expr,
     FromItem,
@@ -44,6 +46,7 @@ from planner.query import (
     JoinKind,
     OpExpr,
     QueryBase,
+    QueryExpr,
     RangeRef,
     RelationRange,
     Select,
@@ -326,7 +329,7 @@ class FromPlanner:
         elif isinstance(item, SubqueryRange):
             lateral = bool(ranges_used(item.query, 0)) if item.lateral else False
             inner = outer if lateral else self._empty()
-            plan = self.planning.query(item.query, inner)
+            plan = self.planning.query(_without_unused(item.query, needed), inner)
             source = SubquerySource(item, index, needed, plan, lateral=lateral, keyed=True)
         elif isinstance(item, CteRange):
             source = CteSource(item, index, needed)
@@ -448,3 +451,25 @@ class FromPlanner:
         right_node, unused = self._outer_join(right_item, list(below), set(), None)
         on = [c for c in on if not any(c is b for b in below)] + unused
         return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[0], conjuncts
+
+
+def _without_unused(query: QueryExpr, needed: Collection[int]) -> QueryExpr:
+    """Return a sub-select of FROM whose columns that nobody reads compute no sub-selects, as in PostgreSQL.
+
+    ``needed``: attnums of its columns, 0 for all.
+    """
+    if not isinstance(query, Select) or query.distinct or 0 in needed:
+        return query
+    keys = {key.target for key in query.order}
+    targets = tuple(
+        replace(target, expr=Const(type=target.expr.type, value=None))
+        if position + 1 not in needed
+        and not target.junk
+        and position not in keys
+        and has_sublink(target.expr)
+        and not is_volatile(target.expr)
+        and not returns_set(target.expr)
+        else target
+        for position, target in enumerate(query.targets)
+    )
+    return replace(query, targets=targets)

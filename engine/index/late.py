@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
+from engine.index.access import returns_set
 from engine.index.nodes import Node, Sort, order_items
 from engine.index.state import Pipe, evaluate
 from planner.evaluate import Env, Layout, compile_map, compile_row
@@ -99,7 +100,7 @@ def late_targets(query: Select) -> list[int]:
     """Return which targets are computed behind ORDER BY; none where that would make no difference."""
     if query.distinct or query.row_marks or not (query.order or query.limit is not None):
         return []
-    if any(_returns_set(t.expr) for t in query.targets):
+    if any(returns_set(t.expr) for t in query.targets):
         return []
     keys = {key.target for key in query.order}
     return [i for i, t in enumerate(query.targets) if i not in keys and _is_volatile(t.expr)]
@@ -114,12 +115,6 @@ def _is_volatile(node: object) -> bool:
         if fact is not None and fact.volatility == "v":
             return True
     return any(_is_volatile(child) for child in children(node))
-
-
-def _returns_set(node: object) -> bool:
-    if isinstance(node, FuncExpr) and node.returns_set:
-        return True
-    return any(_returns_set(child) for child in children(node))
 
 
 def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> Node:
