@@ -205,8 +205,8 @@ def begun(server: ServerProcess) -> set[Path]:
 def sidecars(server: ServerProcess, index: str) -> dict[str, bytes]:
     """Return the sidecars of an index, by the part's name."""
     [[oid]] = local(server, f"SELECT '{index}'::regclass::oid")
-    found = (server.data_dir / "blobs").rglob(f"*.x{oid}")
-    return {path.stem: path.read_bytes() for path in found if "tmp" not in path.parts}
+    found = (server.data_dir / "blobs").glob(f"[0-9]*/*.x{oid}")
+    return {path.stem: path.read_bytes() for path in found}
 
 
 def test_executors_write_an_index_also_when_a_worker_is_killed(
