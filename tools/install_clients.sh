@@ -18,6 +18,6 @@ if command -v npm >/dev/null; then
 else
   echo "no npm: the Node clients are left out"
 fi
-for package in odbc-postgresql libdbd-pg-perl; do
+for package in odbc-postgresql libdbd-pg-perl libhibernate3-java libjavassist-java libspring-jdbc-java libspring-orm-java; do
   dpkg -s "$package" >/dev/null 2>&1 || echo "left out unless installed: apt-get install $package"
 done

@@ -21,12 +21,13 @@ from planner.bind.window import use_window
 from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type, location
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
-from planner.facts import INT4, TEXT, UNKNOWN, ProcFact, facts
+from planner.facts import INT4, TEXT, UNKNOWN, VOID, ProcFact, facts
 from planner.query import (
     Aggregate,
     Expr,
     FuncExpr,
     GroupingFunc,
+    Param,
     RelabelType,
     SortBy,
     WindowFunc,
@@ -137,7 +138,10 @@ def _function_name(node: ast.FuncCall) -> tuple[str, str]:
 
 
 def bound_arguments(scope: Scope, node: ast.FuncCall) -> tuple[list[Expr], list[str]]:
-    """Return the arguments of a call, and the names of the last ones that have one."""
+    """Return the arguments of a call, and the names of the last ones that have one.
+
+    Parameters declared as void are none: that is how pgjdbc sends the OUT parameters of ``{? = call f(?)}``.
+    """
     args: list[Expr] = []
     names: list[str] = []
     aggregate_clause = scope.clause
@@ -150,7 +154,9 @@ def bound_arguments(scope: Scope, node: ast.FuncCall) -> tuple[list[Expr], list[
         elif names:
             raise SqlError("42601", "positional argument cannot follow named argument", span=arg.span)
         else:
-            args.append(bind_expr(scope, arg))
+            bound = bind_expr(scope, arg)
+            if not (isinstance(bound, Param) and bound.type.oid == VOID and not node.within_group):
+                args.append(bound)
     scope.clause = aggregate_clause
     return args, names
 

@@ -52,6 +52,7 @@ public class Jdbc {
       cancel(c);
       metadata(c);
       savepoint(c);
+      callable(c);
     }
   }
 
@@ -233,5 +234,25 @@ public class Jdbc {
       same("kept", 2, r.getInt(1));
     }
     System.out.println("ok savepoint");
+  }
+
+  static void callable(Connection c) throws SQLException {
+    try (Statement s = c.createStatement()) {
+      s.execute("DROP FUNCTION IF EXISTS jb_area(int, int)");
+      s.execute("CREATE FUNCTION jb_area(w int, h int) RETURNS int LANGUAGE sql AS 'SELECT w * h'");
+    }
+    for (String call : new String[] {"{? = call jb_area(?, ?)}", "{? = call pg_catalog.mod(?, ?)}"}) {
+      try (java.sql.CallableStatement s = c.prepareCall(call)) {
+        s.registerOutParameter(1, java.sql.Types.INTEGER);
+        s.setInt(2, 7);
+        s.setInt(3, 6);
+        s.execute();
+        same(call, call.contains("jb_area") ? 42 : 1, s.getInt(1));
+      }
+    }
+    try (Statement s = c.createStatement()) {
+      s.execute("DROP FUNCTION jb_area(int, int)");
+    }
+    System.out.println("ok callable");
   }
 }
