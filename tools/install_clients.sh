@@ -14,7 +14,7 @@ if [ ! -d ".drivers/sqlalchemy-$version" ]; then
 fi
 if command -v npm >/dev/null; then
   cp tests/drivers/clients/package.json tests/drivers/clients/package-lock.json .drivers/
-  npm ci --silent --no-audit --no-fund --prefix .drivers
+  npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .drivers
 else
   echo "no npm: the Node clients are left out"
 fi

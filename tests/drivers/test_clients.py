@@ -40,6 +40,7 @@ PROGRAMS = {
     "dbt_project.py": 3,
     "node_drivers.mjs": 8,
     "node_orms.mjs": 5,
+    "node_prisma.mjs": 4,
     "perl_dbi.pl": 7,
 }
 """Program: its number of steps, so that none goes missing in silence."""
