@@ -116,6 +116,9 @@ class CountingTransport:
 
     def abort(self) -> None: ...
 
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...

@@ -90,6 +90,12 @@ class Responder(Protocol):
     def parameter_status(self, name: str, value: str) -> None:
         """Queue ParameterStatus: it goes out just before ReadyForQuery, with the last value given."""
 
+    def tcp_options(self) -> Mapping[str, int]:
+        """Return the options of the client's socket (``pgwire.tcp``); none where it is none of TCP."""
+
+    def set_tcp_option(self, name: str, value: int) -> None:
+        """Set one; nothing happens where there is no TCP. Raises BackendError 22023."""
+
     def notification(self, pid: int, channel: str, payload: str) -> None:
         """Queue NotificationResponse (LISTEN). PostgreSQL sends it outside transaction blocks only."""
 

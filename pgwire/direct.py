@@ -7,7 +7,7 @@ is empty. Not for TLS, whose transport alone has the keys.
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Any, Final
 
 from pgwire.responder import Writer
 
@@ -38,6 +38,10 @@ class Direct:
     def get_write_buffer_size(self) -> int:
         """See ``Writer``."""
         return self._transport.get_write_buffer_size()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """See ``Writer``."""
+        return self._transport.get_extra_info(name, default)
 
 
 def read_ahead(fd: int) -> bytes:

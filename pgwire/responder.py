@@ -12,10 +12,10 @@ reaches executors.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
-from pgwire import encode
+from pgwire import encode, tcp
 from pgwire.backend import FieldDescription
 from pgwire.connection import Connection, CopyFailed
 from pgwire.errors import BackendError, ErrorReport, LocalProtocolError, RemoteProtocolError
@@ -32,6 +32,9 @@ class Writer(Protocol):
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes have not been sent yet."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return the ``socket``, None if there is none."""
 
 
 class WireResponder:
@@ -151,6 +154,14 @@ class WireResponder:
                 self.reported[name] = value
                 self._remark(83, encode.parameter_status(name, value))
         self.statuses.clear()
+
+    def tcp_options(self) -> Mapping[str, int]:
+        """Return what holds for the client's socket."""
+        return tcp.read(self.transport.get_extra_info("socket"))
+
+    def set_tcp_option(self, name: str, value: int) -> None:
+        """Set an option of the client's socket. Raises BackendError 22023."""
+        tcp.write(self.transport.get_extra_info("socket"), name, value)
 
     def notification(self, pid: int, channel: str, payload: str) -> None:
         """Queue NotificationResponse."""

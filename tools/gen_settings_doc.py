@@ -81,6 +81,12 @@ NOTES = {
     "idle_in_transaction_session_timeout": "FATAL `25P03`",
     "idle_session_timeout": "FATAL `57P05`",
     "statement_timeout": "`57014`",
+    "client_connection_check_interval": "its promise always holds: a client that leaves while its statement runs is noticed at once, and the statement ends",
+    "log_parameter_max_length_on_error": "in the CONTEXT of errors of Bind",
+    "tcp_keepalives_count": "of the client's socket; 0 is the system's value, which is shown",
+    "tcp_keepalives_idle": "as `tcp_keepalives_count`",
+    "tcp_keepalives_interval": "as `tcp_keepalives_count`",
+    "tcp_user_timeout": "as `tcp_keepalives_count`",
     "is_superuser": "follows the current role",
 }
 

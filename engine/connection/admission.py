@@ -9,6 +9,7 @@ keeps others out while such a statement runs.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,7 @@ from engine.connection.setting_values import normalise
 from engine.connection.settings import Settings
 from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
+from pgwire.tcp import TCP_OPTIONS
 from planner.acl import memberships
 from planner.catalog import DatabaseDef, RoleDef
 from planner.errors import SqlError
@@ -176,6 +178,8 @@ def _settings(
         "spark_max_queries": str(config.spark_max_queries),
         "server_files": config.server_files,
     }
+    system = {name: str(value) for name, value in out.tcp_options().items()}
+    overrides |= system
     if db.calibration is not None:
         overrides[MAX_BYTES] = str(db.calibration.local_executor_max_bytes)
         if db.calibration.index_spark_min_rows is not None:
@@ -189,7 +193,20 @@ def _settings(
             _override(overrides, key, value)
     except SqlError as error:
         raise fatal(error.sqlstate, error.message, hint=error.hint) from None
-    return Settings(overrides, changed=out.parameter_status)
+    for name, value in system.items():
+        if overrides[name] == "0":  # of a role or database
+            overrides[name] = value
+        if overrides[name] != value:
+            out.set_tcp_option(name, int(overrides[name]))
+    return Settings(overrides, changed=functools.partial(_tell, out))
+
+
+def _tell(out: Responder, name: str, value: str) -> None:
+    """A setting that concerns the connection has changed."""
+    if name in TCP_OPTIONS:
+        out.set_tcp_option(name, int(value))
+    else:
+        out.parameter_status(name, value)
 
 
 def _override(overrides: dict[str, str], key: str, value: str) -> None:

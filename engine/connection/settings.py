@@ -19,8 +19,11 @@ from typing import Final
 
 from engine.connection.setting_defs import HARMLESS, HONOURED, OURS, REPORTED, SettingDef, definitions
 from engine.connection.setting_values import normalise, show_with_unit
+from pgwire.errors import BackendError
+from pgwire.tcp import TCP_OPTIONS
 from planner.errors import SqlError
 
+_TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
@@ -29,7 +32,7 @@ class Settings:
     """The settings of one session, with PostgreSQL's transaction semantics.
 
     ``defaults`` are what RESET returns to: built-in, then server configuration, then the start-up packet.
-    ``changed`` is called with (name, value) for reported settings whenever the visible value changes.
+    ``changed`` is called with (name, value) for reported settings, and those of the socket, whenever the visible value changes.
     """
 
     __slots__ = ("_changed", "_custom", "_defaults", "_log", "_values", "generation")
@@ -62,9 +65,14 @@ class Settings:
 
     def show(self, name: str) -> str:
         """Return the value as SHOW prints it, with units."""
-        value = self.get(name)
-        definition = definitions().get(name.lower())
-        if definition is not None and definition.kind == "integer" and definition.unit:
+        key, value = name.lower(), self.get(name)
+        definition = definitions().get(key)
+        if (
+            key not in TCP_OPTIONS
+            and definition is not None
+            and definition.kind == "integer"
+            and definition.unit
+        ):
             return show_with_unit(definition, int(value))
         return value
 
@@ -93,6 +101,8 @@ class Settings:
         if definition.context == "superuser" and self.get("is_superuser") != "on":
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         canonical = normalise(definition, value, self.get(key))
+        if canonical == "0" and key in TCP_OPTIONS:
+            return self._default(key)  # what the system uses
         if key in HONOURED or key in HARMLESS or any(key == ours.name for ours in OURS):
             return canonical
         if canonical == self.get(key):
@@ -105,8 +115,9 @@ class Settings:
         canonical = self._default(key) if value is None else self.check(name, value)
         if value is None:
             self.check(name, canonical)
-        self._log.append((key, self._values.get(key), local))
+        before = self._values.get(key)
         self._store(key, canonical)
+        self._log.append((key, before, local))
         return canonical
 
     def follow(self, key: str, value: str | None, *, local: bool = False) -> None:
@@ -134,15 +145,22 @@ class Settings:
 
     def _store(self, key: str, value: str | None) -> None:
         before = self._values.get(key)
+        self._keep(key, value)
+        if before != value and key not in MODES:
+            self.generation += 1
+            definition = definitions().get(key)
+            if self._changed is not None and definition is not None and definition.name in _TOLD:
+                try:
+                    self._changed(definition.name, self.get(key))
+                except BackendError:  # the system does not take it
+                    self._keep(key, before)
+                    raise
+
+    def _keep(self, key: str, value: str | None) -> None:
         if value is None:
             self._values.pop(key, None)
         else:
             self._values[key] = value
-        if before != value and key not in MODES:
-            self.generation += 1
-            definition = definitions().get(key)
-            if self._changed is not None and definition is not None and definition.name in REPORTED:
-                self._changed(definition.name, self.get(key))
 
     def stored(self, key: str) -> str | None:
         """Return what ``override`` has to be given for things to be as they are now."""

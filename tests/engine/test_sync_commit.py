@@ -35,6 +35,9 @@ class Socket:
 
     abort = close
 
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...

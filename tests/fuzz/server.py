@@ -67,6 +67,9 @@ class Peer(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return 0
 
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
     def pause_reading(self) -> None:
         return
 

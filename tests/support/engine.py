@@ -58,6 +58,9 @@ class Recorder:
     def command_complete(self, tag: str) -> None:
         self.tag = tag
 
+    def tcp_options(self) -> dict[str, int]:
+        return {}
+
     def error(self, report: ErrorReport) -> None:
         self.error_report = report
 
