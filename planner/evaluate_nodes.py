@@ -173,7 +173,8 @@ def _boolean(unit: Unit, expr: BoolExpr, depth: int) -> str:
         guards, names = unit.operands(expr.args, depth)
         return f"(None if {guards[0]} else not {names[0]})" if guards else f"(not {names[0]})"
     if len(expr.args) > MAX_ARMS:
-        chunks = [expr.args[i : i + MAX_ARMS] for i in range(0, len(expr.args), MAX_ARMS)]
+        size = max(MAX_ARMS, -(-len(expr.args) // MAX_ARMS))  # so that there are no more chunks than arms
+        chunks = [expr.args[i : i + size] for i in range(0, len(expr.args), size)]
         parts = [unit.cut(replace(expr, args=c) if len(c) > 1 else c[0]) for c in chunks]
     else:
         parts = [unit.value(arg, depth + 1 + i // 2) for i, arg in enumerate(expr.args)]

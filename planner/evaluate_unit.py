@@ -54,6 +54,12 @@ _WAITING = (
     "pg_advisory_xact_lock",
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
+MAX_WIDTH = (
+    250  # conditions or elements in one generated function: Python compiles one in one go, others waiting
+)
+MAX_SOURCE = (
+    1 << 16
+)  # characters compiled in one go, and of a source that is kept for the next expression like it
 
 # Expression class -> function(unit, expression, depth); ``planner.evaluate_nodes`` fills it.
 NODES: dict[type, Callable[[Unit, Any, int], str]] = {}
@@ -61,18 +67,41 @@ NODES: dict[type, Callable[[Unit, Any, int], str]] = {}
 _counter = iter(range(1, 1 << 62))
 
 
+def _compiled(source: str, filename: str) -> CodeType:
+    try:
+        return compile(source, filename, "exec")
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise SqlError("54001", "stack depth limit exceeded") from error
+
+
 @functools.lru_cache(maxsize=4096)
 def _code(source: str) -> CodeType:
     """Compile a generated module; statements of one shape give one source, since values are names in it."""
     filename = f"<expression {next(_counter)}>"
-    try:
-        code = compile(source, filename, "exec")
-    except (RecursionError, MemoryError, SyntaxError) as error:
-        raise SqlError("54001", "stack depth limit exceeded") from error
+    code = _compiled(source, filename)
     if len(linecache.cache) > 8000:
         linecache.clearcache()
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     return code
+
+
+def _groups(sources: list[str]) -> Iterator[list[str]]:
+    """Yield sources for one function at a time."""
+    for start in range(0, len(sources), MAX_WIDTH):
+        yield sources[start : start + MAX_WIDTH]
+
+
+def _pieces(functions: Sequence[str]) -> Iterator[str]:
+    """Yield functions as modules of about ``MAX_SOURCE`` characters, in their order."""
+    held: list[str] = []
+    size = 0
+    for source in functions:
+        held.append(source)
+        size += len(source)
+        if size > MAX_SOURCE:
+            yield "".join(held)
+            held, size = [], 0
+    yield "".join(held)
 
 
 class Unit:
@@ -120,8 +149,12 @@ class Unit:
 
     def function(self, body: str, argument: str = "r") -> RowFunction:
         """Compile the whole unit; ``body`` is that of the function returned."""
-        source = "".join(self.helpers) + f"def f({argument}, e):\n{body}"
-        exec(_code(source), self.names)
+        functions = [*self.helpers, f"def f({argument}, e):\n{body}"]
+        if sum(map(len, functions)) > MAX_SOURCE:
+            for piece in _pieces(functions):
+                exec(_compiled(piece, "<long expression>"), self.names)
+        else:
+            exec(_code("".join(functions)), self.names)
         function = self.names["f"]
         function.may_suspend = self.may_suspend
         return cast("RowFunction", function)
@@ -141,14 +174,22 @@ class Unit:
 
     def tuple_of(self, exprs: Sequence[Expr]) -> str:
         """Return the source of a tuple of values."""
-        inner = "".join(self.value(expr, 1) + ", " for expr in exprs)
-        return f"({inner})"
+        parts = [self.value(expr, 1) for expr in exprs]
+        if len(parts) > MAX_WIDTH:
+            parts = ["*" + self.cut_source(f"({', '.join(some)},)") for some in _groups(parts)]
+        return f"({''.join(part + ', ' for part in parts)})"
 
     def all_true(self, conjuncts: Sequence[Expr]) -> str:
         """Return a test that all conjuncts are TRUE."""
         if not conjuncts:
             return "True"
-        return " and ".join(f"({self.test(c, 1)})" for c in conjuncts)
+        return self.chain("and", [f"({self.test(c, 1)})" for c in conjuncts])
+
+    def chain(self, word: str, tests: list[str]) -> str:
+        """Return tests joined by ``and`` or ``or``; of very many, groups in functions of their own."""
+        while len(tests) > MAX_WIDTH:
+            tests = [self.cut_source(f" {word} ".join(some)) for some in _groups(tests)]
+        return f" {word} ".join(tests)
 
     # -- values
 
@@ -294,8 +335,7 @@ class Unit:
         if isinstance(expr, BoolExpr):
             if expr.kind == "not":
                 return f"({self.value(expr.args[0], depth + 1)} is False)"
-            joined = f" {expr.kind} ".join(f"({self.test(arg, depth + 1)})" for arg in expr.args)
-            return f"({joined})"
+            return f"({self.chain(expr.kind, [f'({self.test(arg, depth + 1)})' for arg in expr.args])})"
         if isinstance(expr, OpExpr | FuncExpr):
             fact = facts().procs.get(expr.proc)
             template = inline_templates().get(expr.proc)

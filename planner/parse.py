@@ -14,6 +14,7 @@ and position, 0A000 for refused constructs, 54001 for nesting that is too deep, 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,9 @@ from planner.raw_query import Raw
 from planner.raw_statement import StatementReader
 
 MAX_TEXT_CHARS = 256 * 1024 * 1024
+
+LARGE_JSON = 1 << 18
+"""Characters of a tree from which on it is read in steps, which takes longer but lets other threads run."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -113,7 +117,11 @@ def _parse_plain(text: str) -> list[Parsed]:
         before = text
         if beyond_copy.POSSIBLE.search(text) is not None:
             text = beyond_copy.masked(text, _tokens(text))
-        raw_statements: list[Raw] = _decode(_raw_json(text)).get("stmts", [])
+        found_json = _raw_json(text)
+        large = len(found_json) > LARGE_JSON
+        tree = _decode_large(found_json) if large else _decode(found_json)
+        del found_json
+        raw_statements: list[Raw] = tree.get("stmts", [])
         ascii_only = text.isascii()
         encoded = b"" if ascii_only else text.encode("utf-8")
         found = []
@@ -151,9 +159,34 @@ def _parse_plain(text: str) -> list[Parsed]:
                     as_of=clause,
                 )
             )
+        if large:
+            _take_apart(tree)
         return found
     except RecursionError:
         raise too_deep() from None
+
+
+def _decode_large(text: str) -> Raw:
+    """Decode JSON without holding up other threads: the interpreter looks for those that wait whenever it calls the hook."""
+    found: Raw = json.loads(text, object_hook=_itself)
+    return found
+
+
+def _itself(found: Raw) -> Raw:
+    return found
+
+
+def _take_apart(tree: Raw) -> None:
+    """Free a tree one object at a time, for the same reason: freed as one, its parts go in one step."""
+    left: list[object] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            left += node.values()
+            node.clear()
+        elif isinstance(node, list):
+            left += node
+            node.clear()
 
 
 def parse_one(text: str) -> Parsed | None:

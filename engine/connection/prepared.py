@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
+from engine.loop.collector import uncollected
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState
@@ -67,7 +68,9 @@ class PreparedStatements:
     async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
         """As ``prepare``, for a long text: in a thread."""
         self._check_new(name)
-        self._keep(name, sql, oids, await self._planning.plan_long_text(sql, oids), from_sql=False)
+        with uncollected():
+            plan = await self._planning.plan_long_text(sql, oids)
+        self._keep(name, sql, oids, plan, from_sql=False)
 
     def _check_new(self, name: str) -> None:
         if name and name in self._by_name:

@@ -11,13 +11,14 @@ is left, the session waits for its future itself (``start_commit``, ``end_commit
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.connection.output import encoder_of, field_descriptions, send_rows
 from engine.connection.portal import Command, Outcome, RowReader, Rows
 from engine.connection.rows import ReadyRows
 from engine.eager import settle
 from engine.executor import Result
+from engine.loop.collector import uncollected
 from engine.reads.planning import LONG_TEXT, CachedText
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import read_point, start_quick
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
     from planner.statements import Transaction
+
+
+STATEMENTS_IN_A_ROW: Final = 16
+"""Of one message, before others get their turn."""
 
 
 def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Responder) -> bool:
@@ -96,7 +101,8 @@ async def run_text(
                 await block.commit()
             return None
         if len(sql) > LONG_TEXT:
-            statements = await asyncio.to_thread(parse, sql)
+            with uncollected():
+                statements = await asyncio.to_thread(parse, sql)
         else:
             statements = parse(sql)
         if not statements:
@@ -104,8 +110,10 @@ async def run_text(
             return None
         alone = len(statements) == 1
         session.block.one_of_several = not alone
-        for statement in statements:
+        for number, statement in enumerate(statements, 1):
             await _simple(conn, statement, out, alone=alone)
+            if number % STATEMENTS_IN_A_ROW == 0:
+                await asyncio.sleep(0)
         if session.block.state is BlockState.IMPLICIT:
             await session.block.commit()
     except Exception as error:
@@ -182,7 +190,8 @@ def _refused(conn: Connection, error: Exception, out: Responder) -> None:
 async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool) -> None:
     session = conn.session
     if len(statement.text) > LONG_TEXT:
-        plan = await conn.planning.bind_long(statement, variable_params=False)
+        with uncollected():
+            plan = await conn.planning.bind_long(statement, variable_params=False)
     else:
         plan = conn.planning.bind(statement, variable_params=False)
     session.cancelled.check()

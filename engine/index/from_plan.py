@@ -301,7 +301,8 @@ class FromPlanner:
                     keyed.counts = compile_row(ordered.counts, self._empty())
                     self.ordered_source = keyed
                 stored = keyed
-                conjuncts = [c for c in conjuncts if not any(c is s for s in access.served)]
+                served_by = {id(s) for s in access.served}
+                conjuncts = [c for c in conjuncts if id(c) not in served_by]
             if mark is not None:
                 stored.reading = reading_for(mark)
                 if isinstance(stored, TableScan) and mark.wait != "skip":
@@ -340,7 +341,8 @@ class FromPlanner:
         own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
         mine = [c for c in conjuncts if ranges_used(c) == {index} and not is_volatile(c)]
         source.restrict(mine, own)
-        return source, [c for c in conjuncts if not any(c is m for m in mine)]
+        applied = {id(c) for c in mine}
+        return source, [c for c in conjuncts if id(c) not in applied]
 
     # -- joining
 
@@ -418,7 +420,8 @@ class FromPlanner:
             node, left = self._join_units(units, pool + mine)
             if left:
                 node = Filter(node, left)
-            return node, [c for c in conjuncts if not any(c is m for m in mine)]
+            applied = {id(m) for m in mine}
+            return node, [c for c in conjuncts if id(c) not in applied]
         if self._lateral_needs(join) and base is None:
             raise not_supported("LATERAL below an outer join that refers to what stands outside of it")
         kind, left_item, right_item = join.kind, join.left, join.right
@@ -449,7 +452,8 @@ class FromPlanner:
             ], conjuncts
         below = [c for c in on if ranges_used(c) and ranges_used(c) <= right_ranges and not is_volatile(c)]
         right_node, unused = self._outer_join(right_item, list(below), set(), None)
-        on = [c for c in on if not any(c is b for b in below)] + unused
+        given = {id(b) for b in below}
+        on = [c for c in on if id(c) not in given] + unused
         return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[0], conjuncts
 
 

@@ -245,7 +245,7 @@ class Planning:
     def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
         """Return a plan for a whole Query text without parsing it, and its parameter values."""
         session = self.session
-        if session.view.is_private or session.block.state is BlockState.FAILED:
+        if session.view.is_private or session.block.state is BlockState.FAILED or len(sql) > LONG_TEXT:
             return None
         plan_key = session.plan_key
         sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out

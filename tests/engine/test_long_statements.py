@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
+from engine.loop.collector import uncollected
+from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
+from planner import evaluate_unit
+from planner import parse as parse_module
 from sqllogictest.client import ServerError
 from tests.support.engine import Session, open_database
 from tests.support.fields import connect
@@ -111,3 +117,118 @@ def test_ordering_joins_looks_at_each_table_a_few_times(how: str, monkeypatch: p
 
     asyncio.run(main())
     assert looks < 80 * 5
+
+
+def test_the_collector_is_kept_off_the_trees_of_long_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    enabled: list[bool] = []
+    bind = planning.bind_statement
+
+    def watched(*args: Any, **options: Any) -> Any:
+        enabled.append(gc.isenabled())
+        return bind(*args, **options)
+
+    monkeypatch.setattr(planning, "bind_statement", watched)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE hub (id int PRIMARY KEY)")
+        frozen = gc.get_freeze_count()
+        enabled.clear()
+        numbers = ",".join(f"{n} + 0" for n in range(LONG_TEXT // 4))
+        await session.run(f"SELECT count(*) FROM hub WHERE id IN ({numbers})")
+        assert enabled[0] is False
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > frozen
+        await database.close()
+
+    asyncio.run(main())
+
+
+def test_pauses_of_the_collector_may_overlap() -> None:
+    with uncollected():
+        with uncollected():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="within"), uncollected():
+        raise ValueError("within")
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("word", ["AND", "OR"])
+def test_long_conditions_are_compiled_in_pieces(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def watched(source: str, *args: Any) -> Any:
+        sizes.append(len(source))
+        return compile(source, *args)
+
+    monkeypatch.setattr(evaluate_unit, "compile", watched, raising=False)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE hub (id int PRIMARY KEY, n int)")
+        await session.run("SET executor = index")
+        await session.run("INSERT INTO hub VALUES (1, 7), (2, 4000), (3, 30000), (4, NULL)")
+        sign = "<>" if word == "AND" else "="
+        conditions = f" {word} ".join(f"n {sign} {n}" for n in range(4001))
+        found = await session.run(f"SELECT id FROM hub WHERE {conditions} ORDER BY id")
+        assert found == ([("3",)] if word == "AND" else [("1",), ("2",)])
+        found = await session.run(f"SELECT id, ({conditions}) FROM hub ORDER BY id")
+        hits = ("f", "f", "t", None) if word == "AND" else ("t", "t", "f", None)
+        assert [row[1] for row in found] == list(hits)
+        await database.close()
+
+    asyncio.run(main())
+    assert max(sizes) < 2 * evaluate_unit.MAX_SOURCE
+
+
+def test_many_elements_are_compiled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE hub (id int)")
+        await session.run("INSERT INTO hub VALUES (999), (-1)")
+        listed = ",".join(f"abs(id - id + {n})" for n in range(1000))
+        assert await session.run(f"SELECT id FROM hub WHERE id = ANY (ARRAY[{listed}])") == [("999",)]
+        assert await session.run(f"SELECT id FROM hub WHERE id IN ({listed})") == [("999",)]
+        await database.close()
+
+    asyncio.run(main())
+
+
+def test_large_trees_are_read_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT " + ",".join(f"'{n}' || \"é\"" for n in range(3000)) + "; SELECT 1"
+    plain = parse_module.parse(text)
+
+    def refused(text: str) -> Any:
+        raise AssertionError("decoded in one go")
+
+    monkeypatch.setattr(parse_module, "LARGE_JSON", 1000)
+    monkeypatch.setattr(parse_module, "_decode", refused)
+    assert parse_module.parse(text) == plain
+
+
+def test_many_statements_of_one_message_let_others_run() -> None:
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        turns = 0
+        ended = False
+
+        async def other() -> None:
+            nonlocal turns
+            while not ended:
+                turns += 1
+                await asyncio.sleep(0)
+
+        witness = asyncio.ensure_future(other())
+        assert len(await session.run(";".join(["SELECT 1"] * 400))) == 400
+        ended = True
+        await witness
+        assert turns > 400 // STATEMENTS_IN_A_ROW - 2
+        await database.close()
+
+    asyncio.run(main())
