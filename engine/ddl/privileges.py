@@ -44,6 +44,7 @@ def check(session: Session, plan: Plan) -> None:
     key = (session.catalog.version, session.derived.user)
     if plan.permitted == key:
         return
+    plan.dml = None  # what was compiled for DML knows which columns the user may see in errors
     role = session.catalog.role(session.derived.user)
     if role is None:
         raise SqlError("42704", f'role "{session.derived.user}" does not exist')
