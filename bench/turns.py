@@ -141,7 +141,7 @@ def _serve(folder: Path, options: Sequence[str]) -> int:
 
     def data_received(self: WireProtocol, data: bytes) -> None:
         session = self._session
-        reads = session is not None and session._opened and not session.backend.wrote
+        reads = session is not None and session.opened and not session.backend.wrote
         recorder.run(lambda: READ if reads else "a message of a writer", received, (self, data))
 
     WireProtocol.data_received = data_received  # type: ignore[method-assign]

@@ -20,6 +20,13 @@ from pgwire.errors import ErrorReport
 
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
+
+
+async def settled(result: MaybeAwaitable[T]) -> T:
+    """Return what a method answered, at once or later."""
+    return await result if isinstance(result, Awaitable) else result
+
+
 TransactionStatus: TypeAlias = Literal["I", "T", "E"]
 
 

@@ -52,3 +52,8 @@ class BackendError(Exception):
         """Wrap a report; severity FATAL also closes the connection after it is sent."""
         super().__init__(report.message)
         self.report = report
+
+
+def fatal(sqlstate: str, message: str) -> ErrorReport:
+    """Return a report that ends its session."""
+    return ErrorReport(severity="FATAL", sqlstate=sqlstate, message=message)

@@ -451,6 +451,8 @@ def test_a_whole_batch_is_answered_in_one_write(serve: Callable[..., ServerThrea
     with WireClient(LOCAL, thread.port) as client:
         client.start()
         session = thread.server.sessions[client.pid]
+        client.send(m.Query("SELECT 1"))  # from here on the connection is known to read
+        client.until(m.ReadyForQuery)
         writes: list[bytes] = []
         real = session.responder.transport
 

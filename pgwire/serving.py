@@ -1,0 +1,177 @@
+"""The messages of an open session: each asks the backend, and queues the answer.
+
+    Query ──► backend.query ──► ReadyForQuery
+    Parse, Bind, Describe, Execute, Close ──► backend ──► their replies        Sync ──► backend.sync ──► ReadyForQuery
+
+A handler returns None where the backend answered at once, else what is left to wait for (``pgwire.session``). Whatever it raises
+the session answers for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, cast
+
+from pgwire import decode
+from pgwire.backend import FieldDescription, StatementDescription
+from pgwire.encode import (
+    BIND_COMPLETE,
+    CLOSE_COMPLETE,
+    NO_DATA,
+    PARSE_COMPLETE,
+    cached_row_description,
+    parameter_description,
+)
+from pgwire.errors import BackendError, ErrorReport, LocalProtocolError
+
+if TYPE_CHECKING:
+    from pgwire.session import Session, Step
+
+
+def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    sql = decode.query(data, start, stop)
+    pending = session.backend.query(sql, session.responder)
+    if pending is not None:
+        return pending if isinstance(pending, asyncio.Future) else _await_ready(session, pending)
+    session.ready()
+    return None
+
+
+def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    raise BackendError(
+        ErrorReport(
+            severity="ERROR", sqlstate="0A000", message="the fast-path function call is not supported"
+        )
+    )
+
+
+def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    name, sql, param_oids = decode.parse(data, start, stop)
+    pending = session.backend.parse(name, sql, param_oids)
+    if pending is not None:
+        return _await_reply(session, pending, PARSE_COMPLETE)
+    session.connection.out.append(PARSE_COMPLETE)
+    return None
+
+
+def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop)
+    pending = session.backend.bind(portal, statement, param_formats, params, result_formats)
+    if pending is not None:
+        return _await_reply(session, pending, BIND_COMPLETE)
+    session.connection.out.append(BIND_COMPLETE)
+    return None
+
+
+def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    subtype, name = decode.named(data, start, stop, "DESCRIBE")
+    if subtype == 80:
+        portal = session.backend.describe_portal(name)
+        if type(portal) is tuple:
+            session.connection.out.append(cached_row_description(portal))
+            return None
+        if portal is None:
+            session.connection.out.append(NO_DATA)
+            return None
+        return _await_portal(session, cast("Awaitable[tuple[FieldDescription, ...] | None]", portal))
+    statement = session.backend.describe_statement(name)
+    if isinstance(statement, StatementDescription):
+        _describe_statement(session, statement)
+        return None
+    return _await_statement(session, statement)
+
+
+def _describe_portal(session: Session, fields: tuple[FieldDescription, ...] | None) -> None:
+    session.connection.out.append(NO_DATA if fields is None else cached_row_description(fields))
+
+
+def _describe_statement(session: Session, statement: StatementDescription) -> None:
+    session.connection.out.append(parameter_description(statement.param_oids))
+    _describe_portal(session, statement.fields)
+
+
+def _on_execute(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    portal, max_rows = decode.execute(data, start, stop)
+    responder = session.responder
+    responder.ended = False
+    pending = session.backend.execute(portal, max_rows, responder)
+    if pending is not None:
+        return _await_executed(session, pending)
+    if not responder.ended:
+        raise LocalProtocolError("execute returned without an end")
+    return None
+
+
+def _on_close(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    subtype, name = decode.named(data, start, stop, "CLOSE")
+    backend = session.backend
+    pending = backend.close_portal(name) if subtype == 80 else backend.close_statement(name)
+    if pending is not None:
+        return _await_reply(session, pending, CLOSE_COMPLETE)
+    session.connection.out.append(CLOSE_COMPLETE)
+    return None
+
+
+def _on_flush(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    decode.nothing(data, start, stop)
+    session.flush_wanted = True
+    return None
+
+
+def _on_sync(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    if start != stop:  # it still ends the batch, which fails
+        session.connection.error(
+            ErrorReport(severity="ERROR", sqlstate="08P01", message="invalid message format")
+        )
+        return session.after_failure()
+    pending = session.backend.sync()
+    if pending is not None:
+        return pending if isinstance(pending, asyncio.Future) else _await_ready(session, pending)
+    session.ready()
+    return None
+
+
+def _on_terminate(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    session.leave(None)
+    return None
+
+
+async def _await_ready(session: Session, pending: Awaitable[None]) -> None:
+    await pending
+    session.ready()
+
+
+async def _await_reply(session: Session, pending: Awaitable[None], reply: bytes) -> None:
+    await pending
+    session.connection.out.append(reply)
+
+
+async def _await_executed(session: Session, pending: Awaitable[None]) -> None:
+    await pending
+    if not session.responder.ended:
+        raise LocalProtocolError("execute returned without an end")
+
+
+async def _await_portal(session: Session, pending: Awaitable[tuple[FieldDescription, ...] | None]) -> None:
+    _describe_portal(session, await pending)
+
+
+async def _await_statement(session: Session, pending: Awaitable[StatementDescription]) -> None:
+    _describe_statement(session, await pending)
+
+
+Handler = Callable[["Session", bytes, int, int], "Step | None"]
+
+HANDLERS: Final[dict[int, Handler]] = {
+    ord("Q"): _on_query,
+    ord("F"): _on_function_call,
+    ord("P"): _on_parse,
+    ord("B"): _on_bind,
+    ord("D"): _on_describe,
+    ord("E"): _on_execute,
+    ord("C"): _on_close,
+    ord("H"): _on_flush,
+    ord("S"): _on_sync,
+    ord("X"): _on_terminate,
+}
