@@ -24,7 +24,7 @@ class Constraint(Node):
     constraints. ``expr`` belongs to default, check and generated. Of a foreign key ``match`` is s(imple) or f(ull),
     ``on_update`` and ``on_delete`` are a (no action), r(estrict), c(ascade), n (set null) or d (set default), and
     ``delete_columns`` the list behind ON DELETE SET. ``generated_when`` of an identity is a(lways) or d (by default); its
-    ``options`` are those of its sequence.
+    ``options`` are those of its sequence. ``exclusions``: elements and operators of EXCLUDE, with ``method`` and ``where``.
     """
 
     kind: str
@@ -47,6 +47,9 @@ class Constraint(Node):
     on_delete: str = "a"
     delete_columns: tuple[str, ...] = ()
     generated_when: str = ""
+    exclusions: tuple[tuple[IndexElement, Name], ...] = ()
+    method: str = ""
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ class IndexDef:
     attnums: tuple[int, ...]
     unique: bool = False
     primary: bool = False
-    method: Literal["btree", "hash"] = "btree"
+    method: Literal["btree", "hash", "gist", "spgist"] = "btree"
     nulls_not_distinct: bool = False
     descending: tuple[bool, ...] = ()
     nulls_first: tuple[bool, ...] = ()
@@ -108,14 +108,15 @@ class ForeignKeyDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDef:
-    """A constraint: kind p, u, c (check) or f (foreign key); ``check_sql`` is the canonical expression.
+    """A constraint: kind p, u, c (check), f (foreign key) or x (exclusion); ``check_sql`` is the canonical expression, or WHERE.
 
-    ``index_oid`` is the index of a key, and of a foreign key the one of the key it refers to.
+    ``index_oid`` is the index of a key or exclusion constraint, and of a foreign key the one of the key it refers to. ``operators``:
+    those of an exclusion constraint, by oid, one for each column.
     """
 
     oid: int
     name: str
-    kind: Literal["p", "u", "c", "f"]
+    kind: Literal["p", "u", "c", "f", "x"]
     attnums: tuple[int, ...] = ()
     index_oid: int = 0
     check_sql: str = ""
@@ -123,6 +124,7 @@ class ConstraintDef:
     deferrable: bool = False
     deferred: bool = False  # INITIALLY DEFERRED
     no_inherit: bool = False  # a check that is the table's alone
+    operators: tuple[int, ...] = ()
     validated: bool = True  # False: NOT VALID, existing rows have not been looked at
 
 
@@ -220,9 +222,19 @@ class RelationDef:
         return tuple(c for c in self.constraints if c.kind == "f")
 
     @property
+    def exclusions(self) -> tuple[ConstraintDef, ...]:
+        """Exclusion constraints, oldest first."""
+        return tuple([c for c in self.constraints if c.kind == "x"])
+
+    @property
     def has_deferrable_key(self) -> bool:
         """Whether a PRIMARY KEY or UNIQUE constraint may be checked at commit."""
-        return any(i.deferrable for i in self.indexes)
+        return any(i.deferrable and i.unique for i in self.indexes)
+
+    @property
+    def checks_late(self) -> bool:
+        """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.constraints.effects``."""
+        return any(i.deferrable for i in self.indexes) or any(c.kind == "x" for c in self.constraints)
 
     def column(self, attnum: int) -> ColumnDef:
         """Return the column with this number."""

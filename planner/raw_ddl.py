@@ -53,6 +53,17 @@ class DdlReader(DmlReader):
             on_delete=body.get("fk_del_action", "a"),
             delete_columns=strings(body.get("fk_del_set_cols", ())),
             generated_when=body.get("generated_when", "") if kind == "identity" else "",
+            exclusions=tuple(
+                [
+                    (
+                        self.index_element(pair["List"]["items"][0]),
+                        strings(pair["List"]["items"][1]["List"]["items"]),
+                    )
+                    for pair in body.get("exclusions", ())
+                ]
+            ),
+            method=body.get("access_method", ""),
+            where=self.optional(body.get("where_clause")),
             span=span,
         )
 

@@ -37,7 +37,10 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySpec:
-    """A PRIMARY KEY or UNIQUE constraint: column names; ``name`` None = choose one as PostgreSQL does."""
+    """A PRIMARY KEY, UNIQUE or EXCLUDE constraint: column names; ``name`` None = choose one as PostgreSQL does.
+
+    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's.
+    """
 
     name: str | None
     primary: bool
@@ -47,6 +50,14 @@ class KeySpec:
     using_index: str | None = None
     deferrable: bool = False
     deferred: bool = False
+    operators: tuple[int, ...] = ()
+    method: Literal["btree", "hash", "gist", "spgist"] = "btree"
+    where_sql: str = ""
+
+    @property
+    def words(self) -> str:
+        """What messages call it."""
+        return "exclusion" if self.operators else "primary key" if self.primary else "unique"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +271,7 @@ class CreateIndex:
     name: str | None
     if_not_exists: bool
     unique: bool
-    method: Literal["btree", "hash"]
+    method: Literal["btree", "hash", "gist", "spgist"]
     attnums: tuple[int, ...]
     descending: tuple[bool, ...]
     nulls_first: tuple[bool, ...]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 BTREE_AM, HASH_AM, HEAP_AM = 403, 405, 2
+INDEX_METHODS = {"btree": BTREE_AM, "hash": HASH_AM, "gist": 783, "spgist": 4000}
 DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664
 UTF8_ENCODING = 6
 C_COLLATION, DEFAULT_COLLATION = 950, 100
@@ -99,7 +100,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "relowner": item.owner,
-        "relam": {"hash": HASH_AM, "btree": BTREE_AM}.get(method or "", HEAP_AM if is_table else 0),
+        "relam": INDEX_METHODS.get(method or "", HEAP_AM if is_table else 0),
         "relfilenode": 0 if item.kind in "vc" else item.oid, "reltuples": rows,
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
@@ -281,7 +282,9 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
             "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
             "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
-            "indisready": True, "indislive": True, "indkey": index.key_columns + index.include,
+            "indisready": True, "indislive": True,
+            "indisexclusion": any(c.kind == "x" and c.index_oid == index.oid for c in item.constraints),
+            "indkey": index.key_columns + index.include,
             "indexprs": ", ".join(text for text in index.expressions if text) or None,
             "indpred": index.where_sql or None,
             "indcollation": tuple(_collation(c) for c in keys),
@@ -301,7 +304,7 @@ def operator_class(type_oid: int, method: str) -> int:
         for row in f.rows("opclass"):
             if row["opcdefault"] == "t":
                 _OPCLASS[int(row["opcmethod"]), int(row["opcintype"])] = int(row["oid"])
-    am = HASH_AM if method == "hash" else BTREE_AM
+    am = INDEX_METHODS[method]
     fact = f.facts().types.get(type_oid)
     if type_oid == f.VARCHAR:
         type_oid = f.TEXT
@@ -325,7 +328,9 @@ def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
             "conindid": constraint.index_oid, "conislocal": True,
             "connoinherit": constraint.no_inherit or constraint.kind != "c",
-            "conkey": constraint.attnums or None, "conbin": constraint.check_sql or None,
+            "conkey": constraint.attnums or None,
+            "conbin": (constraint.check_sql or None) if constraint.kind == "c" else None,
+            "conexclop": constraint.operators or None,
             "confupdtype": foreign.on_update if foreign else " ",
             "confdeltype": foreign.on_delete if foreign else " ",
             "confmatchtype": foreign.match if foreign else " ",

@@ -70,6 +70,7 @@ from planner.facts import (
 )
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
+from txn.types import ShardId
 
 SUPERUSER_OID = 10
 DATABASE_OID = 5
@@ -520,6 +521,15 @@ class CatalogSnapshot:
             made = self.row_type(oid)
             self._shapes[oid] = None if made is None else row_shape(made)
         return self._shapes[oid]
+
+    def written_alone(self, tables: Iterable[int]) -> list[ShardId]:
+        """Return those of tables about to be written that have an exclusion constraint: one transaction at a time writes them."""
+        found: list[ShardId] = []
+        for oid in tables:
+            relation = self.relation_by_oid(oid)
+            if relation is not None and relation.exclusions:
+                found.append(ShardId(oid))
+        return found
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""

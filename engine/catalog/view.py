@@ -12,7 +12,7 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -188,7 +188,7 @@ class CatalogView:
     async def start_write(
         self,
         plan: Plan,
-        writes: Iterable[ShardId],
+        writes: Sequence[ShardId],
         scans: Sequence[ShardId] = (),
     ) -> None:
         """Promote and lock for a writing statement. Raises Replan when its plan went stale.
@@ -200,7 +200,8 @@ class CatalogView:
         if txn.read_only:
             raise SqlError("25006", f"cannot execute {_command(plan)} in a read-only transaction")
         block.wrote = True
-        waiting = txn.begin_write(writes, scans)
+        alone = self._seen.written_alone(writes)
+        waiting = txn.begin_write(writes, [*scans, *alone] if alone else scans)
         if waiting is not None:
             await waiting
         if not self.is_current(plan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.constraints.exclusion import check_whole
 from engine.constraints.foreign_key import ForeignKey, Keys, compiled
 from engine.constraints.setwise import check_table
 from engine.constraints.timing import Waiting
@@ -59,6 +60,8 @@ async def _make(session: Session, check: Waiting) -> None:
     txn = session.block.ensure_txn()
     if check.side == "unique":
         await settle(txn.check_unique(ShardId(table.oid), IndexId(constraint.index_oid)))
+    elif check.side == "exclusion":
+        await check_whole(session, table, constraint)
     elif check.side == "whole table":
         await check_table(session, table, constraint)
     else:

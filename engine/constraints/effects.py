@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.constraints.checks import check_referenced, check_referencing
+from engine.constraints.exclusion import check_new
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
 from engine.constraints.values import same_image
 from engine.eager import settle
@@ -90,6 +91,7 @@ async def follow(session: Session, first: Change) -> None:
             for key in outgoing(session, change.relation):
                 await _referencing(session, key, change)
             note_unique(session, change.relation)
+            await check_new(session, change.relation, change.new)
 
 
 # --- the referencing side ---------------------------------------------------------------------------
@@ -341,7 +343,8 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
     if not reach:
         return
     before = session.catalog
-    await settle(txn.begin_write([ShardId(oid) for oid in sorted(reach.writes)]))
+    writes = [ShardId(oid) for oid in sorted(reach.writes)]
+    await settle(txn.begin_write(writes, before.written_alone(writes)))
     for oid in sorted(reach.reads - reach.writes):
         await settle(txn.lock_table(ShardId(oid), "IS"))
     session.view.adopt_latest()
@@ -355,7 +358,9 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
 
 
 def may_bulk_load(session: Session, relation: RelationDef) -> bool:
-    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones."""
+    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, and excludes nothing."""
+    if relation.exclusions:
+        return False
     return not any(c.kind in "pu" and session.timing.is_deferred(c) for c in relation.constraints)
 
 

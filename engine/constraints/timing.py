@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engine.constraints.foreign_key import Keys
 
 
-Side = Literal["child", "parent", "whole table", "unique"]
-_WHOLE = ("whole table", "unique")
+Side = Literal["child", "parent", "whole table", "unique", "exclusion"]
+_WHOLE = ("whole table", "unique", "exclusion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Waiting:
     """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier.
 
     ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table: a
-    bulk load; unique: keys of a deferrable PRIMARY KEY or UNIQUE. ``mixed``: MATCH FULL has something to say.
+    bulk load; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH FULL has something to say.
     """
 
     constraint: int

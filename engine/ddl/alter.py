@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.state import PG_CLASS_OID, Stored
 from engine.constraints import define
+from engine.constraints.exclusion import check_whole
 from engine.constraints.setwise import check_table
 from engine.ddl.alter_columns import (
     add_column,
@@ -130,6 +131,9 @@ async def _add_key(session: Session, relation: RelationDef, action: st.AddKey) -
             if column.not_null and not relation.columns[column.attnum - 1].not_null:
                 await require_no_nulls(session, relation, column)
     await store_definition(session, changed)
+    if action.key.operators:
+        session.block.ensure_txn().next_statement()
+        await check_whole(session, changed, changed.constraints[-1], defining=True)
 
 
 async def _add_check(session: Session, relation: RelationDef, action: st.AddCheck) -> None:
@@ -230,11 +234,11 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
         return
     if constraint.kind == "f":
         await define.touch(session, define.referenced_oids([constraint], [relation.oid]))
-    elif constraint.kind in "pu":
+    elif constraint.kind in "pux":
         await _drop_keys_on(session, relation, constraint, cascade=action.cascade)
         await _drop_views_on(session, relation, constraint, cascade=action.cascade)
     latest = session.catalog.relation_by_oid(relation.oid) or relation
-    index_oid = constraint.index_oid if constraint.kind in "pu" else 0
+    index_oid = constraint.index_oid if constraint.kind in "pux" else 0
     await store_definition(
         session,
         replace(

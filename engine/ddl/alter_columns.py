@@ -40,7 +40,7 @@ from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.classify import is_volatile
 from planner.domain_checks import demand
 from planner.domains import domain_named, plain_type
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.evaluate import compile_expr
 from txn.types import Row
 
@@ -172,6 +172,22 @@ async def drop_column(
         if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
     lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.attnums + i.include + i.written)}
+    by_where = [
+        c
+        for c in relation.exclusions
+        if c.index_oid not in lost
+        and c.check_sql
+        and not gone_too.isdisjoint(_check_columns(session, relation, c))
+    ]
+    if by_where:
+        shown = shown_name(session, relation)
+        words = [f"constraint {c.name} on table {shown}" for c in by_where]
+        if not action.cascade:
+            of = f"column {column.name} of table {shown}"
+            raise still_needed(of, [f"{one} depends on {of}" for one in words])
+        if not quiet:
+            notice_cascade(session, words)
+        lost |= {c.index_oid for c in by_where}
     remaining = without_indexes(relation, lost)
     indexes = remaining.indexes
     kept = {i.oid for i in indexes}
@@ -179,7 +195,7 @@ async def drop_column(
         c
         for c in relation.constraints
         if (c.kind == "c" and c not in checks)
-        or (c.kind in "pu" and c.index_oid in kept)
+        or (c.kind in "pux" and c.index_oid in kept)
         or (c.kind == "f" and gone_too.isdisjoint(c.attnums))
     )
     keys = [
@@ -300,7 +316,7 @@ async def change_column(session: Session, relation: RelationDef, name: str, **ch
 async def alter_type(session: Session, plan: Plan, relation: RelationDef, action: st.AlterColumnType) -> None:
     """ALTER COLUMN TYPE: rows change where their values, or the form they are stored in, change.
 
-    Raises SqlError 0A000 where a view reads the column, what USING raises, 23502, 23514, 23505.
+    Raises SqlError 0A000 where a view or an exclusion constraint reads the column, what USING raises, 23502, 23514, 23505.
     """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
@@ -318,6 +334,13 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         refuse_held_rows(session.catalog, relation)
     if rewrites:
         after = replace(after, missing_value=None)  # every row now holds a value of its own
+    touched = {column.attnum, *generated_from(relation, (column.attnum,), session.catalog)}
+    for exclusion in relation.exclusions:
+        looked_at = set(exclusion.attnums)
+        if exclusion.check_sql:
+            looked_at |= _check_columns(session, relation, exclusion)
+        if rewrites and not touched.isdisjoint(looked_at):
+            raise not_supported(f'ALTER COLUMN TYPE of a column in exclusion constraint "{exclusion.name}"')
     columns = tuple(after if c.attnum == column.attnum else c for c in relation.columns)
     changed = _with_checks_rebound(session, replace(relation, columns=columns))
     if any(index.computed for index in changed.indexes):
@@ -376,7 +399,7 @@ def _with_checks_rebound(session: Session, relation: RelationDef) -> RelationDef
     """Return a table with its CHECKs bound under its new column types; 42883 where one has no meaning."""
     constraints = []
     for constraint in relation.constraints:
-        if constraint.kind == "c":
+        if constraint.check_sql:
             try:
                 expr = bind_check(
                     constraint.check_sql, relation, session.catalog, settings=session.bind_settings

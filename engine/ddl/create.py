@@ -478,7 +478,7 @@ def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef)
     """Return ``after`` with its CHECK and generation expressions naming the new column names."""
     constraints = []
     for constraint in after.constraints:
-        if constraint.kind == "c":
+        if constraint.check_sql:
             expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
             constraint = replace(constraint, check_sql=deparse_check(expr, after))
         constraints.append(constraint)

@@ -125,7 +125,7 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
             return "ALTER TABLE", table, [
                 IndexDef(
                     oid=0, name=key.name or unused_key_name(session, table, key),
-                    attnums=tuple(by_name[name] for name in key.columns), unique=True,
+                    attnums=tuple(by_name[name] for name in key.columns), unique=not key.operators, method=key.method,
                     nulls_not_distinct=key.nulls_not_distinct,
                 )
                 for key in keys

@@ -39,14 +39,14 @@ def unused_name(
 
 def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> str:
     """Return the name that a constraint without one gets: ``table_pkey``, ``table_col_key``."""
-    label = "pkey" if key.primary else "key"
+    label = "excl" if key.operators else "pkey" if key.primary else "key"
     columns = [] if key.primary else [*key.columns, *key.include]
     taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
     return unused_name(session, relation.schema, relation.name, columns, label, taken)
 
 
 def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -> RelationDef:
-    """Return ``relation`` with PRIMARY KEY and UNIQUE constraints and their indexes added.
+    """Return ``relation`` with PRIMARY KEY, UNIQUE and EXCLUDE constraints and their indexes added.
 
     Raises 42P16 for a second primary key, 42703 for an unknown column, 42701 for one named twice, 42P07 for
     a taken name.
@@ -76,8 +76,9 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         oid=0,
         name=name,
         attnums=attnums,
-        unique=True,
+        unique=not key.operators,
         primary=key.primary,
+        method=key.method,
         nulls_not_distinct=key.nulls_not_distinct,
         include=include,
         constraint_oid=oid,
@@ -87,9 +88,11 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
     constraint = ConstraintDef(
         oid=oid,
         name=name,
-        kind="p" if key.primary else "u",
+        kind="x" if key.operators else "p" if key.primary else "u",
         attnums=attnums,
         index_oid=index.oid,
+        check_sql=key.where_sql,
+        operators=key.operators,
         deferrable=key.deferrable,
         deferred=key.deferred,
     )
@@ -149,8 +152,7 @@ def _column(relation: RelationDef, name: str, key: KeySpec) -> int:
     for column in relation.live:
         if column.name == name:
             if key.columns.count(name) > 1:
-                what = "primary key" if key.primary else "unique"
-                raise SqlError("42701", f'column "{name}" appears twice in {what} constraint')
+                raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint')
             return column.attnum
     raise SqlError("42703", f'column "{name}" named in key does not exist')
 

@@ -142,7 +142,7 @@ class InsertPlan:
         self.reach = effects.Reach(session, relation, "insert", frozenset())
         if assigned:
             self.reach.add(session, relation, "update", frozenset(attnum for attnum, _ in assigned))
-        self.effects = bool(self.reach) or relation.has_deferrable_key
+        self.effects = bool(self.reach) or relation.checks_late
 
     def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
         """Return full table rows for source rows: columns in place, defaults filled in."""
@@ -379,7 +379,7 @@ class ChangePlan:
         self.new = _picker(new)
         what = "update" if isinstance(statement, Update) else "delete"
         self.reach = effects.Reach(session, relation, what, changed)
-        self.effects = bool(self.reach) or relation.has_deferrable_key
+        self.effects = bool(self.reach) or relation.checks_late
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning)
         self.assigned_attnums = changed

@@ -139,7 +139,7 @@ class _Changes:
         if self.inserted:
             await settle(txn.insert(shape.shard, self.inserted))
         relation = shape.relation
-        if self.merge.reach or relation.has_deferrable_key:
+        if self.merge.reach or relation.checks_late:
             await effects.deleted(session, relation, [row for _row_id, row in self.deleted])
             await effects.updated(session, relation, self.replaced, [row for _row_id, row in self.updated])
             await effects.inserted(session, relation, self.inserted)

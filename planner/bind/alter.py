@@ -15,6 +15,7 @@ from planner.bind.composite import bind_alter_composite, bind_rename_attribute
 from planner.bind.context import BindContext
 from planner.bind.ddl import check_checkable, view_options
 from planner.bind.domain import bind_rename_constraint
+from planner.bind.exclusion import exclusion_spec
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
@@ -190,7 +191,7 @@ def _action(
         return _add_constraint(context, relation, action.definition), relation
     if kind == "drop constraint":
         gone = st.DropConstraint(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
-        keys = [c.index_oid for c in relation.constraints if c.name == action.name and c.kind in "pu"]
+        keys = [c.index_oid for c in relation.constraints if c.name == action.name and c.kind in "pux"]
         return gone, replace(relation, indexes=tuple(i for i in relation.indexes if i.oid not in keys))
     if kind == "column default":
         column = _column(relation, action.name)
@@ -460,6 +461,8 @@ def _add_constraint(
     if parts.checks:
         [check] = bound_checks(context, parts.checks, relation)
         return st.AddCheck(check=check, not_valid=node.not_valid)
+    if parts.exclusions:
+        return st.AddKey(key=exclusion_spec(context, node, relation))
     if not parts.keys:
         raise not_supported(f"ADD {node.kind.upper()}", span=node.span)
     [key] = parts.keys

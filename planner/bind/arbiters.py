@@ -16,7 +16,7 @@ from planner.bind.stored import table_scope
 from planner.casts import resolve_unknown
 from planner.catalog import IndexDef, RelationDef
 from planner.comparisons import conjuncts_of
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.implication import implied
 from planner.query import Expr, Var
 
@@ -31,6 +31,12 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
             if constraint.name == node.constraint:
                 if not constraint.index_oid:
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
+                if constraint.kind == "x":
+                    if node.action == "update":
+                        raise SqlError(
+                            "42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints"
+                        )
+                    raise not_supported("ON CONFLICT ON CONSTRAINT of an exclusion constraint")
                 if constraint.kind not in "pu":
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
                 if constraint.deferrable:
@@ -38,6 +44,10 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
                 return (constraint.index_oid,)
         raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
     if not node.elements:
+        if relation.exclusions:
+            raise not_supported(
+                "ON CONFLICT DO NOTHING without a target on a table with exclusion constraints"
+            )
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
         return ()

@@ -18,6 +18,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
+from planner.bind.exclusion import exclusion_spec
 from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, create_index, index_keys
 from planner.bind.options import check_storage_options
@@ -111,6 +112,13 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
                 include=tuple(names[a] for a in index.include),
                 deferrable=index.deferrable,
                 deferred=any(c.oid == index.constraint_oid and c.deferred for c in relation.constraints),
+                operators=next(
+                    (c.operators for c in relation.constraints if c.oid == index.constraint_oid), ()
+                ),
+                method=index.method,
+                where_sql=next(
+                    (c.check_sql for c in relation.constraints if c.oid == index.constraint_oid), ""
+                ),
             )
         )
 
@@ -191,6 +199,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
         check_key_columns(key, relation.columns, _constraint_span(constraints, key))
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
+    parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
     if context.find_relation(schema, node.relation.name) is None:  # else that is the error
         _check_names(parts, checks)
     return st.CreateTable(

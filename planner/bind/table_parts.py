@@ -88,7 +88,7 @@ def check_access_method(name: str) -> None:
 
 @dataclass(slots=True)
 class TableParts:
-    """What the elements of a table definition say, in order. ``checks`` are still to be bound."""
+    """What the elements of a table definition say, in order. ``checks`` and ``exclusions`` are still to be bound."""
 
     table: str
     columns: list[st.ColumnSpec] = field(default_factory=list)
@@ -98,6 +98,7 @@ class TableParts:
     copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
     foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
     copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
+    exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
     schema: str | None = None  # of the table being created: it may refer to itself
 
@@ -319,15 +320,9 @@ def _by_oid(context: BindContext, node: Any) -> Any:
     return node
 
 
-_REFUSED = {
-    "exclude": "EXCLUDE",
-    "exclusion": "EXCLUDE",
-}
-
-
 def refuse_constraint(constraint: ast.Constraint) -> None:
     """Raise 0A000 for a kind of constraint that is not supported."""
-    raise not_supported(_REFUSED.get(constraint.kind, constraint.kind.upper()), span=constraint.span)
+    raise not_supported(constraint.kind.upper(), span=constraint.span)
 
 
 _TAKE_ATTRIBUTES = frozenset(("primary key", "unique", "exclude", "foreign key"))
@@ -411,6 +406,8 @@ def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Cons
         parts.keys.append(_key(parts, constraint, constraint.columns))
     elif constraint.kind == "foreign key":
         _add_foreign_key(context, parts, constraint, constraint.columns)
+    elif constraint.kind == "exclude":
+        parts.exclusions.append(constraint)
     else:
         refuse_constraint(constraint)
 
@@ -427,8 +424,7 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
             raise SqlError("42703", f'column "{name}" named in key does not exist', span=span)
         if name in key.columns:
             if name in seen:
-                what = "primary key" if key.primary else "unique"
-                raise SqlError("42701", f'column "{name}" appears twice in {what} constraint', span=span)
+                raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint', span=span)
             seen.add(name)
             check_indexable(column.type.oid, "btree")
 

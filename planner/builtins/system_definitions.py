@@ -204,7 +204,13 @@ def constraint_text(
     session: EvalSession, table: RelationDef, constraint: ConstraintDef, *, pretty: bool
 ) -> str:
     """Return the definition of a table's constraint."""
-    from planner.deparse import check_definition, foreign_key_definition, key_definition, timing_words
+    from planner.deparse import (
+        check_definition,
+        exclusion_definition,
+        foreign_key_definition,
+        key_definition,
+        timing_words,
+    )
 
     timing = timing_words(constraint)
     if constraint.foreign is not None:
@@ -218,6 +224,13 @@ def constraint_text(
         return check_definition(shown) + (" NO INHERIT" if constraint.no_inherit else "") + timing
     names = {c.attnum: c.name for c in table.columns}
     index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
+    if constraint.kind == "x":
+        where = constraint.check_sql
+        if where:
+            where = _for_reader(session, shown_expression(session, where, table, pretty=pretty))
+        operators = [facts().operators[oid].name for oid in constraint.operators]
+        method = index.method if index is not None else "btree"
+        return exclusion_definition(method, [names[a] for a in constraint.attnums], operators, where) + timing
     return (
         key_definition(
             constraint.kind == "p",

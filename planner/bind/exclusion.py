@@ -1,0 +1,109 @@
+"""EXCLUDE: columns and operators of an exclusion constraint, and its WHERE.
+
+EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (NOT cancelled)
+columns room, during    operators =(integer,integer), &&(anyrange,anyrange)    where (NOT cancelled)
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.stored import bind_check_expr
+from planner.bind.table_parts import check_indexable, check_tablespace
+from planner.catalog import ColumnDef, RelationDef
+from planner.deparse import deparse_expr
+from planner.errors import SqlError, not_supported
+from planner.facts import BOOL, facts, rows
+from planner.query import OpExpr, Var
+from planner.resolve import make_operator
+from planner.rules.stable import is_immutable
+from planner.typefacts import format_type
+
+_EQUAL_ONLY: Final = ("btree", "hash")
+
+
+def exclusion_spec(context: BindContext, node: ast.Constraint, relation: RelationDef) -> st.KeySpec:
+    """Bind an exclusion constraint over its table.
+
+    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for expressions, operator classes and other methods than btree, hash, gist and spgist.
+    """
+    method = _method(node)
+    if relation.source_oid:
+        raise not_supported("EXCLUDE on the table of a source", span=node.span)
+    check_tablespace(node.tablespace)
+    columns: list[str] = []
+    operators: list[int] = []
+    for element, operator in node.exclusions:
+        if element.expr is not None:
+            raise not_supported("an expression in EXCLUDE", span=element.span)
+        if element.opclass or element.collation:
+            raise not_supported("an operator class or collation in EXCLUDE", span=element.span)
+        column = next((c for c in relation.live if c.name == element.name), None)
+        if column is None:
+            raise SqlError("42703", f'column "{element.name}" named in key does not exist')
+        check_indexable(column.type.oid, "hash" if method == "hash" else "btree")
+        columns.append(column.name)
+        operators.append(_operator(context, column, operator, method))
+    where = None
+    if node.where is not None:
+        where = bind_check_expr(context, node.where, relation)
+        if not is_immutable(where):
+            raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
+    return st.KeySpec(
+        name=node.name or None,
+        primary=False,
+        columns=tuple(columns),
+        deferrable=node.deferrable,
+        deferred=node.initially_deferred,
+        operators=tuple(operators),
+        method=method,
+        where_sql="" if where is None else deparse_expr(where, relation),
+        include=node.include,
+    )
+
+
+def _method(node: ast.Constraint) -> Literal["btree", "hash", "gist", "spgist"]:
+    name = node.method or "btree"
+    if name == "btree" or name == "hash" or name == "gist" or name == "spgist":
+        if name in ("hash", "spgist") and len(node.exclusions) > 1:
+            raise SqlError("0A000", f'access method "{name}" does not support multicolumn indexes')
+        return name  # type: ignore[return-value]
+    if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
+        raise SqlError("0A000", f'access method "{name}" does not support exclusion constraints')
+    raise SqlError("42704", f'access method "{name}" does not exist')
+
+
+def _operator(context: BindContext, column: ColumnDef, name: ast.Name, method: str) -> int:
+    """Return the operator between two values of a column. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
+    left = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+    made = make_operator(name[-1], left, left, context.env, None)
+    assert isinstance(made, OpExpr)
+    fact = facts().operators[made.op]
+    shown = f"{fact.name}({format_type(fact.left)},{format_type(fact.right)})"
+    if fact.commutator != fact.oid:
+        raise SqlError(
+            "42809",
+            f"operator {shown} is not commutative",
+            detail="Only commutative operators can be used in exclusion constraints.",
+        )
+    if method in _EQUAL_ONLY and fact.name != "=":
+        raise SqlError(
+            "42809",
+            f'operator {shown} is not a member of operator family "{_family(fact.left, method)}"',
+            detail="The exclusion operator must be related to the index operator class for the constraint.",
+        )
+    if made.type.oid != BOOL:
+        raise not_supported(f"operator {shown} in EXCLUDE")
+    return fact.oid
+
+
+def _family(type_oid: int, method: str) -> str:
+    """Return the name of a type's default operator family for btree or hash."""
+    am = "405" if method == "hash" else "403"
+    for row in rows("opclass"):
+        if row["opcmethod"] == am and row["opcintype"] == str(type_oid) and row["opcdefault"] == "t":
+            return next(str(one["opfname"]) for one in rows("opfamily") if one["oid"] == row["opcfamily"])
+    return format_type(type_oid)
