@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import secrets
 import struct
+import sys
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from pgwire.auth.exchange import AuthenticationFailed
 from pgwire.auth.saslprep import saslprep
 from pgwire.auth.scram import (
+    SALT_BYTES,
     ScramClient,
     ScramExchange,
+    Verifier,
     check_password,
     make_verifier,
     mock_verifier,
@@ -114,6 +119,38 @@ def test_unknown_user_fails_whatever_the_password() -> None:
         with pytest.raises(AuthenticationFailed):
             play(password, exchange)
         assert not exchange.done
+
+
+def steps_of_a_failure(verifier: Verifier | None) -> tuple[list[tuple[str, int]], list[int]]:
+    """Return the lines of ``pgwire.auth`` that a login with a wrong password runs, and how much each answer had to say."""
+    lines: list[tuple[str, int]] = []
+    sizes: list[int] = []
+
+    def watch(frame: FrameType, event: str, _arg: object) -> Any:
+        if frame.f_globals.get("__name__") != "pgwire.auth.scram":
+            return None
+        if event == "line":
+            lines.append((frame.f_code.co_name, frame.f_lineno))
+        return watch
+
+    client = ScramClient("wrong", secrets.token_bytes)
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        exchange = ScramExchange(verifier, MOCK, secrets.token_bytes)
+        [challenge] = exchange.step(client.first())
+        assert isinstance(challenge, AuthenticationSASLContinue)
+        sizes.append(len(challenge.data))
+        with pytest.raises(AuthenticationFailed):
+            exchange.step(client.final(challenge.data))
+    finally:
+        sys.settrace(before)
+    return lines, sizes
+
+
+def test_a_wrong_password_takes_the_path_of_an_unknown_user() -> None:
+    known = make_verifier("right", secrets.token_bytes(SALT_BYTES))
+    assert steps_of_a_failure(known) == steps_of_a_failure(None)
 
 
 def test_mock_verifier_is_stable_and_differs_by_user() -> None:
