@@ -25,6 +25,7 @@ from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
+from engine.spark import statistics
 from engine.spark.files import SparkFiles
 from engine.spark.part_bounds import Bounds, Conditions, conditions_of
 from engine.spark.part_worker import Written
@@ -147,6 +148,7 @@ class SparkExecutor:
         )
         self._numbers = itertools.count(1)
         self._bounds = Bounds()
+        self._counted = statistics.is_wanted(conf or {})
 
     @property
     def ready(self) -> bool:
@@ -236,7 +238,7 @@ class SparkExecutor:
         tag = f"hf_{next(self._numbers)}"
         inputs = Inputs(
             tag, self.runtime.tables_dir, located=self.runtime.files.located,
-            bounds=self._bounds, conditions=plan.conditions, params=ctx.params,
+            bounds=self._bounds, conditions=plan.conditions, params=ctx.params, counted=self._counted,
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
         rows = sum(snapshots[use.oid].rows for use in text.lowered.relations)

@@ -105,12 +105,13 @@ class Bounds:
 
     def _may_match(self, path: str, tests: Sequence[Comparison], params: Sequence[Any]) -> bool:
         for test in tests:
-            bounds = self._of(path, test.attnum)
+            bounds = self.range_of(path, test.attnum)
             if bounds is not None and test.excludes(*bounds, params):
                 return False
         return True
 
-    def _of(self, path: str, attnum: int) -> Range | None:
+    def range_of(self, path: str, attnum: int) -> Range | None:
+        """Return the least and greatest value of a column in a file of the server; None where not known. Blocks as ``needed``."""
         key = (path, attnum)
         with self._lock:
             if key in self._known:

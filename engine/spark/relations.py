@@ -29,6 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.spark import statistics
 from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
 from engine.spark.part_bounds import Bounds, Conditions, pruned
 from engine.spark.views import Entry, TableViews, place_of
@@ -58,6 +59,7 @@ class FileInput:
         paths: what Spark calls a part -> where the server reads it.
         oid: the table.
         marked: whether the view has ``s_gone``.
+        rows: of each file, by what Spark calls it.
     """
 
     view: str
@@ -70,6 +72,7 @@ class FileInput:
     paths: dict[str, str] = field(default_factory=dict)
     oid: int = 0
     marked: bool = False
+    rows: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ class Inputs:
     conditions: Mapping[int, Conditions] = field(default_factory=dict)
     """By table, see ``part_bounds``."""
     params: tuple[Any, ...] = ()
+    counted: bool = False
+    """Whether Spark is told how many rows there are (``statistics``)."""
     _entered: dict[str, tuple[TableViews, Entry]] = field(default_factory=dict)
     _discarded: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -146,7 +151,7 @@ class Inputs:
             frame = _read(session, item.ddl, whole)
             return frame.selectExpr("*", "_metadata.file_name AS s_file", "_metadata.row_index AS s_pos")
         if not item.holed:
-            frame = _read(session, item.ddl, whole)
+            frame = self._read(session, item, whole)
             return frame.selectExpr("*", "false AS s_gone") if item.marked else frame
         frames = []
         whole = {path: _size(path, noted) for path, noted in whole.items()}
@@ -154,17 +159,31 @@ class Inputs:
         for parts, sizes, beside in _apart(item.holed, all_sizes, whole):
             slots = slots_for(sizes, list(beside.values()))
             assert slots is not None
-            frame = _read(session, item.ddl, [*(part.path for part in parts), *beside])
+            frame = self._read(session, item, [*(part.path for part in parts), *beside])
             with hidden.arrays_sql(tuple(parts), tuple(sizes), slots) as arrays:
                 gone = is_hidden(arrays, slots, "_metadata.file_size", "_metadata.row_index")
                 frames.append(frame.selectExpr("*", f"{gone} AS s_gone"))
             whole = {path: size for path, size in whole.items() if path not in beside}
         if whole:
-            frames.append(_read(session, item.ddl, whole).selectExpr("*", "false AS s_gone"))
+            frames.append(self._read(session, item, whole).selectExpr("*", "false AS s_gone"))
         frame, *others = frames
         for other in others:
             frame = frame.unionAll(other)
         return frame
+
+    def _read(self, session: Any, item: FileInput, names: Iterable[str]) -> Any:
+        """Return the rows of files, with what is known of them where Spark uses it."""
+        chosen = list(names)
+        frame = _read(session, item.ddl, chosen)
+        if not self.counted:
+            return frame
+        parts = [name for name in chosen if name in item.rows]
+        hot = 0 if item.hot is None or len(parts) == len(chosen) else int(item.hot.num_rows)
+        rows = sum(item.rows[name] for name in parts) + hot
+        columns = statistics.columns_of(item.ddl, [item.paths[name] for name in parts], rows, self.bounds)
+        noted = dict(item.whole) | dict(zip((part.path for part in item.holed), item.sizes, strict=True))
+        size = sum(noted.get(name, 0) for name in chosen)
+        return statistics.with_figures(session, frame, rows, size, columns)
 
     def _leave_out(self, item: FileInput) -> None:
         """Forget parts in which the query finds nothing; one file stays, so that there is something to read."""
@@ -302,6 +321,7 @@ class _Table:
         item = FileInput(inputs.name(), ddl, oid=self._oid)
         item.paths = {inputs.located(part.ref.path): part.ref.path for part in parts}
         item.hot = None if hot is None else self._hot(hot)
+        item.rows = {inputs.located(part.ref.path): part.ref.rows for part in parts}
         for part in parts:
             if not _is_holed(part):
                 item.whole[inputs.located(part.ref.path)] = part.ref.bytes
