@@ -179,6 +179,7 @@ def test_a_deadlock_names_what_was_waited_for_and_what_was_run() -> None:
     known = Surroundings(
         query={7: "UPDATE pair SET v = 1", 8: None}.get,
         row=lambda shard, row_id: (1, 2, 3) if (shard, row_id) == (table.oid, 5) else None,
+        readable=lambda relation, attnums: True,
     )
     report = report_of(txn_errors.Deadlock((wait, back)), catalog, known)
     assert report is not None
@@ -202,7 +203,9 @@ def test_a_conflict_names_who_changed_what() -> None:
     error = txn_errors.WriteConflict(
         ShardId(table.oid), index=IndexId(index), key=("ann, b",), other_session=9
     )
-    known = Surroundings(query={9: "COMMIT"}.get, row=lambda shard, row_id: None)
+    known = Surroundings(
+        query={9: "COMMIT"}.get, row=lambda shard, row_id: None, readable=lambda relation, attnums: True
+    )
     report = report_of(error, catalog, known)
     assert report is not None
     assert report.message == "could not serialize access due to concurrent update"
