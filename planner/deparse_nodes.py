@@ -358,7 +358,11 @@ def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
 
 
 def _compose(p: Printer, e: ComposeRow, implicit: bool) -> None:
-    if (e.explicit or implicit) and isinstance(e.arg, RowExpr):
+    if isinstance(e.arg, Var) and e.arg.attnum == 0:
+        # PostgreSQL's way; the cast keeps the star from being all columns
+        p.expr(e.arg)
+        p.out += ".*" + (f"::{p.type_name(e.type.oid, -1)}" if e.explicit or implicit else "")
+    elif (e.explicit or implicit) and isinstance(e.arg, RowExpr):
         p.expr(e.arg)
         p.out += f"::{p.type_name(e.type.oid, -1)}"
     elif e.explicit:
@@ -393,6 +397,8 @@ def _field_name(p: Printer, e: FieldSelect) -> str:
         return arg.names[e.index]
     if isinstance(arg, Var) and arg.attnum == 0:
         return p.levels[-1 - arg.level].ranges[arg.range].columns[e.index].name
+    if isinstance(arg, SqlCall):
+        return arg.outputs[e.index].name
     if isinstance(arg, FuncExpr):
         proc = facts().procs[arg.proc]
         if proc.arg_modes and proc.arg_names:

@@ -541,11 +541,13 @@ class FunctionRange(Range):
     """``function(...) [WITH ORDINALITY]``, or ROWS FROM of several; implicitly lateral.
 
     Each function's columns follow each other; a scalar function gives one row of one column. The
-    ordinality column (bigint) is last.
+    ordinality column (bigint) is last. ``slots``: of functions whose values are of a composite type the places of its attributes, which
+    are the columns; None for others; empty where there are none such.
     """
 
     functions: tuple[Expr, ...]
     widths: tuple[int, ...]  # columns each function contributes
+    slots: tuple[tuple[int, ...] | None, ...] = ()
     ordinality: bool = False
     lateral: bool = False
 

@@ -77,7 +77,7 @@ class Item:
     ``range`` is its index in ``Scope.ranges`` (-1 for joins, whose ``exprs`` hold the column expressions).
     ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
     alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
-    row type, so its name means its only column.
+    row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Item:
     lateral_only: bool = False
     lateral_ok: bool = True
     scalar: bool = False
+    row: int = 0
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
         """Return column ``position`` as seen ``level`` levels further in than ``scope``."""
@@ -331,9 +332,10 @@ class Scope:
                 span=span,
             )
             relation = item.relation
-            if relation is None or relation.virtual or relation.kind not in "rvm":
-                return row
-            made = self.context.env.row_type(relation.oid + 1)
+            if relation is not None and not relation.virtual and relation.kind in "rvm":
+                made = self.context.env.row_type(relation.oid + 1)
+            else:
+                made = self.context.env.row_type(item.row) if item.row else None
             if made is None or len(made.live) != len(item.names):
                 return row
             return compose(row, made, explicit=False, span=span)

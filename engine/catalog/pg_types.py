@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
+from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.acl import item_text
 from planner.builtins.reg import quote_ident
@@ -96,7 +96,11 @@ def types_depend(session: Session) -> Iterator[RowDict]:
 
 @of_each("pg_depend")
 def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of columns: on users' types."""
+    """Yield pg_depend of columns: on users' types; of row types: on their relations."""
+    if item.kind in "rvm":
+        row = row_type_oid(item.oid)
+        yield depends(PG_TYPE_OID, row, 0, PG_CLASS_OID, item.oid, "i")
+        yield depends(PG_TYPE_OID, row_array_oid(item.oid), 0, PG_TYPE_OID, row, "i")
     for column in item.live if item.kind != "i" else ():
         oid = column.declared.oid
         if oid >= FIRST_USER_OID:

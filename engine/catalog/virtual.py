@@ -70,7 +70,10 @@ def by_constraint_oid(catalog: CatalogSnapshot, value: Any) -> Iterable[Relation
 
 
 def by_row_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef | None]:
-    """Return the relation whose row type, or array type over that, has this oid."""
+    """Return the relation of a row type, or of the array type over one; of a composite type the relation that it is."""
+    made = catalog.type_by_oid(value)
+    if made is not None:
+        return (catalog.relation_by_oid(made.relation_oid),) if made.relation_oid else ()
     found = catalog.row_type_relation(value)
     return () if found is None else (found[0],)
 

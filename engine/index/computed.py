@@ -14,6 +14,7 @@ from typing import Any
 from engine.index.nodes import Node, lockstep
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows, evaluate
+from pgwire.codecs.composite import record_of
 from pgwire.codecs.system import RecordValue
 from planner.builtins.json_records import is_reader, reader
 from planner.errors import SqlError
@@ -77,6 +78,7 @@ class FunctionSource(ComputedSource):
             item.columns[end - width : end] if isinstance(f, FuncExpr) and is_reader(f.proc) else None
             for f, end, width in zip(item.functions, ends, item.widths, strict=True)
         ]
+        self.slots = item.slots or (None,) * len(item.functions)
         self.dependent = bool(outer.columns)
 
     def _read_objects(self, sets: list[Any], e: Env) -> list[Any]:
@@ -100,15 +102,21 @@ class FunctionSource(ComputedSource):
             sets = self._read_objects([() if s is None else s for s in sets], e)
         widths = self.item.widths
         ordinality = self.item.ordinality
-        plain = len(widths) == 1 and widths[0] == 1 and not self.records[0]
+        plain = len(widths) == 1 and widths[0] == 1 and not self.records[0] and self.slots[0] is None
         out: Rows = []
         for number, parts in enumerate(lockstep(sets), 1):
             if plain:
                 row = parts
             else:
                 flat_row: list[Any] = []
-                for value, types, is_record in zip(parts, self.types, self.records, strict=True):
-                    if is_record or len(types) > 1:
+                for value, types, is_record, slots in zip(
+                    parts, self.types, self.records, self.slots, strict=True
+                ):
+                    if slots is not None:
+                        flat_row.extend(
+                            (None,) * len(slots) if value is None else record_of(value, slots, types, ())
+                        )
+                    elif is_record or len(types) > 1:
                         flat_row.extend(fields(value, types))
                     else:
                         flat_row.append(value)

@@ -16,19 +16,21 @@ from dataclasses import replace
 from planner import ast
 from planner import query as qt
 from planner import statements as st
-from planner.bind.calls import row_relation
+from planner.bind.calls import result_row
 from planner.bind.context import BindContext
 from planner.bind.query import bind_query
 from planner.bind.stored import without_spans
 from planner.casts import CastContext, try_coerce
-from planner.catalog import FunctionDef
+from planner.catalog import FunctionDef, RowType
 from planner.classify import command_tag
+from planner.composite import decompose
 from planner.errors import SqlError, not_supported
 from planner.facts import RECORD, VOID
 from planner.parse import Parsed, parse
 from planner.query import (
     Const,
     Expr,
+    FieldSelect,
     FuncExpr,
     OutputColumn,
     QueryExpr,
@@ -195,6 +197,9 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     """Return the body with its output converted to what the function returns. Raises SqlError 42P13."""
     if columns is None or _is_void(columns):
         return query
+    row = result_row(context.catalog, function.result)
+    if row is not None and len(query.columns) == 1 and query.columns[0].type.oid == function.result:
+        return _fields_of(query, row, columns)  # the one column is the row
     wanted = _wanted_types(context, function, query.columns, columns)
     if [column.type for column in query.columns] == wanted:
         return query
@@ -207,8 +212,24 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     return replace(inside, targets=targets, columns=columns_now)
 
 
+def _fields_of(query: QueryExpr, row: RowType, columns: Wanted) -> QueryExpr:
+    """Return a query of one column, whose values are of a composite type, as one of its attributes."""
+    inside = wrapped(query)
+    parts = decompose(inside.targets[0].expr, row)
+    names = [c.name for c in row.live]
+    types = [c.type for c in row.live]
+    return replace(
+        inside,
+        columns=tuple(OutputColumn(name=n, type=t) for n, t in zip(names, types, strict=True)),
+        targets=tuple(
+            Target(expr=FieldSelect(type=t, arg=parts, index=i), name=n)
+            for i, (n, t) in enumerate(zip(names, types, strict=True))
+        ),
+    )
+
+
 def _mismatch(context: BindContext, function: FunctionDef, detail: str) -> SqlError:
-    relation = row_relation(context.catalog, function.result)
+    relation = result_row(context.catalog, function.result)
     shown = format_type(function.result) if relation is None else relation.name
     return SqlError("42P13", f"return type mismatch in function declared to return {shown}", detail=detail)
 

@@ -17,7 +17,7 @@ from planner.bind.clauses import check_users_function
 from planner.bind.context import BindContext
 from planner.bind.stored import stored_context
 from planner.casts import CastContext, coerce_type
-from planner.catalog import Catalog, FunctionDef, RelationDef
+from planner.catalog import Catalog, FunctionDef, RowType
 from planner.errors import Span
 from planner.facts import ANY, RECORD, ProcFact, facts
 from planner.parse import parse_expression
@@ -108,12 +108,9 @@ def groups_of(
     return groups if found else None
 
 
-def row_relation(catalog: Catalog, oid: int) -> RelationDef | None:
-    """Return the relation whose row type has this oid: the next after its own."""
-    relation = catalog.relation_by_oid(oid - 1) if oid >= FIRST_USER_OID else None
-    if relation is None or relation.kind not in "rvm" or relation.virtual:
-        return None
-    return relation
+def result_row(catalog: Catalog, oid: int) -> RowType | None:
+    """Return the composite type with this oid: one by itself, or that of a relation's rows."""
+    return catalog.row_type(oid) if oid >= FIRST_USER_OID else None
 
 
 def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span: Span | None) -> SqlCall:
@@ -127,7 +124,7 @@ def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span:
     declared = function.inputs
     actual = [arg.type.oid for arg in made]
     outputs = _outputs(context.catalog, function, actual, declared)
-    record = len(outputs) > 1 or found.result == RECORD or row_relation(context.catalog, found.result)
+    record = len(outputs) > 1 or found.result == RECORD or result_row(context.catalog, function.result)
     return SqlCall(
         type=SqlType(RECORD if record else found.result),
         proc=function.oid,
@@ -156,7 +153,7 @@ def _outputs(
             OutputColumn(name=name or f"column{i}", type=SqlType(enforce(actual, declared, oid)[1]))
             for i, (name, oid) in enumerate(function.outputs, 1)
         )
-    relation = row_relation(catalog, function.result)
+    relation = result_row(catalog, function.result)
     if relation is None:
         return ()
     return tuple(OutputColumn(name=c.name, type=c.type) for c in relation.live)

@@ -63,7 +63,7 @@ def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
     schema, table, column = _split(scope, names, node.span)
     entry = scope.find_item(schema, table, node.span)
     if entry is None:
-        argument = _argument(scope, node)
+        argument = _argument(scope, node) or _field_of_argument(scope, node)
         if argument is not None:
             return argument
         raise missing_table(scope, schema, table, node.span)
@@ -81,6 +81,16 @@ def _argument(scope: Scope, node: ast.ColumnRef) -> Expr | None:
     arguments = scope.context.arguments
     number = 0 if arguments is None else arguments.number(node.names)
     return scope.context.env.params.reference(number, node.span) if number else None
+
+
+def _field_of_argument(scope: Scope, node: ast.ColumnRef) -> Expr | None:
+    """Return ``argument.field`` or ``function.argument.field`` in a function's body, None where it is none."""
+    arguments = scope.context.arguments
+    number = 0 if arguments is None else arguments.number(node.names[:-1])
+    if not number:
+        return None
+    value = scope.context.env.params.reference(number, node.span)
+    return select_field(scope, value, node.names[-1], node.span) if is_row(value) else None
 
 
 def _row_of(scope: Scope, names: ast.Name, span: Span | None) -> Expr:
@@ -116,7 +126,7 @@ def _function_of_row(
     scope: Scope, entry: tuple[int, Scope, Item], name: str, span: Span | None
 ) -> Expr | None:
     """Return ``name(row)`` if that is a function of a row value, else None."""
-    if name not in facts().procs_by_name:
+    if name not in facts().procs_by_name and not scope.context.catalog.functions_named(name):
         return None
     from planner.bind.funcs import call_on
 
@@ -305,7 +315,7 @@ def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr
     for position, (field, type_) in enumerate(columns or ()):
         if field == name:
             return field_of(scope, expr, position, type_, name, span)
-    if name in facts().procs_by_name:
+    if name in facts().procs_by_name or scope.context.catalog.functions_named(name):
         from planner.bind.funcs import call_on
 
         call = call_on(scope, name, expr, span)

@@ -24,6 +24,8 @@ from planner.casts import (
     select_common_typmod,
 )
 from planner.catalog import RelationDef
+from planner.composite import is_composite
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import BOOL, INT8, RECORD, facts
 from planner.query import (
@@ -339,8 +341,10 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
                 span=node.span,
             )
         columns.append(RangeColumn(name="ordinality", type=SqlType(INT8), attnum=len(columns) + 1))
+    slots = tuple(_attribute_places(scope, expr) for expr, _, _ in calls)
     made = FunctionRange(
         alias=alias_name,
+        slots=slots if any(places is not None for places in slots) else (),
         columns=_renamed(columns, node.alias, alias_name),
         functions=tuple([expr for expr, _, _ in calls]),
         widths=tuple(widths),
@@ -349,8 +353,22 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     )
     index = scope.add_range(made)
     item = scope.item(index, aliased=node.alias is not None)
-    item.scalar = single and not node.ordinality and calls[0][0].type.oid != RECORD and len(columns) == 1
+    item.scalar = (
+        single
+        and not node.ordinality
+        and calls[0][0].type.oid != RECORD
+        and len(columns) == 1
+        and slots[0] is None
+    )
+    if single and not node.ordinality and slots[0] is not None:
+        item.row = base_oid(calls[0][0].type.oid)
     return index, item
+
+
+def _attribute_places(scope: Scope, expr: Expr) -> tuple[int, ...] | None:
+    """Return where values of a composite type have its attributes, None for any other type."""
+    row = scope.context.env.row_type(base_oid(expr.type.oid)) if is_composite(expr.type.oid) else None
+    return None if row is None else row.slots
 
 
 _Call = tuple[Expr, str, tuple[ast.ColumnDefinition, ...]]
@@ -404,6 +422,16 @@ def _function_output(
                     span=definitions[0].span,
                 )
             return declared
+    if is_composite(expr.type.oid):
+        row = scope.context.env.row_type(base_oid(expr.type.oid))
+        if row is not None:
+            if definitions:
+                raise SqlError(
+                    "42601",
+                    "a column definition list is redundant for a function returning a named composite type",
+                    span=definitions[0].span,
+                )
+            return [(column.name, column.declared) for column in row.live]
     if expr.type.oid == RECORD:
         if not definitions:
             raise SqlError(

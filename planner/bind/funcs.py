@@ -19,9 +19,10 @@ from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
 from planner.bind.window import use_window
 from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type, location
+from planner.composite import compose
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
-from planner.facts import INT4, TEXT, UNKNOWN, VOID, ProcFact, facts
+from planner.facts import INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
 from planner.query import (
     Aggregate,
     Expr,
@@ -37,7 +38,6 @@ from planner.resolve import (
     default_equality,
     default_less,
     function_arguments,
-    resolve_function,
     signature_text,
 )
 from planner.scope import Scope, window_call_in
@@ -128,7 +128,10 @@ def _users_call(
             check_set(scope, span)
         else:
             scope.set_returning = sets_in_from
-    return call
+    row = None
+    if sets_in_from is None and call.type.oid == RECORD:
+        row = scope.context.env.row_type(found.result)
+    return call if row is None else compose(call, row, explicit=False, span=span)
 
 
 def _function_name(node: ast.FuncCall) -> tuple[str, str]:
@@ -237,11 +240,13 @@ def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr
 def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | None:
     """Return ``name(arg)`` for the notation ``arg.name``, or None when there is no such function."""
     try:
-        found = resolve_function(name, [arg.type.oid], span=span)
+        found = resolve_call(scope.context, "", name, [arg.type.oid], span=span)
     except SqlError:
         return None
     if found.kind == "cast" or found.fact.kind != "f":
         return None
+    if found.fact.oid >= FIRST_USER_OID:
+        return _users_call(scope, found, [arg], None, span)
     if found.fact.returns_set:
         check_set(scope, span)
     return FuncExpr(

@@ -17,7 +17,7 @@ from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import ast
 from planner import statements as st
 from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
-from planner.bind.calls import row_relation
+from planner.bind.calls import result_row
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_clause
@@ -35,7 +35,7 @@ from planner.parse import parse_one
 from planner.polymorphic import POLYMORPHIC
 from planner.query import OutputColumn, QueryExpr
 from planner.scope import Scope
-from planner.typefacts import FIRST_USER_OID, element_of, format_type
+from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 
 PG_PROC: Final = 1255
@@ -139,7 +139,7 @@ def _type_of(context: BindContext, name: ast.TypeName) -> int:
         relation = context.find_relation(schema, name.names[-1])
         if relation is not None and relation.virtual:
             raise not_supported(f"the row type of {relation.name}", span=error.span) from None
-        if relation is None or row_relation(context.catalog, relation.oid + 1) is None:
+        if relation is None or result_row(context.catalog, relation.oid + 1) is None:
             raise
         return relation.oid + 1
 
@@ -172,8 +172,6 @@ def _parameters(
             raise
         if parameter.type.setof:
             raise SqlError("42P13", "functions cannot accept set arguments")
-        if oid >= FIRST_USER_OID and row_relation(context.catalog, oid) is not None:
-            raise not_supported("an SQL function with a row type as argument")
         if parameter.mode in "ibv" and "v" in modes:
             raise SqlError("42P13", "VARIADIC parameter must be the last input parameter")
         if parameter.mode == "v" and not element_of(oid) and oid not in (2276, 2277, 5078):
@@ -296,7 +294,7 @@ def wanted_of(context: BindContext, function: FunctionDef) -> Wanted:
         return None
     if function.outputs and (len(function.outputs) > 1 or function.result == RECORD):
         return tuple(OutputColumn(name=name, type=SqlType(oid)) for name, oid in function.outputs)
-    relation = row_relation(context.catalog, function.result)
+    relation = result_row(context.catalog, function.result)
     if relation is not None:
         return tuple(OutputColumn(name=c.name, type=c.type) for c in relation.live)
     return None if function.result == RECORD else SqlType(function.result)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.user_types import latest_row
 from planner import ast
@@ -42,11 +43,13 @@ from planner.catalog import (
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import BOOL
+from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
+    CoerceViaIO,
     ComposeRow,
+    Const,
     DecomposeRow,
     Expr,
     Join,
@@ -171,6 +174,19 @@ def bind_default(context: BindContext, node: ast.Expression, column: str, type_:
     return _settled_rows(coerce_default(expr, column, type_, context.env))
 
 
+def _constant_texts(node: Any) -> Any:
+    """Return a tree in which constant numbers that become texts have done so: they print alike under all settings."""
+    node = replace_children(node, _constant_texts)
+    if isinstance(node, CoerceViaIO) and isinstance(node.arg, Const) and node.arg.type.oid in _NUMBERS:
+        value = node.arg.value
+        shown = None if value is None else text_input(node.type.oid, text_output(node.arg.type.oid, value))
+        return Const(type=node.type, value=shown, span=node.span)
+    return node
+
+
+_NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
+
+
 def _settled_rows(expr: Expr) -> Expr:
     """Return a default with its rows as values: a stored text must not depend on what attributes a type has later.
 
@@ -178,7 +194,7 @@ def _settled_rows(expr: Expr) -> Expr:
     """
     if not any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(expr)):
         return expr
-    folded: Expr = fold(expr)
+    folded: Expr = fold(_constant_texts(expr))
     if any(isinstance(item, ComposeRow | DecomposeRow) for item in walk(folded)):
         raise not_supported("a default with values of composite types that are not constant", span=expr.span)
     return folded

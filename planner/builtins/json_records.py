@@ -1,4 +1,4 @@
-"""json[b]_to_record and json[b]_to_recordset: objects as rows of the columns that the query names (manual 9.16.3).
+"""json[b]_to_record, json[b]_populate_record and theirs of sets: objects as rows (manual 9.16.3).
 
     FROM jsonb_to_recordset('[{"a": 1}, {"b": "x"}]') AS t(a int, b text)
     the function's value is the text of each object; ``reader`` makes a row of it, for the columns of the FROM entry
@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from pgwire.codecs.domain import ARRAY_ELEMENT, RECORD
+from pgwire.codecs.composite import RowShape, pack, values_of
+from pgwire.codecs.composite_keys import is_row
+from pgwire.codecs.domain import RECORD
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.user_types import row_shape
 from planner.builtins.json_values import as_text, elements, kind_of, load, members
 from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
 from planner.facts import JSON, JSONB, facts
+from planner.typefacts import element_of
 from planner.types import SqlType
 
 python = REGISTRY.python
@@ -65,10 +70,10 @@ def _objects(name: str) -> Callable[[str | None], Iterator[str]]:
 def reader(
     names: Sequence[str], types: Sequence[SqlType], settings: CodecSettings
 ) -> Callable[[str], tuple[Any, ...]]:
-    """Return what makes a row of an object's text. SqlError 0A000 for columns of row types."""
+    """Return what makes a row of an object's text. SqlError 0A000 for columns of type record."""
     for type_ in types:
         if type_.oid == RECORD:
-            raise not_supported("a column of a row type of json_to_record")
+            raise not_supported("a column of type record of json_to_record")
 
     def read(text: str) -> tuple[Any, ...]:
         found = dict(members(text))
@@ -85,11 +90,68 @@ def _value(text: str | None, type_: SqlType, settings: CodecSettings, column: st
         return text
     if text is None or kind_of(text) == "null":
         return None
-    element = ARRAY_ELEMENT.get(type_.oid)
-    if element is not None and kind_of(text) != "string":
+    if is_row(type_.oid) and kind_of(text) != "string":
+        return _composite(text, None, row_shape(type_.oid, settings), settings)
+    element = element_of(type_.oid)
+    if element and kind_of(text) != "string":
         return _array(text, SqlType(element, type_.typmod), settings, column, ())
     shown = as_text(text)
     return None if shown is None else text_input(type_.oid, shown, type_.typmod, settings)
+
+
+def _composite(text: str, base: bytes | None, shape: RowShape, settings: CodecSettings) -> bytes:
+    """Return an object as a value of a composite type; attributes that it does not have are those of ``base``."""
+    found = dict(members(str(_object(text))))
+    values = [None] * len(shape.attributes) if base is None else values_of(base, shape)
+    for position, attribute in enumerate(shape.attributes):
+        if attribute.oid != attribute.plain:
+            raise not_supported("populating an attribute of a domain from JSON")
+        if attribute.name in found:
+            type_ = SqlType(attribute.oid, attribute.typmod)
+            values[position] = _value(found[attribute.name], type_, settings, attribute.name)
+    return pack(values, shape)
+
+
+def _populate(
+    session: EvalSession,
+    base: bytes | None,
+    text: str | None,
+    _as_text: bool | None = False,
+    *,
+    types: tuple[int, ...],
+) -> bytes | None:
+    """json[b]_populate_record: a row of the first argument's type. Raises SqlError 22023; 42804, 0A000 for no such type."""
+    if text is None:
+        return base
+    settings = session.codec_settings
+    return _composite(text, base, _shape_of(types[0], settings), settings)
+
+
+def _shape_of(oid: int, settings: CodecSettings) -> RowShape:
+    if oid == RECORD:
+        raise not_supported("populating a value of type record from JSON")
+    if not is_row(oid):
+        raise SqlError("42804", "first argument of json_populate_record must be a row type")
+    return row_shape(oid, settings)
+
+
+def _populate_set(name: str) -> Callable[..., Iterator[bytes]]:
+    objects = _objects(name)
+
+    def each(
+        session: EvalSession,
+        base: bytes | None,
+        text: str | None,
+        _as_text: bool | None = False,
+        *,
+        types: tuple[int, ...],
+    ) -> Iterator[bytes]:
+        settings = session.codec_settings
+        shape = _shape_of(types[0], settings)
+        for item in objects(text):
+            yield _composite(item, base, shape, settings)
+
+    return each
 
 
 def _array(
@@ -116,7 +178,10 @@ def _array(
 
 
 def _register() -> None:
-    for t in ("json", "jsonb"):
+    for t, rest in (("json", ",bool"), ("jsonb", "")):
+        python(f"{t}_populate_record(anyelement,{t}{rest})", _populate, needs_session=True, needs_types=True)
+        name = f"{t}_populate_recordset"
+        python(f"{name}(anyelement,{t}{rest})", _populate_set(name), needs_session=True, needs_types=True)
         python(f"{t}_to_record({t})", _object)
         python(f"{t}_to_recordset({t})", _objects(f"{t}_to_recordset"))
 

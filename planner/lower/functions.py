@@ -27,6 +27,8 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
 
     if len(range_.functions) != 1:
         raise not_supported("ROWS FROM in this executor")
+    if range_.slots:
+        raise not_supported("a function of composite values in FROM in this executor")
     call = range_.functions[0]
     prefix = lw.d.fresh("q")
     # The arguments belong to the query level that holds the range.

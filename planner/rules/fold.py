@@ -22,6 +22,7 @@ from planner.query import (
     CoerceTypmod,
     ComposeRow,
     Const,
+    DecomposeRow,
     Expr,
     FuncExpr,
     FunctionRange,
@@ -58,6 +59,8 @@ def _fold(node: Any) -> Any:
 
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)
             return Const(type=node.type, value=value, span=node.span)
+    elif isinstance(node, DecomposeRow) and isinstance(node.arg, ComposeRow):
+        return node.arg.arg
     elif isinstance(node, ComposeRow):
         row = node.arg
         if isinstance(row, RowExpr) and all(isinstance(field, Const) for field in row.fields):

@@ -238,6 +238,22 @@ def test_enums(server: ServerProcess) -> None:
     run(server, body)
 
 
+def test_composites(server: ServerProcess) -> None:
+    async def body(connection: asyncpg.Connection) -> None:
+        await connection.execute("CREATE TYPE async_spot AS (x int, label text)")
+        await connection.execute("CREATE TABLE async_spots (id int, p async_spot, ps async_spot[])")
+        await connection.execute("INSERT INTO async_spots VALUES ($1, $2, $3)", 1, (5, "five"), [(6, None)])
+        await connection.copy_records_to_table("async_spots", records=[(2, (8, "h"), [])])
+        rows = await connection.fetch("SELECT p, ps, t FROM async_spots t ORDER BY id")
+        assert [tuple(row["p"]) for row in rows] == [(5, "five"), (8, "h")]
+        assert rows[0]["p"]["label"] == "five"
+        assert [tuple(spot) for spot in rows[0]["ps"]] == [(6, None)]
+        assert rows[1]["t"]["id"] == 2
+        assert tuple(await connection.fetchval("SELECT $1::async_spot", (7, "z"))) == (7, "z")
+
+    run(server, body)
+
+
 def test_domains(server: ServerProcess) -> None:
     async def body(connection: asyncpg.Connection) -> None:
         await connection.execute("CREATE DOMAIN async_age AS int CHECK (VALUE >= 0)")

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.composite import CompositeInfo, register_composite
 from psycopg.types.enum import EnumInfo, register_enum
 from psycopg.types.json import Jsonb
 from psycopg.types.multirange import Multirange
@@ -166,6 +167,31 @@ def test_notices_arrive(connection: psycopg.Connection[Any]) -> None:
     connection.add_notice_handler(lambda diag: seen.append(diag.message_primary))
     connection.execute("DROP TABLE IF EXISTS never_was")
     assert seen == ['table "never_was" does not exist, skipping']
+
+
+def test_composites(connection: psycopg.Connection[Any]) -> None:
+    connection.execute("CREATE TYPE psycopg_spot AS (x int, label text, tags text[])")
+    connection.execute("CREATE TABLE psycopg_spots (id int, p psycopg_spot, ps psycopg_spot[])")
+    info = CompositeInfo.fetch(connection, "psycopg_spot")
+    assert info is not None
+    assert list(info.field_names) == ["x", "label", "tags"]
+    register_composite(info, connection)
+    spot = info.python_type
+    assert spot is not None
+    one, several = spot(5, 'a "q", \\', ["x", None]), [spot(1, None, []), spot(2, "b", None)]
+    for binary in (False, True):
+        connection.execute("TRUNCATE psycopg_spots")
+        connection.execute("INSERT INTO psycopg_spots VALUES (1, %s, %s)", [one, several], binary=binary)
+        found = connection.execute(
+            "SELECT p, ps, (p).tags FROM psycopg_spots WHERE p = %s", [one], binary=binary
+        ).fetchone()
+        assert found == (one, several, ["x", None])
+    with connection.cursor().copy("COPY psycopg_spots FROM STDIN (FORMAT binary)") as copy:
+        copy.set_types(["int4", "psycopg_spot", "psycopg_spot[]"])
+        copy.write_row((2, spot(9, "nine", None), []))
+    assert connection.execute("SELECT p FROM psycopg_spots WHERE id = 2").fetchone() == (
+        spot(9, "nine", None),
+    )
 
 
 def test_enums(connection: psycopg.Connection[Any]) -> None:
