@@ -22,10 +22,10 @@ from engine.ddl.held_rows import columns_holding, parts_of
 from engine.ddl.types import array_name, changed_type, check_free, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
+from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError, not_supported
-from planner.typefacts import format_type
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -131,4 +131,6 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
 def _refuse_cycle(session: Session, type_: TypeDef, oid: int) -> None:
     """Raise SqlError 42P16 for an attribute whose type has the type in it."""
     if oid in (type_.oid, type_.array_oid) or type_.oid in set(parts_of(session.catalog, oid)):
-        raise SqlError("42P16", f"composite type {format_type(type_.oid)} cannot be made a member of itself")
+        raise SqlError(
+            "42P16", f"composite type {type_name(session, type_.oid, None)} cannot be made a member of itself"
+        )

@@ -9,8 +9,6 @@ from planner.bind.table_parts import column_type, declared_collation
 from planner.bind.types import creation_schema_of, users_type
 from planner.catalog import TypeDef
 from planner.errors import SqlError, not_supported
-from planner.typefacts import format_type
-from planner.types import SqlType
 
 MAX_ATTRIBUTES = 1600
 
@@ -34,7 +32,7 @@ def _attribute(context: BindContext, node: ast.ColumnDef) -> st.AttributeSpec:
 
 
 def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.AlterComposite:
-    """ALTER TYPE ... ADD, DROP, ALTER ATTRIBUTE. Raises SqlError 42704, 42809, 42701, 42703, 42P16."""
+    """ALTER TYPE ... ADD, DROP, ALTER ATTRIBUTE. Raises SqlError 42704, 42809, 42701, 42703."""
     made = _composite(context, node.relation)
     actions: list[st.AttributeAction] = []
     names = {column.name for column in made.attributes if not column.dropped}
@@ -42,7 +40,6 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
         column = action.definition
         if action.kind == "add column" and isinstance(column, ast.ColumnDef):
             spec = _attribute(context, column)
-            _check_itself(made, spec.type)
             _check_free(made, names, spec.name)
             names.add(spec.name)
             actions.append(st.AddAttribute(attribute=spec))
@@ -56,7 +53,6 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
                 name=action.name, type=column.type, collation=column.collation, span=column.span
             )
             spec = _attribute(context, column)
-            _check_itself(made, spec.type)
             actions.append(st.AlterAttribute(attribute=spec))
         else:
             raise not_supported(f"ALTER TYPE ... {action.kind.upper()}")
@@ -93,11 +89,6 @@ def _composite(context: BindContext, reference: ast.TableRef) -> TypeDef:
     if made.kind != "c":
         raise SqlError("42P01", f'relation "{".".join(name)}" does not exist')
     return made
-
-
-def _check_itself(made: TypeDef, type_: SqlType) -> None:
-    if type_.oid in (made.oid, made.array_oid):
-        raise SqlError("42P16", f"composite type {format_type(made.oid)} cannot be made a member of itself")
 
 
 def _check_free(made: TypeDef, names: set[str], name: str) -> None:
