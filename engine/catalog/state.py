@@ -397,6 +397,11 @@ class CatalogSnapshot:
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         for relation in virtual_relations():
             self._add(relation)
+        for item in items.values():
+            if (
+                isinstance(item, RelationDef) and item.kind in "rvm"
+            ):  # there may be domains over the types of its rows
+                register_rows_of(row_type_oid(item.oid), row_array_oid(item.oid))
         types = [item for item in items.values() if isinstance(item, TypeDef)]
         for type_ in sorted(types, key=lambda t: t.oid):  # what a domain is over was made before it
             register(type_)

@@ -30,9 +30,9 @@ from engine.catalog.state import (
     row_array_oid,
     row_type_oid,
 )
-from engine.catalog.user_types import register
+from engine.catalog.user_types import register, register_rows_of
 from engine.eager import settle
-from pgwire.codecs.registry import register_row, text_input, text_output
+from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
 from planner.catalog import (
     AclDef,
@@ -146,6 +146,12 @@ async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
     return {(kind, oid, sub): decode(kind, body) for kind, oid, sub, body in rows}
 
 
+class _OfKind(msgspec.Struct):
+    """What is read of a relation before its columns can be."""
+
+    kind: str
+
+
 def know_types(rows: Iterable[Sequence[Any]]) -> None:
     """Make the types among catalog rows known: missing values of columns are of them.
 
@@ -153,8 +159,9 @@ def know_types(rows: Iterable[Sequence[Any]]) -> None:
     """
     types: list[Stored] = []
     for kind, oid, _, body in rows:
-        if kind.partition("@")[0] == "relation":  # whatever it is: a type that nothing is of does no harm
-            register_row(row_type_oid(oid), row_array_oid(oid))
+        if kind.partition("@")[0] == "relation":
+            if msgspec.msgpack.decode(body[1:], type=_OfKind).kind in "rvm":  # others have no row types
+                register_rows_of(row_type_oid(oid), row_array_oid(oid))
         elif kind.partition("@")[0] == "type":
             types.append(decode(kind, body))
     for type_ in sorted((t for t in types if isinstance(t, TypeDef)), key=lambda t: t.oid):

@@ -45,10 +45,10 @@ def register(type_: TypeDef) -> None:
     )  # fmt: skip
 
 
-def register_rows_of(oid: int, array_oid: int, name: str, array_name: str) -> None:
-    """Make a composite type known: one by itself, or that of a relation's rows."""
+def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str = "") -> None:
+    """Make a composite type known: one by itself, or that of a relation's rows; without a name: whatever it is called."""
     known = facts().types.get(oid)
-    if known is not None and known.name == name:
+    if known is not None and (known.name == name or not name):
         return
     register_type(
         TypeFact(

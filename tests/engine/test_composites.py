@@ -55,6 +55,35 @@ def test_values_outlast_changes_of_the_type_and_kill_9(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_rows_of_tables_as_values_outlast_kill_9(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data")
+    try:
+        server.sql("CREATE SEQUENCE before_type")
+        server.sql("CREATE TYPE shade AS ENUM ('dark')")
+        server.sql("CREATE TABLE base (a int, b text)")
+        server.sql("CREATE DOMAIN checked AS base CHECK ((VALUE).a > 0)")
+        server.sql("CREATE TABLE users (id int, x base, d checked)")
+        server.sql("INSERT INTO users VALUES (1, '(1,q)', ROW(2, 'r'))")
+        server.sql("ALTER TABLE users ADD COLUMN y base DEFAULT '(5,five)'")
+        server.sql("ALTER TABLE users ADD COLUMN z base[] DEFAULT '{\"(6,six)\"}'")
+        server.sql("ALTER TABLE base ADD COLUMN late int")
+        server.sql("CREATE FUNCTION twice(base) RETURNS int LANGUAGE sql AS 'SELECT ($1).a * 2'")
+        server.kill()
+        server = ServerProcess(tmp_path / "data")
+        assert server.sql("SELECT *, (y).b, twice(x), (d).b FROM users") == [
+            ("1", "(1,q,)", "(2,r,)", "(5,five,)", '{"(6,six,)"}', "five", "2", "r"),
+        ]
+        assert server.sql("SELECT to_json('dark'::shade)") == [('"dark"',)]
+        with pytest.raises(ServerError, match="violates check constraint"):
+            server.sql("INSERT INTO users (d) VALUES (ROW(-1, 'x', 0))")
+        server.sql("CHECKPOINT")
+        assert server.sql("SELECT u FROM users u") == [
+            ('(1,"(1,q,)","(2,r,)","(5,five,)","{""(6,six,)""}")',)
+        ]
+    finally:
+        server.stop()
+
+
 def test_a_past_read_has_the_attributes_of_then(server: ServerProcess) -> None:
     server.sql("CREATE TYPE earlier_row AS (a int)")
     server.sql("CREATE TABLE earlier_rows AS SELECT '(1)'::earlier_row AS v")
