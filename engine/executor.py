@@ -9,7 +9,7 @@ All read the same snapshot through ``ExecContext.txn``; which one runs is ``plan
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -27,13 +27,22 @@ class RowsChanged(Exception):
 class VirtualRelations(Protocol):
     """Rows of catalog relations (pg_catalog, information_schema)."""
 
-    def rows(self, oid: int, session: EvalSession) -> Sequence[tuple[Any, ...]]:
-        """Return all rows in attnum order. Cached per catalog version where possible."""
+    def rows(self, oid: int, session: EvalSession) -> list[tuple[Any, ...]]:
+        """Return all rows in attnum order. Cached per catalog version where possible. Nobody changes the list."""
 
-    def lookup(
-        self, oid: int, attnum: int, values: Sequence[Any], session: EvalSession
-    ) -> Sequence[tuple[Any, ...]] | None:
-        """Return the rows whose column equals one of ``values``, by an index, or None if it has none."""
+    def prepare(self, oid: int, session: EvalSession, attnum: int = 0) -> Iterator[None]:
+        """Make the rows of a relation ready for ``rows``, or those by a column for ``finder``.
+
+        This is done in steps, between which others may have their turns.
+        """
+
+    def finder(
+        self, oid: int, attnum: int, session: EvalSession
+    ) -> Callable[[Any], list[tuple[Any, ...]]] | None:
+        """Return the function from a value to the rows whose column equals it, or None if there is no index.
+
+        It serves one statement. Nobody changes the lists.
+        """
 
 
 READS = 0

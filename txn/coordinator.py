@@ -573,14 +573,20 @@ class Coordinator:
 
     def forget_history(self) -> None:
         """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""
+        domains = {history.domain for history in self.shards.values()}
+        watermarks = {domain: domain.low_watermark() for domain in domains}
         for shard, history in list(self.shards.items()):
-            for generation in history.prune(history.domain.low_watermark()):
-                for part in generation.parts + generation.history:
-                    self.discard_later(part.ref.name)
-                self.take_apart(generation.dismantle())
+            if len(history.entries) > 1:
+                for generation in history.prune(watermarks[history.domain]):
+                    for part in generation.parts + generation.history:
+                        self.discard_later(part.ref.name)
+                    self.take_apart(generation.dismantle())
             entry = history.latest
             if entry.generation is not None and not entry.generation.pinned:
-                entry.generation.forget_indexes(history.indexes_in_use())
+                # one that is read under its only schema has all of that schema's indexes: most shards have no others
+                only = entry.spec if len(history.entries) == 1 else None
+                if only is None or len(entry.generation.indexes) != len(only.indexes):
+                    entry.generation.forget_indexes(history.indexes_in_use())
             if len(history.entries) == 1 and entry.generation is None:
                 manifest = self.log.manifests.get(shard)
                 if manifest is None or manifest.forgotten:

@@ -8,9 +8,9 @@ transaction counts is its own, and nobody else's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.catalog.kept import KeptRows, PartOfEach, Rows
 from engine.catalog.state import CatalogSnapshot
@@ -35,7 +35,16 @@ class Figures:
     columns: Callable[[float], Mapping[str, Any]]
 
 
-_Counted: TypeAlias = tuple[Rows, float, Rows]  # rows without the figure, the figure, rows with it
+class _Counted(NamedTuple):
+    """The rows of a relation without the figure, whose it is, the figure, and the rows with it."""
+
+    rows: Rows
+    table: int
+    figure: float
+    done: Rows
+
+
+_NO_ROWS: Rows = []
 
 
 class CountedRows:
@@ -76,10 +85,14 @@ class CountedRows:
             count = counts[table] = float(session.system.row_estimate(table))
         return count
 
-    def _with(self, oid: int, rows: Rows, count: float) -> Rows:
+    def _shown(self, session: Session, counts: dict[int, float], item: RelationDef, rows: Rows) -> Rows:
         """Return the rows of a relation with its figure, the same ones for the same figure."""
-        known = self._rows.get(oid)
-        if known is None or known[0] is not rows or known[1] != count:
+        table = self._figures.table(item) if rows else 0
+        if not table:
+            return rows
+        count = self._count(session, counts, table)
+        known = self._rows.get(item.oid)
+        if known is None or known.rows is not rows or known.figure != count:
             figures = [(self._places[name], value) for name, value in self._figures.columns(count).items()]
             done: Rows = []
             for row in rows:
@@ -87,16 +100,19 @@ class CountedRows:
                 for place, value in figures:
                     values[place] = value
                 done.append(tuple(values))
-            known = self._rows[oid] = (rows, count, done)
-        return known[2]
+            known = _Counted(rows, table, count, done)
+            if counts is self._counts:
+                self._rows[item.oid] = known
+        return known.done
 
     def of(self, session: Session, catalog: CatalogSnapshot, item: RelationDef) -> Rows:
         """Return the rows of one relation."""
         rows = self._kept.of(session, catalog, item)
-        table = self._figures.table(item) if rows else 0
-        if not table:
-            return rows
-        return self._with(item.oid, rows, self._count(session, self._current(session), table))
+        return self._shown(session, self._current(session), item, rows)
+
+    def prepare(self, session: Session, catalog: CatalogSnapshot) -> Iterator[None]:
+        """As ``KeptRows.prepare``."""
+        return self._kept.prepare(session, catalog)
 
     def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
         """Return the rows of all relations of a catalog."""
@@ -105,23 +121,41 @@ class CountedRows:
         last = self._last
         if last is not None and last[0] is plain and last[1] is counts:
             return last[2]
-        counted: dict[int, Rows] = {}
         relations = catalog.relations_by_oid
-        table_of = self._figures.table
-        for oid, rows in plain.chunks.items():
-            table = table_of(relations[oid])
-            if table:
-                counted[oid] = self._with(oid, rows, self._count(session, counts, table))
         if last is None or last[0].basis != plain.basis:
-            part = PartOfEach(catalog, {**plain.chunks, **counted})
+            chunks = {
+                oid: self._shown(session, counts, relations[oid], rows) for oid, rows in plain.chunks.items()
+            }
+            part = PartOfEach(catalog, chunks)
         else:
-            before = last[2].chunks
-            changes: dict[int, Rows] = {oid: [] for oid in before.keys() - plain.chunks.keys()}
-            for oid, rows in plain.chunks.items():
-                shown = counted.get(oid, rows)
-                if before.get(oid) is not shown:
-                    changes[oid] = shown
-            part = last[2].replaced(catalog, changes)
+            before, shown = last[0].chunks, last[2].chunks
+            changed: set[int] = set()
+            if plain.chunks is not before:
+                changed = before.keys() - plain.chunks.keys()
+                changed |= {oid for oid, rows in plain.chunks.items() if before.get(oid) is not rows}
+            if last[1] is not counts:
+                changed |= {
+                    oid
+                    for oid, known in self._rows.items()
+                    if oid in relations
+                    and (
+                        known.done is not shown.get(oid)
+                        or known.figure != self._count(session, counts, known.table)
+                    )
+                }
+            part = last[2].replaced(
+                catalog,
+                {
+                    oid: rows
+                    for oid in changed
+                    if (
+                        rows := self._shown(session, counts, relations[oid], plain.chunks[oid])
+                        if oid in plain.chunks
+                        else _NO_ROWS
+                    )
+                    is not shown.get(oid, _NO_ROWS)
+                },
+            )
         if counts is self._counts:
             self._last = (plain, counts, part)
             if len(self._rows) > len(relations) + 1000:

@@ -29,6 +29,7 @@ Needs: TypeAlias = Callable[[CatalogSnapshot, RelationDef], Iterable[int]]
 
 # If more relations differ, indexes are made anew where they are asked for.
 FEW_CHANGES = 64
+STEP = 64  # relations whose rows are made in one turn of the loop
 _NO_ROWS: Rows = []
 
 
@@ -168,6 +169,16 @@ class KeptRows:
             mark = catalog.rights_mark(item.oid)
             self._made[item.oid] = _Made(item, catalog.basis, mark, needs, rows)
         return rows
+
+    def prepare(self, session: Session, catalog: CatalogSnapshot) -> Iterator[None]:
+        """Make what ``part`` is made of, if that is much, in steps between which others may have their turns."""
+        last = self._last
+        if last is not None and last.basis == catalog.basis:
+            return
+        for number, item in enumerate(catalog.relations_by_oid.values()):
+            self.of(session, catalog, item)
+            if number % STEP == STEP - 1:
+                yield
 
     def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
         """Return the rows of all relations of a catalog."""

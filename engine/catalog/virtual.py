@@ -16,7 +16,7 @@ import functools
 import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -276,11 +276,36 @@ class VirtualCatalog:
         if sources is None or any(source.scope == "session" for source in sources):
             return None
         finders = [
-            self._finder(oid, position, source, attnum, session) for position, source in enumerate(sources)
+            self._finder(oid, position, source, attnum, session)
+            for position, source in enumerate(sources)
+            if source.scope != "static"
         ]
+        if len(finders) < len(sources):
+            built_in = self._built_in(oid, session)
+            finders.insert(0, lambda value: built_in.find(attnum, value))
         if len(finders) == 1:
             return finders[0]
-        return lambda value: [row for find in finders for row in find(value)]
+
+        def find(value: Any) -> Rows:
+            found: Rows = []
+            for each in finders:
+                rows = each(value)
+                if rows:
+                    found = [*found, *rows] if found else rows
+            return found
+
+        return find
+
+    def _built_in(self, oid: int, session: Any) -> Part:
+        """Return the rows of all static sources of a relation."""
+        part = self._static.get((oid, -1))
+        if part is None:
+            rows: Rows = []
+            for position, source in enumerate(self._sources[oid]):
+                if source.scope == "static":
+                    rows += self._part(oid, position, source, session).rows
+            part = self._static[oid, -1] = Part(rows)
+        return part
 
     def _finder(
         self, oid: int, position: int, source: Source, attnum: int, session: Any
@@ -306,16 +331,13 @@ class VirtualCatalog:
 
         return find
 
-    def lookup(
-        self, oid: int, attnum: int, values: Sequence[Any], session: Any
-    ) -> Sequence[tuple[Any, ...]] | None:
-        """Return the rows whose column equals one of ``values``; None where nothing is cached to index."""
-        find = self.finder(oid, attnum, session)
-        if find is None:
-            return None
-        if len(values) == 1:
-            return find(values[0])
-        return [row for value in dict.fromkeys(values) if value is not None for row in find(value)]
+    def prepare(self, oid: int, session: Any, attnum: int = 0) -> Iterator[None]:
+        """Make the rows of a relation ready for ``rows``, or for ``finder``, in steps between which others have their turns."""
+        name = self._relations[oid].columns[attnum - 1].name if attnum and oid in self._relations else ""
+        for position, source in enumerate(self._sources.get(oid, ())):
+            if source.each is not None and name not in source.keys:
+                catalog: CatalogSnapshot = session.catalog
+                yield from self._kept_rows(oid, position, source, catalog.database).prepare(session, catalog)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.index.computed_keys import holds_rows_of, key_expressions
+from engine.index.exact_patterns import exact_match
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import FLIP, Operator, key_operators
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
@@ -84,6 +85,11 @@ def has_sublink(node: object) -> bool:
     if isinstance(node, SubLink | Aggregate):
         return True
     return any(has_sublink(child) for child in children(node))
+
+
+def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Return conditions with those that run sub-selects behind the others, as they stand otherwise."""
+    return tuple(sorted(conjuncts, key=has_sublink))
 
 
 @dataclass(slots=True)
@@ -225,6 +231,14 @@ def _uses(
             continue
         operator = operators.get(conjunct.proc)
         if operator is None:
+            exact = exact_match(conjunct)
+            if exact is not None:
+                column = _column(exact[0], range_, key)
+                if column is not None:
+                    use = uses.setdefault(column.attnum, ColumnUse())
+                    if use.equal is None:
+                        use.equal = exact[1]
+                        use.sources["="] = exact[1]  # no conjunct: the pattern is tested, too
             continue
         for left, right, op in (
             (conjunct.args[0], conjunct.args[1], operator),

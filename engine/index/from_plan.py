@@ -18,24 +18,27 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.virtual import keyed_columns
 from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used, returns_set
+from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
+from engine.index.push_down import pushed_down
+from engine.index.reduce_joins import reduced
 from engine.index.sources import (
     IndexSource,
     Source,
     SourceNode,
     TableScan,
-    VirtualLookup,
-    VirtualScan,
     reading_for,
 )
+from engine.index.virtual_sources import VirtualLookup, VirtualScan
 from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
-from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, TEXT, VARCHAR, facts
+from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.query import (
     Const,
     CteRange,
@@ -47,6 +50,7 @@ from planner.query import (
     OpExpr,
     QueryBase,
     QueryExpr,
+    RangeColumn,
     RangeRef,
     RelationRange,
     Select,
@@ -107,6 +111,26 @@ def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -
     return None
 
 
+_WIDE = ("namespace", "owner", "_schema", "_catalog", "schemaname")
+
+
+def _catalog_rank(oid: int, column: RangeColumn) -> int:
+    """Return how many rows of a catalog relation a value of a column is likely to mean; the lowest: few."""
+    is_oid, is_name = column.type.oid in (OID, REGPROC), column.type.oid in (TEXT, NAME, VARCHAR)
+    if column.attnum in keyed_columns(oid) or column.name == "oid":
+        return 0 if is_oid else 1
+    if not (is_oid or is_name):
+        return 5
+    return 4 if column.name.endswith(_WIDE) else 2 if is_oid else 3
+
+
+def _dependent(left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr]) -> Node:
+    """Return the join with a source that uses the left row."""
+    if isinstance(right, VirtualLookup) and right.by_batches:
+        return CatalogJoin(left, right, kind, conjuncts)
+    return DependentJoin(left, right, kind, conjuncts)
+
+
 class FromPlanner:
     """Plans FROM and WHERE of one SELECT."""
 
@@ -123,8 +147,9 @@ class FromPlanner:
 
     def plan(self) -> Node:
         """Return the node giving the joined and filtered rows."""
-        units, pool = self._flatten(list(self.query.from_))
-        pool.extend(conjuncts_of(self.query.where))
+        where = conjuncts_of(self.query.where)
+        units, pool = self._flatten(list(reduced(self.query.from_, where)))
+        pool.extend(where)
         node, left = self._join_units(units, pool)
         return Filter(node, left) if left else node
 
@@ -226,6 +251,8 @@ class FromPlanner:
             (used := ranges_used(c)) & inside and used & bound and used <= inside | bound for c in conjuncts
         )
         if not isinstance(unit, RangeRef):
+            if self._carried(unit, conjuncts, bound):
+                return 1, 0
             return 2 if tied else 3, 0 if tied else 1
         item = self.query.ranges[unit.range]
         if isinstance(item, RelationRange):
@@ -238,6 +265,27 @@ class FromPlanner:
             cost = 0 if access.unique else 1 if access.bounded else 3
             return cost, 0 if tied else 1
         return 2 if tied or not bound else 3, 0 if tied else 1
+
+    def _carried(self, unit: FromItem, conjuncts: Sequence[Expr], bound: AbstractSet[int]) -> bool:
+        """Tell whether an outer join preserves a range that is reached by key from what is joined already.
+
+        A, (B LEFT JOIN C) is then (A, B) LEFT JOIN C.
+        """
+        if not bound:
+            return False
+        while isinstance(unit, Join) and unit.kind in (JoinKind.LEFT, JoinKind.RIGHT):
+            unit = unit.left if unit.kind is JoinKind.LEFT else unit.right
+        if not isinstance(unit, RangeRef):
+            return False
+        mine = [c for c in conjuncts if unit.range in (used := ranges_used(c)) and used & bound]
+        item = self.query.ranges[unit.range]
+        if not mine or not isinstance(item, RelationRange):
+            return False
+        if item.virtual:
+            use = self._virtual_use(unit.range, conjuncts, bound)
+            return use is not None and bool(ranges_used(use[1]))
+        access = self._access(unit.range, conjuncts, bound)
+        return access is not None and access.bounded and any(map(ranges_used, access.keys))
 
     # -- one range
 
@@ -254,21 +302,19 @@ class FromPlanner:
         self, index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int]
     ) -> tuple[int, Expr, bool] | None:
         """Return (attnum, value or array, is array) for a catalog relation reached by one column."""
+        item = self.query.ranges[index]
+        if not isinstance(item, RelationRange):
+            return None
+        names = {c.attnum: c for c in item.columns}
         best: tuple[int, Expr, bool] | None = None
+        lowest = 9
         for attnum, use in column_uses(index, conjuncts, bound).items():
             value = use.equal if use.equal is not None else use.members
             if value is None or has_sublink(value):
                 continue
-            # prefer oid-like columns: they are what catalog indexes serve
-            candidate = (attnum, value, use.equal is None)
-            oid_like = any(
-                c.attnum == attnum and c.type.oid not in (TEXT, NAME, VARCHAR)
-                for c in self.query.ranges[index].columns
-            )
-            if best is None or oid_like:
-                best = candidate
-            if oid_like:
-                break
+            rank = _catalog_rank(item.oid, names[attnum])
+            if rank < lowest:
+                lowest, best = rank, (attnum, value, use.equal is None)
         return best
 
     def _source(
@@ -330,6 +376,9 @@ class FromPlanner:
         elif isinstance(item, SubqueryRange):
             lateral = bool(ranges_used(item.query, 0)) if item.lateral else False
             inner = outer if lateral else self._empty()
+            if not self._is_barrier(item):
+                query, conjuncts = pushed_down(item.query, index, conjuncts)
+                item = replace(item, query=query)
             plan = self.planning.query(_without_unused(item.query, needed), inner)
             source = SubquerySource(item, index, needed, plan, lateral=lateral, keyed=True)
         elif isinstance(item, CteRange):
@@ -344,6 +393,11 @@ class FromPlanner:
         applied = {id(c) for c in mine}
         return source, [c for c in conjuncts if id(c) not in applied]
 
+    def _is_barrier(self, item: SubqueryRange) -> bool:
+        """Tell whether a range is a view that shows its rows to no condition before it has chosen them."""
+        view = None if item.view is None else self.planning.catalog.relation_by_oid(item.view[0])
+        return view is not None and view.options.get("security_barrier") in ("true", "on", "yes", "1")
+
     # -- joining
 
     def _add(
@@ -357,12 +411,12 @@ class FromPlanner:
                 own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
                 return SourceNode(source, own), rest
             if source.dependent:
-                return DependentJoin(node, source, JoinKind.INNER, ()), rest
+                return _dependent(node, source, JoinKind.INNER, ()), rest
             own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
             return self._tie(
                 node, bound, SourceNode(source, own), {unit.range}, JoinKind.INNER, rest, keep=True
             )
-        if node is not None and self._lateral_needs(unit):
+        if node is not None and (self._lateral_needs(unit) or self._carried(unit, conjuncts, bound)):
             return self._outer_join(unit, conjuncts, bound, node)
         right, rest = self._outer_join(unit, conjuncts, bound, None)
         if node is None:
@@ -444,7 +498,7 @@ class FromPlanner:
             # conditions on the right side alone filter it before the join, as do lookups by the left row
             source, rest = self._source(right_item.range, on, left_ranges, left_node.layout)
             if source.dependent:
-                return DependentJoin(left_node, source, JoinKind.LEFT, rest), conjuncts
+                return _dependent(left_node, source, JoinKind.LEFT, rest), conjuncts
             own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
             right_node = SourceNode(source, own)
             return self._tie(left_node, left_ranges, right_node, right_ranges, kind, rest, keep=False)[

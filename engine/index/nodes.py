@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from engine.connection.rows import RowTuple
+from engine.index.access import in_order_of_cost
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins.compare import hash_key, sort_key
 from planner.errors import SqlError
@@ -98,8 +99,8 @@ class Filter(Node):
 
     def __init__(self, child: Node, conjuncts: Sequence[Expr]) -> None:
         super().__init__(child.layout, child.width, child)
-        self.conjuncts = tuple(conjuncts)
-        self.function = compile_filter(conjuncts, child.layout)
+        self.conjuncts = in_order_of_cost(conjuncts)
+        self.function = compile_filter(self.conjuncts, child.layout)
 
     def pipe(self, e: Env) -> Pipe:
         """Filter."""

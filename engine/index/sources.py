@@ -1,4 +1,4 @@
-"""Where rows come from: base tables by key or by scan, and virtual relations (others: ``engine.index.computed``).
+"""Where rows come from: base tables by key or by scan (others: ``engine.index.virtual_sources``, ``engine.index.computed``).
 
 A source gives the rows of one FROM entry. ``fetch(outer, env)`` starts it; ``outer`` is the row of what is joined
 already, for sources that depend on it (an index lookup by a column of another table, a LATERAL sub-select).
@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from engine.index.access import Access
+from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
-from engine.index.state import BATCH, Pipe, Rows, Wait, evaluate, evaluate_rows
+from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
 from planner.catalog import RelationDef
 from planner.evaluate import (
     Env,
@@ -91,7 +91,7 @@ class Source:
     def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
         """Keep only rows for which ``conjuncts`` over this source's own columns are TRUE."""
         if conjuncts:
-            self.filter = compile_filter(conjuncts, layout)
+            self.filter = compile_filter(in_order_of_cost(conjuncts), layout)
 
     def label(self) -> str:
         """Return the line."""
@@ -352,109 +352,3 @@ class IndexSource(Source):
         name = access.index.name if access.index is not None else ""
         order = "" if self.counts is None else " backwards to the limit" if self.reverse else " to the limit"
         return f"Index {what} {self.item.schema}.{self.item.name} {self.item.alias} using {name}{order}"
-
-
-# --- virtual relations --------------------------------------------------------------------------
-
-
-def _picker(
-    range_: int, item: RelationRange, needed: Sequence[int]
-) -> tuple[Columns, int, Callable[[Any], Rows] | None]:
-    """Return (columns, width, function from relation rows to rows or None when they serve as they are)."""
-    relation_width = max((c.attnum for c in item.columns), default=0)
-    oid = item.oid
-    whole = whole_row(item)
-    if all(n > 0 for n in needed):
-        return {(range_, n): n - 1 for n in needed}, relation_width, None
-    columns: Columns = {}
-    extras: list[int] = []
-    for n in needed:
-        if n > 0:
-            columns[(range_, n)] = n - 1
-        else:
-            columns[(range_, n)] = relation_width + len(extras)
-            extras.append(n)
-
-    def extend(rows: Any) -> Rows:
-        return [
-            (
-                *r,
-                *[
-                    whole(r) if n == WHOLE_ROW else oid if n == TABLEOID else (0, i + 1) if n == CTID else 0
-                    for n in extras
-                ],
-            )
-            for i, r in enumerate(rows)
-        ]
-
-    return columns, relation_width + len(extras), extend
-
-
-class VirtualScan(Source):
-    """All rows of a catalog relation."""
-
-    def __init__(self, item: RelationRange, index: int, needed: Sequence[int]) -> None:
-        columns, width, self.extend = _picker(index, item, needed)
-        super().__init__(columns, width)
-        self.item = item
-
-    def rows(self, outer: Any, e: Env) -> Pipe:
-        """Give the rows in batches."""
-        ctx = e.shared.ctx
-        rows = ctx.virtual.rows(self.item.oid, ctx.session)
-        if self.extend is not None:
-            rows = self.extend(rows)
-        for i in range(0, len(rows), BATCH):
-            yield list(rows[i : i + BATCH])
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Virtual scan {self.item.schema}.{self.item.name} {self.item.alias}"
-
-
-class VirtualLookup(Source):
-    """Rows of a catalog relation by the values of one column; without an index there, by a hash made once."""
-
-    def __init__(
-        self, item: RelationRange, index: int, needed: Sequence[int], attnum: int, value: Expr, is_list: bool,
-        outer: Layout,
-    ) -> None:  # fmt: skip
-        columns, width, self.extend = _picker(index, item, needed)
-        super().__init__(columns, width)
-        self.item = item
-        self.attnum = attnum
-        self.is_list = is_list
-        self.value = compile_expr(value, outer)
-        self.dependent = bool(outer.columns)
-
-    def rows(self, outer: Any, e: Env) -> Pipe:
-        """Look up."""
-        value = self.value(outer, e)
-        if value is None:
-            return
-        values = [v for v in dict.fromkeys(flat(value)) if v is not None] if self.is_list else [value]
-        ctx = e.shared.ctx
-        found = ctx.virtual.lookup(self.item.oid, self.attnum, values, ctx.session)
-        if found is None:
-            table = self._hash(e)
-            found = [r for v in values for r in table.get(v, ())]
-        if found:
-            yield self.extend(found) if self.extend is not None else list(found)
-
-    def _hash(self, e: Env) -> dict[Any, list[Any]]:
-        private = e.shared.private
-        key = (self.item.oid, self.attnum)
-        table: dict[Any, list[Any]] | None = private.get(key)
-        if table is None:
-            table = {}
-            private[key] = table
-            ctx = e.shared.ctx
-            position = self.attnum - 1
-            for row in ctx.virtual.rows(self.item.oid, ctx.session):
-                table.setdefault(row[position], []).append(row)
-        return table
-
-    def label(self) -> str:
-        """Return the line."""
-        column = next((c.name for c in self.item.columns if c.attnum == self.attnum), "?")
-        return f"Virtual lookup {self.item.schema}.{self.item.name} {self.item.alias} by {column}"

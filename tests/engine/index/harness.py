@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from typing import Any
 
 from engine.connection.rows import ReadyRows
@@ -153,13 +153,16 @@ class Virtual:
     def __init__(self) -> None:
         self.tables: dict[int, list[tuple[Any, ...]]] = {}
 
-    def rows(self, oid: int, session: Any) -> Sequence[tuple[Any, ...]]:
+    def rows(self, oid: int, session: Any) -> list[tuple[Any, ...]]:
         return self.tables[oid]
 
-    def lookup(self, oid: int, attnum: int, values: Sequence[Any], session: Any) -> Any:
+    def prepare(self, oid: int, session: Any, attnum: int = 0) -> Iterator[None]:
+        yield
+
+    def finder(self, oid: int, attnum: int, session: Any) -> Any:
         if attnum != 1:
             return None
-        return [r for r in self.tables[oid] if r[0] in values]
+        return lambda value: [r for r in self.tables[oid] if r[0] == value]
 
 
 class Database:

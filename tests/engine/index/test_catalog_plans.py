@@ -1,0 +1,149 @@
+"""How queries about the catalog are planned: patterns that are names, outer joins that are inner ones, joins by batches."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from engine.index.exact_patterns import exact_text
+from tests.support.engine import Session, open_database
+from txn.persist.memory import MemoryDisk
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "text"),
+    [
+        ("regex", "^(orders)$", "orders"), ("regex", "^orders$", "orders"), ("regex", r"^(a\.b)$", "a.b"),
+        ("regex", "^(or.ers)$", None), ("regex", "^(a|b)$", None), ("regex", "orders", None), ("regex", r"^(a\d)$", None),
+        ("regex", "^(a)$b", None), ("regex", "^(a\nb)$", None), ("regex", "^()$", ""), ("regex", "^(orders.*)$", None),
+        ("like", "orders", "orders"), ("like", r"my\_orders", "my_orders"), ("like", "my_orders", None),
+        ("like", "a%", None), ("like", "a\\", None), ("like", r"a\\b", r"a\b"),
+    ],
+)  # fmt: skip
+def test_patterns_that_one_text_matches(kind: Any, pattern: str, text: str | None) -> None:
+    assert exact_text(kind, pattern) == text
+
+
+def play(*statements: str) -> list[list[tuple[Any, ...]]]:
+    async def run() -> list[list[tuple[Any, ...]]]:
+        session = Session(await open_database(MemoryDisk()), 1)
+        return [await session.run(statement) for statement in statements]
+
+    return asyncio.run(run())
+
+
+TABLES = (
+    "CREATE TABLE a (x int PRIMARY KEY, y int)",
+    "CREATE TABLE b (x int PRIMARY KEY, y int)",
+    "CREATE TABLE c (x int, y int)",
+    "INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 9)",
+    "INSERT INTO b VALUES (1, 10), (2, NULL), (9, 90)",
+    "INSERT INTO c VALUES (1, 10), (10, 1), (90, 9), (5, NULL)",
+)
+# each with what PostgreSQL 15 answers
+JOINS = (
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y = 10", "1 1 1 10"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y IS NULL", "2 2 2 -|3 - - -"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y IS NOT NULL", "1 1 1 10|4 9 9 90"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE NOT (b.y = 10)", "4 9 9 90"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE coalesce(b.y, 0) = 0", "2 2 2 -|3 - - -"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y = 10 OR a.x = 3", "1 1 1 10|3 - - -"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y = 10 OR b.x = 9", "1 1 1 10|4 9 9 90"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y IN (10, 90)", "1 1 1 10|4 9 9 90"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE b.y <> ALL ('{}')", "1 1 1 10|2 2 2 -|3 - - -|4 9 9 90"),
+    ("a RIGHT JOIN b ON b.x = a.y WHERE a.x > 0", "1 1 1 10|2 2 2 -|4 9 9 90"),
+    ("a FULL JOIN b ON b.x = a.y AND b.y > 50 WHERE b.x < 9", "- - 1 10|- - 2 -"),
+    ("a FULL JOIN b ON b.x = a.y AND b.y > 50 WHERE a.x > 3 AND b.x = 9", "4 9 9 90"),
+    ("a FULL JOIN b ON b.x = a.y AND b.y > 50 WHERE a.x > 2", "3 - - -|4 9 9 90"),
+    ("a LEFT JOIN (b LEFT JOIN c ON c.x = b.y) ON b.x = a.x AND c.y = 1", "1 1 1 10 10 1|2 2 - - - -|3 - - - - -|4 9 - - - -"),
+    ("(a LEFT JOIN b ON b.x = a.y) JOIN c ON c.x = b.y", "1 1 1 10 10 1|4 9 9 90 90 9"),
+    ("c, a LEFT JOIN b ON b.x = a.x WHERE a.x = c.x", "1 10 1 1 1 10"),
+    ("c, b RIGHT JOIN a ON b.x = a.y WHERE a.x = c.x", "1 10 1 10 1 1"),
+)  # fmt: skip
+
+
+def test_outer_joins_under_conditions() -> None:
+    answers = play(*TABLES, *(f"SELECT * FROM {text}" for text, _ in JOINS))[len(TABLES) :]
+    for (text, expected), rows in zip(JOINS, answers, strict=True):
+        shown = sorted(" ".join("-" if v is None else v for v in row) for row in rows)
+        assert shown == sorted(expected.split("|")), text
+
+
+def plan_of(query: str) -> str:
+    rows = play("CREATE TABLE app (id int PRIMARY KEY, a int UNIQUE)", f"EXPLAIN {query}")[1]
+    return "\n".join(row[0] for row in rows)
+
+
+def test_a_name_in_a_pattern_is_looked_up() -> None:
+    plan = plan_of(
+        "SELECT c.oid FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.relname ~ '^(app)$' COLLATE pg_catalog.default AND n.nspname ~ '^(public)$'"
+    )
+    assert "c by relname" in plan
+    assert "Virtual scan" not in plan
+
+
+def test_an_outer_join_is_reached_by_key_from_what_is_joined_before() -> None:
+    plan = plan_of(
+        "SELECT 1 FROM pg_class c, pg_class c2, pg_index i LEFT JOIN pg_constraint con ON conindid = i.indexrelid "
+        "AND conrelid = i.indrelid WHERE c.oid = 16384 AND c.oid = i.indrelid AND i.indexrelid = c2.oid"
+    )
+    assert "i by indrelid" in plan
+    assert "con by conrelid" in plan
+    assert "Virtual scan" not in plan
+
+
+def test_the_column_that_means_the_fewest_rows_is_looked_up() -> None:
+    plan = plan_of(
+        "SELECT 1 FROM information_schema.columns c WHERE c.table_schema = 'public' AND c.table_name = 'app'"
+    )
+    assert "c by table_name" in plan
+    plan = plan_of("SELECT 1 FROM pg_attribute a WHERE a.attnum = 1 AND a.attrelid = 16384")
+    assert "a by attrelid" in plan
+
+
+def test_joins_by_batches_give_what_pairs_give() -> None:
+    by_key = (
+        "SELECT c.relname, a.attname, t.typname FROM pg_class c {0} JOIN pg_attribute a ON a.attrelid = c.oid "
+        "AND a.attnum > 0 AND a.attname <> c.relname {0} JOIN pg_type t ON t.oid = a.atttypid "
+        "WHERE c.relname IN ('a', 'b', 'c', 'pg_class', 'a_pkey') ORDER BY 1, 2, 3"
+    )
+    by_pairs = by_key.replace("a.attrelid = c.oid", "a.attrelid + 0::oid::int8 = c.oid::int8").replace(
+        "t.oid = a.atttypid", "t.oid::int8 = a.atttypid::int8"
+    ).replace("a.attrelid + 0::oid::int8", "a.attrelid::int8")  # fmt: skip
+    queries = [text.format(kind) for text in (by_key, by_pairs) for kind in ("INNER", "LEFT")]
+    answers = play(*TABLES, *queries)[len(TABLES) :]
+    assert answers[0] == answers[2]
+    assert answers[1] == answers[3]
+    assert len(answers[0]) > 30
+
+
+# each with what PostgreSQL 15 answers, and whether conditions reach the keys of all tables (None: there is one without)
+PUSHED = (
+    ("(SELECT x AS k, y FROM a) s WHERE s.k = 2", "2 2", True),
+    ("(SELECT x AS k, y FROM a UNION ALL SELECT x, y FROM b) s WHERE s.k = 2", "2 -|2 2", True),
+    ("(SELECT x AS k, y FROM a UNION SELECT x, y FROM b) s WHERE s.k = 2", "2 -|2 2", False),
+    ("(SELECT x AS k, y FROM a ORDER BY x LIMIT 1) s WHERE s.k = 2", "", None),
+    ("(SELECT x AS k, count(*) FROM a GROUP BY x) s WHERE s.k = 2", "2 1", False),
+    ("(SELECT x AS k, row_number() OVER (ORDER BY x DESC) FROM a) s WHERE s.k = 2", "2 3", False),
+    ("(SELECT DISTINCT ON (y > 0) x AS k, y FROM a ORDER BY y > 0, x) s WHERE s.k = 2", "", False),
+    ("(SELECT x AS k, generate_series(1, 2) AS n FROM a) s WHERE s.n = 2 AND s.k = 4", "4 2", False),
+    ("(SELECT (SELECT b.x FROM b WHERE b.x = a.x) AS k, y FROM a) s WHERE s.k = 2", "2 2", False),
+    ("(SELECT x AS k, y FROM a) s WHERE s.k IN (SELECT b.x FROM b WHERE b.y = 10)", "1 1", None),
+    ("(SELECT x AS k, y FROM a) s WHERE s.k IN (SELECT c.x FROM c WHERE c.y = s.y)", "", False),
+    ("c LEFT JOIN (SELECT x AS k, y FROM a) s ON s.k = 1 AND s.y = c.y", "1 10 - -|10 1 1 1|5 - - -|90 9 - -", None),
+    ("c CROSS JOIN LATERAL (SELECT x AS k, y FROM a WHERE a.y = c.y) s WHERE s.k = 1", "10 1 1 1", None),
+)  # fmt: skip
+
+
+def test_conditions_over_a_sub_select() -> None:
+    queries = [f"SELECT * FROM {text}" for text, _, _ in PUSHED]
+    answers = play(*TABLES, *queries, *(f"EXPLAIN {query}" for query in queries))[len(TABLES) :]
+    plans = answers[len(queries) :]
+    for (text, expected, by_key), rows, plan in zip(PUSHED, answers, plans, strict=False):
+        shown = sorted(" ".join("-" if v is None else v for v in row) for row in rows)
+        assert shown == sorted(expected.split("|") if expected else []), text
+        keyed = any("every table is reached by key" in row[0] for row in plan)
+        assert by_key is None or keyed == by_key, (text, plan)
