@@ -218,3 +218,27 @@ def test_rows_by_key_are_those_of_a_scan_over_random_ddl(seed: int) -> None:
         return done
 
     assert asyncio.run(play()) > 25
+
+
+def test_rows_that_name_other_relations_follow_them() -> None:
+    async def play() -> None:
+        session = Session(await open_database(MemoryDisk()), 1)
+        for statement in (
+            "CREATE TABLE t (id serial PRIMARY KEY)",
+            "CREATE VIEW v AS SELECT id FROM t",
+            "CREATE TABLE u (t int REFERENCES t)",
+        ):
+            await session.run(statement)
+        read = "SELECT table_name FROM information_schema.view_table_usage WHERE view_name = 'v'"
+        default = "SELECT column_default FROM information_schema.columns WHERE table_name = 'v' OR column_name = 'id'"
+        used = "SELECT DISTINCT table_name FROM information_schema.constraint_table_usage ORDER BY 1"
+        assert await session.run(read) == [("t",)]
+        assert ("nextval('t_id_seq'::regclass)",) in await session.run(default)
+        assert await session.run(used) == [("t",)]
+        await session.run("ALTER TABLE t RENAME TO other")
+        await session.run("ALTER SEQUENCE t_id_seq RENAME TO s")
+        assert await session.run(read) == [("other",)]
+        assert ("nextval('s'::regclass)",) in await session.run(default)
+        assert await session.run(used) == [("other",)]
+
+    asyncio.run(play())
