@@ -30,7 +30,7 @@ from engine.catalog.state import (
     row_array_oid,
     row_type_oid,
 )
-from engine.catalog.user_types import register, register_rows_of
+from engine.catalog.user_types import ROWS_OF, register, register_rows_of
 from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
@@ -160,7 +160,7 @@ def know_types(rows: Iterable[Sequence[Any]]) -> None:
     types: list[Stored] = []
     for kind, oid, _, body in rows:
         if kind.partition("@")[0] == "relation":
-            if msgspec.msgpack.decode(body[1:], type=_OfKind).kind in "rvm":  # others have no row types
+            if msgspec.msgpack.decode(body[1:], type=_OfKind).kind in ROWS_OF:
                 register_rows_of(row_type_oid(oid), row_array_oid(oid))
         elif kind.partition("@")[0] == "type":
             types.append(decode(kind, body))

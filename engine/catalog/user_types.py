@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.registry import register_domain, register_enum, register_row
@@ -17,6 +18,9 @@ from pgwire.codecs.user_types import EnumLabels
 from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
+
+ROWS_OF: Final = frozenset("rvm")
+"""Kinds of relations that have a row type."""
 
 
 def register(type_: TypeDef) -> None:

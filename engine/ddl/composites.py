@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
-from engine.ddl.held_rows import columns_holding, parts_of
+from engine.ddl.held_rows import columns_holding, parts_of, refuse_selected
 from engine.ddl.types import array_name, changed_type, check_free, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -110,6 +110,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
             return type_
         raise SqlError("42703", message)
     if isinstance(action, st.RenameAttribute):
+        refuse_selected(session.catalog, name, "RENAME ATTRIBUTE", type_.name)
         columns[at] = replace(columns[at], name=action.new)
     elif isinstance(action, st.DropAttribute):
         for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):

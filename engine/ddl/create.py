@@ -24,6 +24,7 @@ from engine.ddl.alter_columns import add_computed_index
 from engine.ddl.databases import rename_database
 from engine.ddl.drop import replace_table, table_of
 from engine.ddl.functions import rebase_functions
+from engine.ddl.held_rows import refuse_selected, rows_in_use
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.members import named_role
@@ -429,6 +430,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             raise SqlError("42703", f'column "{statement.old}" does not exist')
         if any(c.name == new for c in relation.live):
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
+        if rows_in_use(catalog, relation):
+            refuse_selected(catalog, statement.old, "RENAME COLUMN", relation.name)
         columns = tuple(
             replace(c, name=new) if c.name == statement.old and c in relation.live else c
             for c in relation.columns

@@ -25,9 +25,9 @@ from engine.bulk.changes import BULK_ROWS
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.physical import shard_spec
 from engine.catalog.spaces import Space
-from engine.catalog.state import CommentDef, Stored, row_array_oid
+from engine.catalog.state import CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.store import is_shared
-from engine.catalog.user_types import register
+from engine.catalog.user_types import ROWS_OF, register, register_rows_of
 from engine.ddl.rewrite import batches_of
 from engine.eager import settle
 from planner.catalog import (
@@ -41,6 +41,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.errors import SqlError
 from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -86,10 +87,14 @@ async def copied(session: Session, space: Space) -> Copy:
     for item in sorted(own, key=_made_in_order):  # a domain after what it is over
         new = _renumbered(item, oids, session.db.next_catalog_version)
         made.append(new)
-        if isinstance(new, TypeDef):
-            register(new)  # tables are stored by its codec
         if isinstance(item, RelationDef) and isinstance(new, RelationDef):
             pairs.append((item, new))
+            if new.kind in ROWS_OF:
+                register_rows_of(row_type_oid(new.oid), row_array_oid(new.oid))
+    for new in made:
+        if isinstance(new, TypeDef):
+            register(new)  # tables are stored by its codec
+    _refuse_names_within(own)
     return Copy(
         made,
         [pair for pair in pairs if pair[0].stored],
@@ -157,6 +162,36 @@ def _with_oids(row: Row, named: Sequence[int], oids: Oids) -> Row:
     return tuple(values)
 
 
+def _refuse_names_within(own: Sequence[Stored]) -> None:
+    """Raise 0A000 where columns hold composite values that name objects by their oids, which would have to be rewritten, too."""
+    attributes: dict[int, Sequence[ColumnDef]] = {}
+    over: dict[int, int] = {}
+    for item in own:
+        if isinstance(item, TypeDef):
+            if item.kind == "c":
+                attributes[item.oid], over[item.array_oid] = item.attributes, item.oid
+            elif item.kind == "d":
+                over[item.oid], over[item.array_oid] = item.base, item.base
+        elif isinstance(item, RelationDef) and item.kind in ROWS_OF:
+            attributes[row_type_oid(item.oid)] = item.columns
+            over[row_array_oid(item.oid)] = row_type_oid(item.oid)
+
+    def names(type_: int) -> bool:
+        while type_ in over:
+            type_ = over[type_]
+        live = [column for column in attributes.get(type_, ()) if not column.dropped]
+        return any(column.type.oid in _NAMED_BY_OID or names(column.declared.oid) for column in live)
+
+    for item in own:
+        if isinstance(item, RelationDef) and item.stored:
+            for column in item.stored_columns:
+                if names(column.declared.oid):
+                    raise SqlError(
+                        "0A000",
+                        f'CREATE DATABASE of a template whose column "{item.name}.{column.name}" holds rows with names of objects is not supported',
+                    )
+
+
 # --- oids -------------------------------------------------------------------------------------------
 
 
@@ -216,6 +251,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((constraint.oid, 1) for constraint in item.constraints)
         case TypeDef():
             parts = [item.oid, item.array_oid]
+            parts += [item.relation_oid] if item.kind == "c" else []
             parts += [label.oid for label in item.labels]
             parts += [check.oid for check in item.checks]
             yield from ((oid, 1) for oid in parts)
@@ -239,6 +275,8 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 schema_oid=oids[item.schema_oid],
                 labels=tuple(replace(label, oid=oids[label.oid]) for label in item.labels),
                 base=oids[item.base],
+                attributes=tuple(_column(attribute, oids) for attribute in item.attributes),
+                relation_oid=oids[item.relation_oid],
                 default_sql=None if item.default_sql is None else oids.in_text(item.default_sql),
                 checks=tuple(_constraint(check, oids) for check in item.checks),
             )

@@ -123,3 +123,31 @@ def test_what_stored_values_are_compared_by_is_not_dropped(server: ServerProcess
     with pytest.raises(ServerError, match="uses, is not supported") as caught:
         server.sql(change)
     assert caught.value.sqlstate == "0A000"
+
+
+@pytest.mark.parametrize(
+    ("made", "change"),
+    [
+        ("CREATE VIEW named_view AS SELECT (v).a FROM named_rows", 'ALTER TYPE named_row RENAME ATTRIBUTE a TO "new"'),
+        ("ALTER TABLE named_rows ADD CHECK ((v).a > 0)", "ALTER TYPE named_row RENAME ATTRIBUTE a TO b"),
+        ("CREATE DOMAIN named_domain AS named_row CHECK ((VALUE).a > 0)", "ALTER TYPE named_row RENAME ATTRIBUTE a TO b"),
+        ("CREATE INDEX ON named_rows (((v).a))", "ALTER TYPE named_row RENAME ATTRIBUTE a TO b"),
+        (
+            "CREATE TABLE named_holders (h named_rows, CHECK (((h).v).a > 0))",
+            "ALTER TABLE named_rows RENAME v TO b",
+        ),
+    ],
+)  # fmt: skip
+def test_what_stored_texts_name_keeps_its_name(server: ServerProcess, made: str, change: str) -> None:
+    server.sql("DROP TABLE IF EXISTS named_rows CASCADE")
+    server.sql("DROP TABLE IF EXISTS named_holders CASCADE")
+    server.sql("DROP TYPE IF EXISTS named_row CASCADE")
+    server.sql("CREATE TYPE named_row AS (a int, z int)")
+    server.sql("CREATE TABLE named_rows (v named_row, w int)")
+    server.sql(made)
+    with pytest.raises(ServerError, match="selects, is not supported") as caught:
+        server.sql(change)
+    assert caught.value.sqlstate == "0A000"
+    server.sql("ALTER TYPE named_row RENAME ATTRIBUTE z TO y")
+    server.sql("ALTER TABLE named_rows RENAME w TO x")
+    assert server.sql("SELECT (v).y, x FROM named_rows") == []

@@ -38,6 +38,15 @@ SCHEMA = """
     INSERT INTO many SELECT g, 'row ' || g FROM generate_series(1, 21000) g;
     DELETE FROM many WHERE k % 1000 = 0;
     CREATE TABLE nothing ();
+    CREATE TYPE pair AS (a int, b s.mood);
+    CREATE TYPE pairs AS (one pair, more pair[]);
+    CREATE DOMAIN sure AS pair CHECK ((VALUE).a > 0);
+    CREATE TABLE rows (id int PRIMARY KEY, v pair, w pairs, d sure, p letters);
+    INSERT INTO rows SELECT 1, (1, 'sad'), ((2, 'happy'), ARRAY[(3, 'so-so')::pair]), (4, 'sad'), letters FROM letters WHERE id = 1;
+    CREATE FUNCTION s.first(r rows) RETURNS int LANGUAGE sql AS 'SELECT (r.v).a';
+    CREATE PROCEDURE s.add(i int) LANGUAGE sql AS 'INSERT INTO rows (id) VALUES (i)';
+    CREATE TABLE booked (room int, during int4range, EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (room > 0));
+    INSERT INTO booked VALUES (1, '[1,5)');
     COMMENT ON TABLE people IS 'everybody';
     COMMENT ON CONSTRAINT few ON letters IS 'not many';
     GRANT SELECT (id) ON people TO pg_monitor;
@@ -55,6 +64,10 @@ SEEN = (
     "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
     "SELECT table_name, column_name, column_default, data_type, udt_name FROM information_schema.columns"
     " WHERE table_schema = 'public' ORDER BY 1, 2",
+    "SELECT *, (v).b, ((w).more)[1].b AS deep, (p).person AS whose, s.first(rows) FROM rows ORDER BY id",
+    "SELECT * FROM booked",
+    "SELECT attrelid::regclass::text, attname, atttypid::regtype::text FROM pg_attribute"
+    " WHERE attrelid >= 16384 AND atttypid >= 16384 ORDER BY 1, attnum",
     "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
     "SELECT typname, typtype, typcategory, array(SELECT enumlabel::text FROM pg_enum WHERE enumtypid = t.oid ORDER BY enumsortorder)"
     " FROM pg_type t WHERE oid >= 16384 ORDER BY 1",
@@ -139,6 +152,38 @@ def test_a_copy_goes_its_own_way(server: ServerProcess, copied: list[list[tuple[
                     assert template.execute(query).fetchall() == expected, query
         finally:
             root.execute("DROP DATABASE copy_two")
+
+
+def test_composite_types_and_exclusion_constraints_of_a_copy_are_its_own(
+    server: ServerProcess, copied: object
+) -> None:
+    with opened(server, "copy_of") as there:
+        there.execute("CALL s.add(2)")
+        there.execute("ALTER TYPE pair RENAME ATTRIBUTE b TO second")
+        assert there.execute("SELECT (v).second, (d).second FROM rows WHERE id = 1").fetchall() == [
+            ("sad", "sad")
+        ]
+        with pytest.raises(psycopg.errors.CheckViolation):
+            there.execute("UPDATE rows SET d = (0, 'sad')")
+        with pytest.raises(psycopg.errors.ExclusionViolation):
+            there.execute("INSERT INTO booked VALUES (1, '[4,6)')")
+        there.execute("DROP TABLE rows CASCADE")
+    with opened(server, "copied") as here:
+        assert here.execute("SELECT (v).a, s.first(rows) FROM rows").fetchall() == [(1, 1)]
+
+
+def test_rows_that_name_objects_within_are_refused(server: ServerProcess) -> None:
+    with opened(server) as own:
+        own.execute("CREATE DATABASE within")
+        try:
+            with opened(server, "within") as there:
+                there.execute("CREATE TYPE named AS (id int, what regclass)")
+                there.execute("CREATE TYPE outer_named AS (n named)")
+                there.execute("CREATE TABLE t (v outer_named[])")
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="holds rows"):
+                own.execute("CREATE DATABASE copy_of_within TEMPLATE within")
+        finally:
+            own.execute("DROP DATABASE within")
 
 
 def test_texts_name_the_copys_objects_and_literals_stay() -> None:
