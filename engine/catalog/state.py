@@ -15,8 +15,7 @@ array type of that (``row_type_oid``, ``row_array_oid``).
 from __future__ import annotations
 
 import functools
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,6 +25,7 @@ from engine.catalog.relation_indexes import (
     with_owned,
     with_references,
 )
+from engine.catalog.shapes import FindShape
 from engine.catalog.user_types import enum_labels, register, register_rows_of, row_shape
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
@@ -431,7 +431,7 @@ class CatalogSnapshot:
                     pass
         self._shapes: dict[int, RowShape | None] = {}
         # what their values are called: the same object as long as no type and no relation changes
-        self.codec_types = UserTypes(enum_labels(tuple(self.user_types())), self._find_shape(), database)
+        self.codec_types = UserTypes(enum_labels(tuple(self.user_types())), FindShape(self), database)
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
@@ -509,16 +509,6 @@ class CatalogSnapshot:
             return None
         relation = found[0]
         return RowType(oid=oid, name=relation.name, columns=relation.columns, relation=relation.oid)
-
-    def _find_shape(self) -> Callable[[int], RowShape | None]:
-        """Return ``row_shape`` for those who may live longer than the snapshot, and do not keep it."""
-        reference = weakref.ref(self)
-
-        def find(oid: int) -> RowShape | None:
-            snapshot = reference()
-            return None if snapshot is None else snapshot.row_shape(oid)
-
-        return find
 
     def row_shape(self, oid: int) -> RowShape | None:
         """Return the composite type with this oid as codecs know it, None for any other type."""
@@ -715,7 +705,7 @@ class CatalogSnapshot:
         new.items, new.version, new.namespace_version = items, version, namespace_version
         new.derived = {}
         new._shapes = {}
-        new.codec_types = UserTypes(self.codec_types.enums, new._find_shape(), self.database)
+        new.codec_types = UserTypes(self.codec_types.enums, FindShape(new), self.database)
         if not gone and not made:
             return new
         made = tuple(made)

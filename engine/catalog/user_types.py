@@ -18,6 +18,7 @@ from pgwire.codecs.user_types import EnumLabels
 from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
+from planner.typefacts import FIRST_USER_OID
 
 ROWS_OF: Final = frozenset("rvm")
 """Kinds of relations that have a row type."""
@@ -52,7 +53,7 @@ def register(type_: TypeDef) -> None:
 def register_rows_of(oid: int, array_oid: int, name: str = "", array_name: str = "") -> None:
     """Make a composite type known: one by itself, or that of a relation's rows; without a name: whatever it is called."""
     known = facts().types.get(oid)
-    if known is not None and (known.name == name or not name):
+    if known is not None and (known.name == name or not name or oid < FIRST_USER_OID):
         return
     register_type(
         TypeFact(

@@ -37,6 +37,14 @@ class EnumLabels:
     by_label: Mapping[str, int]
 
 
+class Shapes(dict[int, RowShape]):
+    """Composite types by oid, to be asked as a function: what another process gets of them."""
+
+    def __call__(self, oid: int) -> RowShape | None:
+        """Return the type's attributes, None if it is no composite type."""
+        return self.get(oid)
+
+
 class UserTypes:
     """What values of users' types are called, in one state of the catalog.
 

@@ -138,8 +138,8 @@ def test_a_whole_file_reads_as_the_row_decoder_reads_it(
         wrong = None
         try:
             for line in data.splitlines(keepends=True):
-                reference += loader.rows(decoder.feed(line))
-            reference += loader.rows(decoder.finish())
+                reference += loader.feed(decoder, line)
+            reference += loader.finish(decoder)
         except DataError as caught:
             wrong = f'{caught.sqlstate} {caught.message} {caught.where}\nfile "{path}"'
         assert error == wrong, data

@@ -390,7 +390,7 @@ select sum(x) over (order by x rows between 2 preceding and 1 preceding) from ge
 select sum(x) over (order by x rows between 1 following and 1 preceding) from generate_series(1,4) x
 select sum(x) over (order by x range between null preceding and current row) from generate_series(1,2) x
 select last_value(x) over (order by x range between unbounded preceding and unbounded following exclude current row) from generate_series(1,3) x
-select id from (with c as (select * from emp) select id, (select name from c where c.dept = e.dept) as n from emp e) s
+select id from (with c as (select * from emp) select id, (select name from c where c.id = e.id) as n from emp e) s
 select s.id, s from (select id, (select max(x.id) from emp x where x.dept = e.dept) as n from emp e) s order by s.id
 select id from (select id, (select name from emp) as n from emp e order by n) s
 select count(*) from (select distinct (select name from emp) as n from emp e) s

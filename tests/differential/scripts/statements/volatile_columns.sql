@@ -20,3 +20,7 @@ select x.n, x.v from (select v, nextval('sq') n from tt order by v, id limit 4) 
 select (select nextval('sq') + t.v), t.v from tt t order by t.v desc, t.id limit 2; select currval('sq');
 select nextval('sq') from tt order by id limit -1;
 select currval('sq');
+
+-- columns of FROM that nobody reads
+select id from (select id, (select t2.v from tt t2) as n from tt) s order by id limit 2;
+select id from (with c as (select * from tt) select id, (select c.id from c where c.v = tt.v or true) as n from tt) s order by id limit 2;
