@@ -359,7 +359,11 @@ def _canonical(
     """Return the text of BEGIN ATOMIC or RETURN, and the relations that it names, by oid."""
     inner = replace(
         context,
-        env=CoerceEnv(settings=context.env.settings, params=ParamTypes(function.inputs, variable=False)),
+        env=CoerceEnv(
+            settings=context.env.settings,
+            params=ParamTypes(function.inputs, variable=False),
+            row_type=context.env.row_type,
+        ),
         arguments=Arguments(function.name, function.input_names),
     )
     body: Any = node.body

@@ -151,3 +151,22 @@ def test_what_stored_texts_name_keeps_its_name(server: ServerProcess, made: str,
     server.sql("ALTER TYPE named_row RENAME ATTRIBUTE z TO y")
     server.sql("ALTER TABLE named_rows RENAME w TO x")
     assert server.sql("SELECT (v).y, x FROM named_rows") == []
+
+
+def test_bodies_that_are_kept_as_expressions_know_attributes(server: ServerProcess) -> None:
+    server.sql("CREATE TYPE kept_row AS (a int, b text)")
+    server.sql("CREATE TABLE kept_rows AS SELECT (g, 'x')::kept_row AS v FROM generate_series(1, 3) g")
+    server.sql("CREATE FUNCTION kept_field(x kept_row) RETURNS int LANGUAGE sql RETURN (x).a")
+    server.sql(
+        "CREATE FUNCTION kept_named(x kept_row) RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT x.b; END"
+    )
+    server.sql("CREATE FUNCTION kept_whole(r kept_rows) RETURNS kept_row LANGUAGE sql RETURN r.v")
+    server.sql(
+        "CREATE FUNCTION kept_sum() RETURNS bigint LANGUAGE sql RETURN (SELECT sum((v).a) FROM kept_rows)"
+    )
+    server.sql("ALTER TYPE kept_row ADD ATTRIBUTE c int")
+    server.sql("ALTER TABLE kept_rows ADD COLUMN w int")
+    found = server.sql(
+        "SELECT kept_field(v), kept_named(v), kept_whole(r), kept_sum() FROM kept_rows r ORDER BY 1"
+    )
+    assert found == [(str(i), "x", f"({i},x,)", "6") for i in (1, 2, 3)]
