@@ -195,7 +195,12 @@ def test_a_killed_jvm_neither_loses_nor_repeats_a_file(
 
 
 def kill_jvm(server: ServerProcess) -> None:
-    found = subprocess.run(
-        ["pgrep", "-P", str(server.process.pid), "-f", "java"], capture_output=True, text=True, check=True
-    )
-    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
+    """Kill the server's JVM, which may be starting again after the last time."""
+    command = ["pgrep", "-P", str(server.process.pid), "-f", "java"]
+    for _ in range(600):
+        found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+        if found:
+            os.kill(int(found[0]), signal.SIGKILL)
+            return
+        time.sleep(0.1)
+    raise AssertionError("no JVM came up")
