@@ -69,7 +69,9 @@ class Turns:
         self._queue: deque[Callable[[], None]] = deque()
         self._armed = False
         self._readers: dict[int, Callable[[], None]] = {}
-        self._epoll: select.epoll | None = None
+        self._epoll = (
+            select.epoll() if hasattr(select, "epoll") else None
+        )  # else readers wait for the next turn
         self.preempting = False
         self._until = 0.0  # the running slice
         self._ended = 0.0  # when the last slice ended, or the queue began to fill
@@ -86,14 +88,13 @@ class Turns:
 
     def watch(self, fd: int, handle: Callable[[], None]) -> None:
         """Look at a reader's socket, too, when writers give way; ``handle`` takes what has arrived (``read_ahead``)."""
-        if self._epoll is None:
-            self._epoll = select.epoll()
-        self._epoll.register(fd, select.EPOLLIN)
-        self._readers[fd] = handle
+        if self._epoll is not None:
+            self._epoll.register(fd, select.EPOLLIN)
+            self._readers[fd] = handle
 
     def unwatch(self, fd: int) -> None:
         """Leave a socket to its transport alone. It is still open."""
-        if self._readers.pop(fd, None) is not None and self._epoll is not None:
+        if self._epoll is not None and self._readers.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ import msgspec
 
 from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.ranges import comparable
 from pgwire.codecs.system import RecordValue
 
@@ -143,7 +144,10 @@ def parse_fields(text: str, count: int) -> list[str | None]:
         if at < end and text[at] in ",)":
             fields.append(None)
         else:
-            found, at = _field(text, at)
+            try:
+                found, at = read_quoted(text, at, ",)")
+            except Unended:
+                raise _malformed(text, "Unexpected end of input.") from None
             fields.append(found)
     if text[at : at + 1] != ")":
         raise _malformed(text, "Too many columns.")
@@ -154,33 +158,6 @@ def parse_fields(text: str, count: int) -> list[str | None]:
 
 def _malformed(text: str, detail: str) -> DataError:
     return DataError("22P02", f'malformed record literal: "{text}"', detail=detail)
-
-
-def _field(text: str, at: int) -> tuple[str, int]:
-    """Return the field that begins at ``at``, and where it ends."""
-    out: list[str] = []
-    quoted, end = False, len(text)
-    while True:
-        if at >= end:
-            raise _malformed(text, "Unexpected end of input.")
-        char = text[at]
-        if not quoted and char in ",)":
-            return "".join(out), at
-        at += 1
-        if char == "\\":
-            if at >= end:
-                raise _malformed(text, "Unexpected end of input.")
-            out.append(text[at])
-            at += 1
-        elif char != '"':
-            out.append(char)
-        elif not quoted:
-            quoted = True
-        elif text[at : at + 1] == '"':
-            out.append('"')
-            at += 1
-        else:
-            quoted = False
 
 
 # -- binary ----------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 from pgwire.codecs import domain
 from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.quoted import Unended, read_quoted
 
 _SIGN: Final = 0x8000_0000_0000_0000
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
@@ -325,29 +326,10 @@ def _bound_text(text: str, at: int) -> tuple[str | None, int]:
     """Return the text of a bound, None where there is none, and where it ends."""
     if text[at : at + 1] in _ENDS and at < len(text):
         return None, at
-    out: list[str] = []
-    quoted = False
-    while True:
-        char = text[at : at + 1]
-        if char == "":
-            raise _Malformed("Unexpected end of input.")
-        if not quoted and char in _ENDS:
-            return "".join(out), at
-        at += 1
-        if char == "\\":
-            if at == len(text):
-                raise _Malformed("Unexpected end of input.")
-            out.append(text[at])
-            at += 1
-        elif char != '"':
-            out.append(char)
-        elif not quoted:
-            quoted = True
-        elif text[at : at + 1] == '"':
-            out.append('"')
-            at += 1
-        else:
-            quoted = False
+    try:
+        return read_quoted(text, at, _ENDS)
+    except Unended:
+        raise _Malformed("Unexpected end of input.") from None
 
 
 def _parse_range(type_: RangeType, text: str, parse: Callable[[str], Any]) -> Span | None:

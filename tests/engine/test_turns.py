@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from engine.eager import settle
 from pgwire.turns import Turns
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
@@ -101,3 +103,92 @@ def test_in_the_middle_of_a_writer_s_turn_only_reads_by_key_run() -> None:
         await database.close()
 
     asyncio.run(main())
+
+
+def test_in_the_middle_of_a_writer_s_turn_execute_runs_only_reads_by_key() -> None:
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        database.turns = turns = Middle()
+        writer, other = Session(database, 1), Session(database, 2)
+        await writer.run("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        await writer.run("INSERT INTO t VALUES (1, 10), (2, 20)")
+        connection = other.connection
+        for name, sql in (
+            ("point", "SELECT v FROM t WHERE k = $1"),
+            ("change", "UPDATE t SET v = v + 1 WHERE k = $1 RETURNING v"),
+            ("insert", "INSERT INTO t VALUES ($1, 0)"),
+            ("random", "SELECT random() FROM t WHERE k = $1"),
+        ):
+            await settle(connection.parse(name, sql, ()))
+        out: Any = connection.session.out
+
+        def execute(name: str, value: bytes) -> Any:
+            out.rows = []
+            connection.bind("", name, (), (value,), ())
+            return connection.execute("", 0, out)
+
+        async def sync() -> None:
+            work = connection.sync()
+            if isinstance(work, asyncio.Future):  # a commit, of which the connection wants to hear
+                await asyncio.wait([work])
+                connection.synced(work)
+            else:
+                await settle(work)
+
+        for name, key in [("insert", b"3"), *[(name, b"1") for name in ("point", "change", "random")] * 2]:
+            await settle(execute(name, key))  # the plans are kept, and how they are run
+            await sync()
+        seen: list[Any] = []
+
+        def between() -> None:
+            work = execute("point", b"1")
+            seen.append(out.rows if work is None else work)
+            assert connection.sync() is None
+            seen.append(execute(change, key))
+
+        for change, key, after in (
+            ("change", b"2", [("21",)]),
+            ("insert", b"4", [("0",)]),
+            ("random", b"4", [("0",)]),
+        ):
+            seen.clear()
+            turns.reader = between
+            await writer.run("BEGIN")
+            await writer.run("UPDATE t SET v = v WHERE k = 3")
+            assert turns.reader is None, "nobody gave way"
+            read, deferred = seen
+            assert read == [("12",)]
+            assert isinstance(deferred, Awaitable), f"{change} has to wait for a turn of its own"
+            waits = asyncio.ensure_future(deferred)
+            await writer.run("COMMIT")
+            await waits
+            await sync()
+            assert await writer.run(f"SELECT v FROM t WHERE k = {int(key)}") == after
+        await database.close()
+
+    asyncio.run(main())
+
+
+def test_where_there_is_no_epoll_readers_wait_for_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("select.epoll")
+    turns = Turns(clock=lambda: 0.0)
+    turns.has_read()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"read")
+        turns.watch(ours.fileno(), lambda: pytest.fail("went first"))
+        turns.yield_to_readers()
+        turns.unwatch(ours.fileno())
+
+
+def test_nobody_is_watched_once_the_server_has_ended() -> None:
+    turns = Turns(clock=lambda: 0.0)
+    turns.close()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"read")
+        turns.watch(ours.fileno(), lambda: pytest.fail("went first"))
+        turns.has_read()
+        turns.yield_to_readers()
+        turns.unwatch(ours.fileno())
+    turns.close()
