@@ -70,7 +70,7 @@ spark-conformance: $(STAMP)
 	$(BIN)/pytest -m long tests/conformance/executors
 
 slt-spark: $(STAMP)
-	$(BIN)/python -m bench.slt --executor spark --sample 5000
+	$(BIN)/python -m bench.slt --executor spark --sample 5000 $(ARGS)
 
 spark: $(STAMP)
 	$(BIN)/pytest -m spark

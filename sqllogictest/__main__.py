@@ -3,62 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sqllogictest.client import ServerError, Target
 from sqllogictest.draw import draw, part
+from sqllogictest.journal import Journal
+from sqllogictest.progress import Progress
 from sqllogictest.records import Dialect, ParseError
-from sqllogictest.runner import FileReport, FileRun, Options
+from sqllogictest.report import FileReport
+from sqllogictest.runner import FileRun, Options
 
 SUFFIXES = (".slt", ".test")
-BAR_WIDTH = 30
-BAR_INTERVAL_S = 0.2
-
-
-class Progress:
-    """A bar on a terminal; silent elsewhere."""
-
-    def __init__(self, files: int) -> None:
-        """Start with nothing done of ``files``."""
-        self._lock = threading.Lock()
-        self._files, self._files_done, self._records = files, 0, 0
-        self._failed = 0
-        self._last = 0.0
-        self._shown = sys.stderr.isatty()
-
-    def record(self) -> None:
-        """One record is done."""
-        with self._lock:
-            self._records += 1
-            self._draw()
-
-    def file(self, report: FileReport) -> None:
-        """One file is done."""
-        with self._lock:
-            self._files_done += 1
-            self._failed += len(report.failures)
-            self._draw(force=True)
-
-    def _draw(self, *, force: bool = False) -> None:
-        now = time.monotonic()
-        if not self._shown or (not force and now - self._last < BAR_INTERVAL_S):
-            return
-        self._last = now
-        full = BAR_WIDTH * self._files_done // max(self._files, 1)
-        bar = "#" * full + "." * (BAR_WIDTH - full)
-        sys.stderr.write(
-            f"\r[{bar}] {self._files_done}/{self._files} files, {self._records} records, "
-            f"{self._failed} failed "
-        )
-        if self._files_done == self._files:
-            sys.stderr.write("\n")
-        sys.stderr.flush()
 
 
 def collect(paths: Sequence[str]) -> list[Path]:
@@ -91,24 +54,54 @@ def write_junit(path: Path, reports: Sequence[FileReport]) -> None:
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def run_files(paths: Sequence[Path], options: Options, jobs: int) -> list[FileReport]:
-    """Run files on ``jobs`` threads; reports are in the order of ``paths``."""
-    progress = Progress(len(paths))
+def run_files(
+    paths: Sequence[Path], options: Options, jobs: int, *, journal: Journal | None = None, every: int = 0
+) -> list[FileReport]:
+    """Run files on ``jobs`` threads; reports are in the order of ``paths``.
+
+    ``journal``: what it has is not run again, and what is done goes into it. ``every``: queries to a line of progress.
+    """
+    done = journal.done if journal else {}
+    drawn = options.drawn or {}
+    open_ = [path for path in paths if path not in done]
+    progress = Progress(len(open_), queries=sum(len(drawn.get(path, ())) for path in open_), every=every)
     stamp = time.time_ns() // 1000 % 10**10
+    writing = threading.Lock()
 
     def one(numbered: tuple[int, Path]) -> FileReport:
         number, path = numbered
+        if path in done:
+            return done[path]
         try:
             run = FileRun(path, options, f"slt_{stamp}_{number}")
         except ParseError as error:  # of this file; the others go on
             report = FileReport(path, unreadable=str(error))
         else:
             report = run.run(progress.record)
-        progress.file(report)
+        if journal:
+            with writing:
+                journal.add(report)
+        progress.file(len(report.failures), sum(report.refused.values()))
         return report
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         return list(pool.map(one, enumerate(paths)))
+
+
+def _identity(arguments: argparse.Namespace) -> str:
+    """Return what the reports of a run depend on; its parts share a journal."""
+    names = (
+        "paths",
+        "sample",
+        "seed",
+        "executor",
+        "otherwise",
+        "protocol",
+        "engine",
+        "connections",
+        "dialect",
+    )
+    return " ".join(f"{name}={getattr(arguments, name)}" for name in names)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -119,6 +112,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("paths", nargs="+", metavar="PATH")
     run.add_argument("--url", default="postgresql://postgres@127.0.0.1:7432/postgres")
     run.add_argument("--executor", default="", choices=("", "auto", "index", "local", "spark"))
+    run.add_argument(
+        "--otherwise", default="", choices=("", "auto", "index", "local", "spark"),
+        help="the executor of statements, and of queries that --executor refuses (0A000): these are counted, and judged",
+    )  # fmt: skip
     run.add_argument("--protocol", default="simple", choices=("simple", "extended"))
     run.add_argument("--engine", default="postgresql", help="name that skipif and onlyif are matched with")
     run.add_argument(
@@ -142,6 +139,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     run.add_argument("--part", default="1/1", metavar="K/N", help="every Nth file, from the Kth on")
     run.add_argument("--max-failures", type=int, default=0, metavar="N", help="stop a file after N failures")
+    run.add_argument(
+        "--journal", metavar="FILE", help="note what is done there; what it has already is not run again"
+    )
+    run.add_argument(
+        "--every", type=int, default=0, metavar="N", help="a line of progress after N queries (no terminal)"
+    )
     run.add_argument("--quiet", action="store_true", help="no differences, summary only")
     arguments = parser.parse_args(argv)
     try:
@@ -156,6 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             target=Target.from_url(arguments.url),
             protocol=arguments.protocol,
             executor=arguments.executor,
+            otherwise=arguments.otherwise,
             engine=arguments.engine,
             connections=arguments.connections,
             timeout_s=arguments.timeout,
@@ -165,7 +169,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             drawn=drawn,
             dialect=given,
         )
-        reports = run_files(paths, options, arguments.jobs)
+        with contextlib.ExitStack() as stack:
+            journal = None
+            if arguments.journal:
+                journal = Journal(Path(arguments.journal), _identity(arguments))
+                stack.callback(journal.close)
+            reports = run_files(paths, options, arguments.jobs, journal=journal, every=arguments.every)
     except (FileNotFoundError, ValueError, OSError, ServerError) as error:
         print(f"sqllogictest: {error}", file=sys.stderr)
         return 2
@@ -182,6 +191,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{verdict:4} {report.path}: {report.passed} passed, {len(report.failures)} failed, "
             f"{report.skipped} skipped in {report.seconds:.1f} s{dialect}"
         )
+    refused: Counter[str] = Counter()
+    for report in reports:
+        refused.update(report.refused)
+    for reason, count in refused.most_common():
+        print(f"refused {count:5} times, and judged on {arguments.otherwise}: {reason}")
     if arguments.junit:
         write_junit(Path(arguments.junit), reports)
     failed = sum(len(r.failures) for r in reports)
@@ -189,7 +203,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(
         f"{len(reports)} files: {sum(r.passed for r in reports)} passed, {failed} failed, "
         f"{sum(r.skipped for r in reports)} skipped"
+        + (f", {sum(refused.values())} refused" if arguments.otherwise else "")
         + (f", {unreadable} files unreadable" if unreadable else "")
+        + f"; {sum(r.queries for r in reports)} queries asked"
     )
     if unreadable == len(reports) > 0:
         return 2

@@ -14,58 +14,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sqllogictest.client import Client, Protocol, ServerError, Target
+from sqllogictest.client import Client, Protocol, Result, ServerError, Target
 from sqllogictest.compare import digest, mismatch, sqlite_values
 from sqllogictest.records import AnyRecord, Dialect, Query, Sleep, Statement, read
+from sqllogictest.report import Failure, FileReport
 
-MAX_DIFF_LINES = 20
-
-
-@dataclass(slots=True)
-class Failure:
-    """One record that did not hold."""
-
-    record: AnyRecord
-    reason: str
-    expected: list[str] = field(default_factory=list)
-    actual: list[str] = field(default_factory=list)
-
-    def show(self) -> str:
-        """Return what to print: place, statement, difference."""
-        sql = self.record.sql if isinstance(self.record, Statement | Query) else ""
-        lines = [f"{self.record.path}:{self.record.line}: {self.reason}"]
-        lines += [f"    {line}" for line in sql.splitlines()[:MAX_DIFF_LINES]]
-        if self.expected or self.actual:
-            lines.append("  expected | actual")
-            for i in range(min(max(len(self.expected), len(self.actual)), MAX_DIFF_LINES)):
-                left = self.expected[i] if i < len(self.expected) else "(nothing)"
-                right = self.actual[i] if i < len(self.actual) else "(nothing)"
-                mark = " " if left == right else "!"
-                lines.append(f"  {mark} {left} | {right}")
-        return "\n".join(lines)
-
-
-@dataclass(slots=True)
-class FileReport:
-    """What happened to one file."""
-
-    path: Path
-    passed: int = 0
-    skipped: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    unreadable: str = ""  # why it could not be read, or ""
-    dialect: Dialect | None = None
-    seconds: float = 0.0
-    total: int = 0
-
-    @property
-    def failed(self) -> bool:
-        """Whether some record did not hold, or none could be run."""
-        return bool(self.failures or self.unreadable)
+REFUSED = "0A000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +33,7 @@ class Options:
     target: Target
     protocol: Protocol = "simple"
     executor: str = ""
+    otherwise: str = ""  # the executor of statements, and of what ``executor`` refuses; "": it runs all
     engine: str = "postgresql"
     connections: Literal["auto", "one", "named"] = "auto"
     timeout_s: float = 300.0
@@ -95,8 +54,8 @@ class FileRun:
         self._options = options
         self._schema = schema
         self._clients: dict[str, Client] = {}
+        self._pinned: dict[Client, str] = {}
         self._labels: dict[str, str] = {}
-        self._queries = 0
         self.dialect, self.records = read(path, options.engine, options.dialect)
         self._named = options.connections == "named" or (
             options.connections == "auto" and self.dialect is not Dialect.DUCKDB
@@ -107,19 +66,20 @@ class FileRun:
         )
         self.report = FileReport(path, total=len(self.records), dialect=self.dialect)
 
-    def run(self, progress: Callable[[], None]) -> FileReport:
-        """Run all records; ``progress`` is called after each."""
+    def run(self, progress: Callable[[bool], None]) -> FileReport:
+        """Run all records; ``progress`` is called after each, with whether it was a query that was asked."""
         started = time.perf_counter()
         current: AnyRecord | None = None
         try:
             self._client("").run(f"CREATE SCHEMA {self._schema}")
             for record in self.records:
                 current = record
-                if record.skip or self._left_out(record):
+                left_out = bool(record.skip) or self._left_out(record)
+                if left_out:
                     self.report.skipped += 1
                 else:
                     self._judge(record)
-                progress()
+                progress(not left_out and isinstance(record, Query))
                 limit = self._options.max_failures
                 if limit and len(self.report.failures) >= limit:
                     break
@@ -127,8 +87,9 @@ class FileRun:
             if current is None:
                 raise
             late = isinstance(error, TimeoutError)
+            self.report.lost = not late
             reason = f"no answer in {self._options.timeout_s:g} s" if late else f"connection lost: {error}"
-            self.report.failures.append(Failure(current, reason))
+            self.report.failures.append(Failure.of(current, reason))
         finally:
             self._finish()
         self.report.seconds = time.perf_counter() - started
@@ -136,7 +97,7 @@ class FileRun:
 
     def _left_out(self, record: AnyRecord) -> bool:
         """Tell whether ``max_queries`` or ``sample`` leave this record out; a sample keeps all statements."""
-        if self._options.max_queries and self._queries >= self._options.max_queries:
+        if self._options.max_queries and self.report.queries >= self._options.max_queries:
             return True
         return self._chosen is not None and isinstance(record, Query) and record.line not in self._chosen
 
@@ -163,8 +124,6 @@ class FileRun:
             client.run("SET client_min_messages = error")
             if self.dialect is not Dialect.SQLITE:
                 client.run("SET TimeZone = 'UTC'")
-            if self._options.executor:
-                client.run(f"SET executor = {self._options.executor}")
         return client
 
     def _judge(self, record: AnyRecord) -> None:
@@ -178,36 +137,62 @@ class FileRun:
         else:
             self.report.failures.append(failure)
 
+    def _ask(self, record: Statement | Query, *, judged: bool) -> Result:
+        """Return the answer; a query that the executor refuses is counted and put to another one, if there is one.
+
+        ``judged``: errors are what is asked for, so a refusal is an answer as well. Raises ServerError.
+        """
+        client, options = self._client(record.connection), self._options
+        if isinstance(record, Statement):
+            self._pin(client, options.otherwise or options.executor)
+            return client.run(record.sql, options.protocol)
+        self._pin(client, options.executor)
+        try:
+            return client.run(record.sql, options.protocol)
+        except ServerError as error:
+            if judged or error.sqlstate != REFUSED or not options.otherwise:
+                raise
+            reason = error.message
+        self._pin(client, options.otherwise)
+        result = client.run(record.sql, options.protocol)
+        self.report.refused[reason] = self.report.refused.get(reason, 0) + 1
+        return result
+
+    def _pin(self, client: Client, executor: str) -> None:
+        if executor and self._pinned.get(client) != executor:
+            client.run(f"SET executor = {executor}")
+            self._pinned[client] = executor
+
     def _statement(self, record: Statement) -> Failure | None:
         try:
-            result = self._client(record.connection).run(record.sql, self._options.protocol)
+            result = self._ask(record, judged=record.expect == "error")
         except ServerError as error:
             if record.expect == "error":
                 return _check_error(record, record.error, error)
-            return Failure(record, f"failed: {error}")
+            return Failure.of(record, f"failed: {error}")
         if record.expect == "error":
-            return Failure(record, "succeeded, but an error was expected")
+            return Failure.of(record, "succeeded, but an error was expected")
         if record.expect == "count" and result.tag.split()[-1] != str(record.count):
-            return Failure(record, f"expected {record.count} rows, got {result.tag}")
+            return Failure.of(record, f"expected {record.count} rows, got {result.tag}")
         return None
 
     def _query(self, record: Query) -> Failure | None:
-        self._queries += 1
+        self.report.queries += 1
         try:
-            result = self._client(record.connection).run(record.sql, self._options.protocol)
+            result = self._ask(record, judged=record.error is not None)
         except ServerError as error:
             if record.error is not None:
                 return _check_error(record, record.error, error)
-            return Failure(record, f"failed: {error}")
+            return Failure.of(record, f"failed: {error}")
         if record.error is not None:
-            return Failure(record, "succeeded, but an error was expected")
+            return Failure.of(record, "succeeded, but an error was expected")
         difference = mismatch(record, result, self.dialect)
         if difference is not None:
-            return Failure(record, "another result", *difference)
+            return Failure.of(record, "another result", *difference)
         if record.label and self.dialect is Dialect.SQLITE:
             found = digest(sqlite_values(record, result))
             if self._labels.setdefault(record.label, found) != found:
-                return Failure(record, f"another result than the earlier query labelled {record.label}")
+                return Failure.of(record, f"another result than the earlier query labelled {record.label}")
         return None
 
 
@@ -221,5 +206,5 @@ def _spread(records: Sequence[AnyRecord], count: int) -> frozenset[int] | None:
 
 def _check_error(record: AnyRecord, pattern: str, error: ServerError) -> Failure | None:
     if pattern and re.search(pattern, error.message, re.IGNORECASE) is None:
-        return Failure(record, f"failed with {error}, which does not match {pattern!r}")
+        return Failure.of(record, f"failed with {error}, which does not match {pattern!r}")
     return None

@@ -62,7 +62,7 @@ def test_a_sample_of_select1(server: ServerProcess, sample: int) -> None:
     target = Target.from_url(server.url)
     options = Options(target=target, executor="spark", sample=sample, timeout_s=ANSWER_S)
     run = FileRun(sqllogictest_file("select1"), options, "sample_of_select1")
-    report = run.run(lambda: None)
+    report = run.run(lambda _asked: None)
     assert not report.failures, "\n\n".join(failure.show() for failure in report.failures)
     assert sum(isinstance(record, Query) for record in run.records) - report.skipped == sample
 
