@@ -136,7 +136,9 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     check_privileges(session, plan)
     if plan.enters:
         session.block.enter(plan.enters, plan.tables)
-    if plan.locking and isinstance(statement, _LOCKING_QUERIES):
+    if isinstance(statement, st.Copy) and statement.change is not None:
+        pass  # takes the locks of what it changes itself
+    elif plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
     elif plan.bound.changes and isinstance(statement, st.QueryStatement | st.Call):
         await _start_changing(session, plan, statement)
@@ -187,14 +189,28 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
     """Return the columns a plan's result has; FETCH and EXECUTE take them from what they name."""
     statement = plan.bound.statement
     if isinstance(statement, st.Fetch):
-        cursor = None if statement.move else conn.cursors.find(statement.cursor)
-        return None if cursor is None else cursor.columns  # that there is none is for Execute to say
+        return None if statement.move else _fetched_columns(conn, statement.cursor)
     if isinstance(statement, st.ExecutePrepared):
         prepared = conn.prepared.find(statement.name)
         if prepared is None or prepared.plan is None:
             return None
         return result_columns(conn, prepared.plan)
     return plan.columns
+
+
+def _fetched_columns(conn: Connection, name: str) -> tuple[OutputColumn, ...] | None:
+    """Return the columns of the cursor or portal of a name, which may itself be a FETCH; that there is none is for Execute to say."""
+    seen: set[str] = set()
+    while (portal := conn.portals.get(name)) is not None:
+        plan = portal.plan
+        if plan is None or name in seen:
+            return None
+        if not isinstance(plan.bound.statement, st.Fetch):
+            return result_columns(conn, plan)
+        seen.add(name)
+        name = plan.bound.statement.cursor
+    cursor = conn.cursors.find(name)
+    return None if cursor is None else cursor.columns
 
 
 # --- queries ------------------------------------------------------------------------------------
@@ -292,16 +308,15 @@ async def _declare(
 async def _fetch(
     conn: Connection, plan: Plan, statement: st.Fetch, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    many = conn.cursors.stream(statement)
+    cursor = await conn.cursor_of(statement.cursor, out)
+    many = conn.cursors.stream(cursor, statement)
     if many is not None:
-        cursor = conn.cursors.get(statement.cursor)
         if statement.move:
             return Command(f"MOVE {sum([len(batch) async for batch in many])}")
         return Rows(cursor.columns, RowStream(cursor.columns, many), tag="FETCH", binary=cursor.binary)
-    rows = await conn.cursors.fetch(statement)
+    rows = await conn.cursors.fetch(cursor, statement)
     if statement.move:
         return Command(f"MOVE {len(rows)}")
-    cursor = conn.cursors.get(statement.cursor)
     return Rows(cursor.columns, ReadyRows(cursor.columns, rows), tag="FETCH", binary=cursor.binary)
 
 

@@ -63,6 +63,8 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.READ_THEN_WRITE
         case st.Copy() if statement.subscribe is not None:
             return StatementClass.UTILITY
+        case st.Copy() if statement.change is not None:
+            return StatementClass.READ_THEN_WRITE
         case st.Copy():
             if not statement.is_from and _locks_rows(statement):
                 return StatementClass.READ_THEN_WRITE
@@ -112,6 +114,8 @@ def relations_written(statement: st.Statement) -> frozenset[int]:
             return frozenset((statement.table,))
         case st.WithChanges():
             return frozenset().union(*map(relations_written, statement.parts))
+        case st.Copy() if statement.change is not None:
+            return relations_written(statement.change)
         case st.Copy() if statement.is_from:
             return frozenset((statement.table,))
         case st.Truncate():

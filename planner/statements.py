@@ -70,6 +70,9 @@ class WithChanges:
         return (*(step.statement for step in self.steps), self.body)
 
 
+Change: TypeAlias = query.Insert | query.Update | query.Delete | WithChanges
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain:
     """EXPLAIN of a bound statement; ``options`` are lower-case (analyze, verbose, timestamp, format ...)."""
@@ -98,6 +101,9 @@ class Copy:
     where: Expr | None = None
     subscribe: Subscribe | None = None
     """COPY (SUBSCRIBE ...) TO; then ``query`` is None."""
+
+    change: Change | None = None
+    """COPY (INSERT ... RETURNING ...) TO, or a query whose WITH changes data; then ``query`` is None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,12 @@ def pg_cursors(session: Session) -> Iterator[RowDict]:
             "name": cursor.name, "statement": cursor.text, "is_holdable": cursor.hold,
             "is_binary": cursor.binary, "is_scrollable": cursor.scroll, "creation_time": cursor.created_us,
         }  # fmt: skip
+    for portal in connection.portals.values() if connection is not None else ():
+        if portal.name:
+            yield {
+                "name": portal.name, "statement": portal.prepared.text, "is_holdable": False,
+                "is_binary": False, "is_scrollable": False, "creation_time": portal.created_us,
+            }  # fmt: skip
 
 
 @relation("pg_hba_file_rules", "session")

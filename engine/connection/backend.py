@@ -20,18 +20,19 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
-from engine.connection import extended, simple
+from engine.connection import extended, shared_portals, simple
 from engine.connection.cursors import Cursors
 from engine.connection.interrupts import Interrupts
 from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.connection.output import field_descriptions
-from engine.connection.portal import Portal
+from engine.connection.portal import Cursor, Portal
 from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
 from engine.ddl.temporary import drop_temporaries
 from engine.eager import eager
 from engine.errors import report_of
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
+from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState, status_byte
 from pgwire.backend import (
     FieldDescription,
@@ -42,6 +43,7 @@ from pgwire.backend import (
 )
 from pgwire.errors import BackendError, ErrorReport
 from planner.errors import SqlError
+from planner.query import OutputColumn
 from txn.errors import TxnError
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class Connection:
         self.planning = Planning(database, session)
         self.prepared = PreparedStatements(session, self.planning)
         self.portals: dict[str, Portal] = {}
-        self.cursors = session.cursors = Cursors(session)
+        self.cursors = session.cursors = Cursors(session, self.portals)
         self.interrupts = Interrupts(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
@@ -153,7 +155,7 @@ class Connection:
         if portal is None:
             cursor = self.cursors.find(name)  # a SQL cursor is a portal too
             if cursor is not None:
-                return field_descriptions(cursor.columns, (int(cursor.binary),))
+                return field_descriptions(cursor.columns, ())
             raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
         columns = None if portal.plan is None else run.result_columns(self, portal.plan)
         return None if columns is None else field_descriptions(columns, portal.result_formats, portal.plan)
@@ -161,8 +163,8 @@ class Connection:
     def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
         """Run or continue a portal."""
         found = self.portals.get(portal)
-        if found is None:
-            raise self._fail(SqlError("34000", f'portal "{portal}" does not exist'))
+        if found is None or found.cursor is not None:
+            return self._execute_shared(portal, found, max_rows, out)
         self.session.block.executes += 1
         plan = found.plan
         if plan is None:
@@ -173,6 +175,35 @@ class Connection:
         except Exception as error:
             raise self._fail(error) from error
         return None if result is None else self._reporting(result)
+
+    def _execute_shared(
+        self, name: str, portal: Portal | None, max_rows: int, out: Responder
+    ) -> MaybeAwaitable[None]:
+        """Go on with a cursor, or with a portal that FETCH has read from."""
+        cursor = self.cursors.find(name) if portal is None else None
+        if portal is not None:
+            work = shared_portals.execute_portal(self, portal, max_rows, out)
+        elif cursor is not None:
+            work = shared_portals.execute_cursor(self, cursor, max_rows, out)
+        else:
+            raise self._fail(SqlError("34000", f'portal "{name}" does not exist'))
+        self.session.block.executes += 1
+        try:
+            result = self.interrupts.run(work)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None if result is None else self._reporting(result)
+
+    def columns_of(self, plan: Plan) -> tuple[OutputColumn, ...] | None:
+        """Return the columns of a plan's result, None where it has no rows."""
+        return run.result_columns(self, plan)
+
+    def cursor_of(self, name: str, out: Responder) -> Awaitable[Cursor]:
+        """Return what FETCH and MOVE read. Raises SqlError 34000, and as ``shared_portals.cursor_of``."""
+        portal = self.portals.get(name)
+        if portal is not None:
+            return shared_portals.cursor_of(self, portal, out)
+        return self.cursors.named(name)
 
     def close_statement(self, name: str) -> MaybeAwaitable[None]:
         """Close a prepared statement."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.connection.kept_rows import KeptRows
-from engine.connection.portal import Cursor, RowReader, Rows
+from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from planner.errors import SqlError, not_supported
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
@@ -30,9 +30,10 @@ MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one
 class Cursors:
     """The cursors of one session."""
 
-    def __init__(self, session: Session) -> None:
-        """Start with none."""
+    def __init__(self, session: Session, portals: dict[str, Portal]) -> None:
+        """Start with none; ``portals``: those of the extended protocol, whose names are taken, too."""
         self._session = session
+        self._portals = portals
         self._open: dict[str, Cursor] = {}
 
     def get(self, name: str) -> Cursor:
@@ -41,6 +42,10 @@ class Cursors:
         if cursor is None:
             raise SqlError("34000", f'cursor "{name}" does not exist')
         return cursor
+
+    async def named(self, name: str) -> Cursor:
+        """Return a cursor; 34000 if there is none."""
+        return self.get(name)
 
     def find(self, name: str) -> Cursor | None:
         """Return a cursor, or None."""
@@ -52,7 +57,7 @@ class Cursors:
         return bool(self._open)
 
     def all(self) -> list[Cursor]:
-        """Return all open cursors (pg_cursors)."""
+        """Return all open cursors."""
         return list(self._open.values())
 
     def declare(self, statement: DeclareCursor, rows: Rows, current: Sequence[RowTuple] = ()) -> None:
@@ -65,7 +70,7 @@ class Cursors:
             text=self._session.query_text,
             columns=rows.columns,
             reader=RowReader(rows.result),
-            store=self._store(rows),
+            store=self.store_of(rows),
             scroll=statement.scroll is not False,
             hold=statement.hold,
             binary=statement.binary,
@@ -92,13 +97,14 @@ class Cursors:
             raise SqlError("24000", f'cursor "{name}" is not positioned on a row')
         return cursor.current[cursor.position - 1][key.position + key.attnums.index(attnum)]
 
-    def _store(self, rows: Rows) -> KeptRows:
+    def store_of(self, rows: Rows) -> KeptRows:
+        """Return a place for the rows of a cursor."""
         db = self._session.db
         return KeptRows(Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns))
 
     def check_new(self, name: str) -> None:
         """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
-        if name in self._open:
+        if name in self._open or name in self._portals:
             raise SqlError("42P03", f'cursor "{name}" already exists')
         if len(self._open) >= MAX_CURSORS:
             raise SqlError("53400", f"more than {MAX_CURSORS} open cursors")
@@ -110,7 +116,7 @@ class Cursors:
             text=self._session.query_text,
             columns=rows.columns,
             reader=RowReader(rows.result),
-            store=self._store(rows),
+            store=self.store_of(rows),
             scroll=False,
             hold=False,
             binary=statement.binary,
@@ -148,12 +154,16 @@ class Cursors:
         return taken
 
     def close(self, name: str | None) -> None:
-        """Close one cursor, or all."""
+        """Close one cursor or portal, or all. Raises SqlError 34000."""
         if name is None:
             self.close_all()
-            return
-        self.get(name).close()
-        del self._open[name]
+            for portal in [p for p in self._portals.values() if not p.closes_cursors]:
+                self._portals.pop(portal.name).close()
+        elif (bound := self._portals.pop(name, None)) is not None:
+            bound.close()
+        else:
+            self.get(name).close()
+            del self._open[name]
 
     def close_all(self) -> None:
         """Close every cursor."""
@@ -194,9 +204,8 @@ class Cursors:
             if cursor.reader.ended:
                 cursor.exhausted = True
 
-    def stream(self, statement: Fetch) -> AsyncIterator[RowBatch] | None:
+    def stream(self, cursor: Cursor, statement: Fetch) -> AsyncIterator[RowBatch] | None:
         """Return the rows of a FETCH of many rows forward, in pieces; None if it is another kind of FETCH or MOVE."""
-        cursor = self.get(statement.cursor)
         count = statement.count
         if cursor.live is not None or statement.timeout_us is not None:
             return None
@@ -228,9 +237,8 @@ class Cursors:
         if not cursor.scroll:
             cursor.store.forget(cursor.position - 1)
 
-    async def fetch(self, statement: Fetch) -> list[RowTuple]:
+    async def fetch(self, cursor: Cursor, statement: Fetch) -> list[RowTuple]:
         """Move the cursor and return the rows it passed (for MOVE the caller only counts them)."""
-        cursor = self.get(statement.cursor)
         if cursor.live is not None:
             return await self._fetch_live(cursor, cursor.live, statement)
         if statement.timeout_us is not None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import encoder_of, send_rows
-from engine.connection.portal import Command, Portal, RowReader, Rows
+from engine.connection.portal import Command, Outcome, Portal, RowReader, Rows
 from engine.connection.rows import ReadyRows
 from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
@@ -70,7 +70,7 @@ def bind_portal(
             "08P01",
             f"bind message has {len(param_formats)} parameter formats but {len(raw)} parameters",
         )
-    if name and name in conn.portals:
+    if name and (name in conn.portals or conn.cursors.find(name) is not None):
         raise SqlError("42P03", f'cursor "{name}" already exists')
     if len(conn.portals) >= MAX_PORTALS:
         raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
@@ -86,7 +86,9 @@ def bind_portal(
             "08P01",
             f"bind message has {len(result_formats)} result formats but query has {width} columns",
         )
-    conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+    made = conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+    if name:
+        made.created_us = conn.db.clock_us()
 
 
 def execute(
@@ -182,27 +184,33 @@ def _point(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Res
     return True
 
 
-async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Responder) -> None:
+async def started(conn: Connection, portal: Portal, out: Responder, *, whole: bool = False) -> Outcome:
+    """Return a portal's outcome; runs its statement if nobody has. ``whole`` as for ``run_with_retries``."""
+    if portal.outcome is not None:
+        return portal.outcome
     plan = portal.plan
     assert plan is not None
+    begun, portal.started = portal.started, None
+    if begun is not None:
+        assert plan.columns is not None
+        portal.outcome = Rows(plan.columns, await settle(begun))
+    else:
+        portal.outcome, portal.plan = await run_with_retries(
+            conn, plan, portal.params, out, portal.prepared, whole=whole
+        )
+        conn.db.turns.yield_to_readers()
+    return portal.outcome
+
+
+async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Responder) -> None:
     if portal.done:
         if isinstance(portal.outcome, Rows):
-            out.command_complete(_last_completion(portal.outcome, 0))
+            out.command_complete(last_completion(portal.outcome, 0))
             return
         raise SqlError("55000", f'portal "{portal.name}" cannot be run')
-    outcome = portal.outcome
-    if outcome is None:
-        started, portal.started = portal.started, None
-        if started is not None:
-            assert plan.columns is not None
-            outcome = Rows(plan.columns, await settle(started))
-        else:
-            outcome, plan = await run_with_retries(
-                conn, plan, portal.params, out, portal.prepared, whole=out.sync_follows
-            )
-            conn.db.turns.yield_to_readers()
-            portal.plan = plan
-        portal.outcome = outcome
+    outcome = await started(conn, portal, out, whole=out.sync_follows)
+    plan = portal.plan
+    assert plan is not None
     if isinstance(outcome, Command):
         portal.done = True
         out.command_complete(outcome.tag)
@@ -229,10 +237,10 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
         return
     portal.done = True
     portal.reader.close()
-    out.command_complete(_last_completion(outcome, sent) if portal.sent > sent else outcome.completion(sent))
+    out.command_complete(last_completion(outcome, sent) if portal.sent > sent else outcome.completion(sent))
 
 
-def _last_completion(outcome: Rows, count: int) -> str:
+def last_completion(outcome: Rows, count: int) -> str:
     """Return the tag of an Execute that was not the portal's first: of changes, too, it counts what was sent since."""
     tag = outcome.completion(count)
     return f"{tag[: tag.rindex(' ')]} {count}" if tag.startswith(_CHANGES) else tag

@@ -56,6 +56,10 @@ class KeptRows:
         """How many rows have been read, forgotten ones included."""
         return self._count
 
+    def skip(self, count: int) -> None:
+        """Count rows that were read before, and will not be asked for."""
+        self._count += count
+
     async def add(self, batch: RowBatch) -> None:
         """Keep the next rows.
 

@@ -15,6 +15,7 @@ from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
+from planner.statements import CloseCursor
 
 if TYPE_CHECKING:
     from engine.subscriptions.subscribe import Source
@@ -87,10 +88,20 @@ class Portal:
     done: bool = False
     reader: RowReader | None = None
     started: Any = None  # a quick read that turned out to need waiting
+    created_us: int = 0  # of one with a name
+    cursor: Cursor | None = None  # once FETCH has been asked of it (``shared_portals``)
+    starting: bool = False  # by a FETCH
+
+    @property
+    def closes_cursors(self) -> bool:
+        """Whether its statement is CLOSE, which must not close the portal it is run by."""
+        return self.plan is not None and isinstance(self.plan.bound.statement, CloseCursor)
 
     def close(self) -> None:
         """Release what the portal still reads."""
-        if self.reader is not None:
+        if self.cursor is not None:
+            self.cursor.close()
+        elif self.reader is not None:
             self.reader.close()
         elif isinstance(self.outcome, Rows) and not isinstance(self.outcome.result, ReadyRows):
             self.outcome.result.close()

@@ -86,6 +86,8 @@ class _Check:
                 self.statement(statement.subscribe)
             case st.Copy() if statement.subscribe is not None:
                 self.statement(statement.subscribe)
+            case st.Copy() if statement.change is not None:
+                self.statement(statement.change)
             case st.Explain():
                 self.statement(statement.body.statement)
             case st.Copy():

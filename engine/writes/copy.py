@@ -3,6 +3,7 @@
     FROM   chunks ──copy_rows──> rows ──> intents
                   ──copy_bulk──> Arrow batches ──> parts, past a size
     TO     query ──batches──> encoder ──> one CopyData per row, with back-pressure
+           change ──> rows of RETURNING, once all is staged ──> the same
 
 A load that stays small is staged like an INSERT. One that passes BULK_ROWS continues as a bulk load: what was
 gathered and all that follows is read by column and written as parts by reference, in bounded memory.
@@ -42,6 +43,7 @@ from engine.writes.copy_bulk import BulkLoad
 from engine.writes.copy_rows import LoadSpec, RowLoader
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
+from engine.writes.with_changes import run_inner
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.copy_in import CopyDecoder
@@ -252,6 +254,9 @@ def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
 async def _copy_to(
     session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
+    if statement.change is not None:
+        changed = await run_inner(session, plan, statement.change, params)
+        return await _send(session, statement, changed.result, out)
     query = statement.query
     if query is None:
         relation = session.catalog.relation_by_oid(statement.table)

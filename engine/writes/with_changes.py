@@ -43,6 +43,26 @@ def source_of(part: Part) -> tuple[str, q.QueryExpr] | None:
     return None if part.source is None else ("source", part.source)
 
 
+async def run_inner(
+    session: Session,
+    plan: Plan,
+    change: q.Insert | q.Update | q.Delete | st.WithChanges,
+    params: tuple[Any, ...],
+) -> Rows:
+    """Run a change with RETURNING that is part of another statement, ``plan``'s, and return its rows. Raises what it raises."""
+    if plan.dml is None:
+        body = change.body if isinstance(change, st.WithChanges) else change
+        name = "SELECT" if isinstance(body, st.QueryStatement) else type(body).__name__.upper()
+        plan.dml = _plan_of(session, plan, change, name)
+    own: Plan = plan.dml
+    if isinstance(change, st.WithChanges):
+        outcome = await run_with_changes(session, own, change, params)
+    else:
+        outcome = await _run(session, own, change, params)
+    assert isinstance(outcome, Rows)
+    return outcome
+
+
 def plans_of(session: Session, plan: Plan, statement: st.WithChanges) -> Sequence[Plan]:
     """Return a plan for each part, the body's last; kept with the statement's own."""
     if plan.dml is None:
@@ -51,8 +71,14 @@ def plans_of(session: Session, plan: Plan, statement: st.WithChanges) -> Sequenc
     return plans
 
 
-def _plan_of(session: Session, plan: Plan, part: Part) -> Plan:
-    bound = replace(plan.bound, statement=part, class_=classify(part), columns=returned_rows(part))
+def _plan_of(session: Session, plan: Plan, part: Part | st.WithChanges, tag: str = "") -> Plan:
+    bound = replace(
+        plan.bound,
+        statement=part,
+        class_=classify(part),
+        columns=returned_rows(part),
+        tag=tag or plan.bound.tag,
+    )
     return Plan(bound, session.catalog, session.search_path)
 
 

@@ -2,6 +2,7 @@ r"""COPY: options checked, columns resolved.
 
     COPY t (b, a) FROM STDIN (FORMAT csv, HEADER)     table t, attnums of b and a, options
     COPY (SELECT ...) TO STDOUT                       the bound query; attnums ()
+    COPY (DELETE ... RETURNING ...) TO STDOUT         the bound change
 
 ``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape, encoding,
 freeze; the force_* lists as frozensets of positions in the copied columns; PostgreSQL 17's and 18's on_error, reject_limit
@@ -25,8 +26,9 @@ from planner.bind.options import boolean_option, option_text, redundant
 from planner.bind.stored import column_default, table_scope
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
+from planner.classify import returned_rows
 from planner.errors import SqlError, not_supported
-from planner.query import QueryExpr, Var
+from planner.query import Delete, Insert, QueryExpr, Update, Var
 from planner.walk import walk
 
 _ENCODINGS = frozenset(("utf8", "unicode"))
@@ -96,14 +98,10 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
     if isinstance(node.query, ast.Subscribe):
         return _subscribe(context, node, node.query)
     query: QueryExpr
-    if modifies(node.query):
-        raise not_supported("COPY with a data-modifying statement in WITH", span=node.span)
+    if isinstance(node.query, ast.Insert | ast.Update | ast.Delete) or modifies(node.query):
+        return _change(context, node)
     if isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
         query = bind_query(context, node.query)
-    elif isinstance(node.query, ast.Insert | ast.Update | ast.Delete):
-        if not node.query.returning:
-            raise SqlError("0A000", "COPY query must have a RETURNING clause")
-        raise not_supported("COPY of a data-modifying statement", span=node.span)
     elif isinstance(node.query, ast.CreateTableAs):
         raise SqlError("0A000", "COPY (SELECT INTO) is not supported")
     else:
@@ -118,6 +116,30 @@ def _query(context: BindContext, node: ast.Copy) -> st.Copy:
         filename=node.filename,
         program=False,
         options=_options(node, [column.name for column in query.columns]),
+    )
+
+
+def _change(context: BindContext, node: ast.Copy) -> st.Copy:
+    """Bind COPY of what RETURNING gives, or of a query whose WITH changes data."""
+    from planner.bind import bind_node
+
+    if isinstance(node.query, ast.Merge):
+        raise SqlError("0A000", "MERGE not supported in COPY")
+    assert node.query is not None
+    change = bind_node(context, node.query)
+    assert isinstance(change, Insert | Update | Delete | st.WithChanges)
+    columns = returned_rows(change)
+    if columns is None:
+        raise SqlError("0A000", "COPY query must have a RETURNING clause")
+    return st.Copy(
+        table=0,
+        attnums=(),
+        query=None,
+        is_from=False,
+        filename=node.filename,
+        program=False,
+        options=_options(node, [column.name for column in columns]),
+        change=change,
     )
 
 
