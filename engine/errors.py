@@ -43,7 +43,7 @@ def _duplicate(error: txn_errors.DuplicateKey, catalog: Catalog, known: Surround
     index = find_index(relation, error.index)
     if relation is None or index is None:
         return _report("23505", "duplicate key value violates unique constraint")
-    names, values = key_text(relation, index, error.key)
+    names, values = key_text(catalog, relation, index, error.key)
     return ErrorReport(
         severity="ERROR",
         sqlstate="23505",
@@ -64,7 +64,7 @@ def _conflict(error: txn_errors.WriteConflict, catalog: Catalog, known: Surround
     what = f'Table "{name}"'
     index = find_index(relation, error.index)
     if relation is not None and index is not None and error.key is not None:
-        what = f'Key ({equalities(relation, index, error.key)}) of table "{name}"'
+        what = f'Key ({equalities(catalog, relation, index, error.key)}) of table "{name}"'
     other = error.other_session
     by = f" by the connection with pid {other}" if other else ""
     lines = [f"{what} was changed{by} after this transaction's snapshot was taken."]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
-from planner.catalog import ConstraintDef, IndexDef, RelationDef
+from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.deparse_expr import (
     INDENT_COLUMN,
     INDENT_JOIN,
@@ -67,11 +67,12 @@ Qualify = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads a definition: what users' types, and their values, are called."""
+    """Who reads a definition: what users' types and functions, and their values, are called."""
 
     settings: CodecSettings = STORED_TEXT
     type_name: TypeName = stored_type
     function_name: FunctionName = stored_function
+    catalog: Catalog | None = None  # which has the users' functions that definitions call
 
 
 STORED_READER = Reader()
@@ -306,10 +307,13 @@ def _over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) -
     from planner.bind.stored import EMPTY_CATALOG, stored_context, table_scope
     from planner.parse import parse_expression
 
-    context = stored_context(EMPTY_CATALOG, sql)
+    context = stored_context(reader.catalog or EMPTY_CATALOG, sql)
     expr = bind_clause(table_scope(context, table), parse_expression(sql), "INDEX")
     if pretty or '"#' in sql:
-        shown = deparse_expr(expr, table, pretty=pretty, settings=reader.settings, type_name=reader.type_name)
+        shown = deparse_expr(
+            expr, table, pretty=pretty, settings=reader.settings, type_name=reader.type_name,
+            function_name=reader.function_name,
+        )  # fmt: skip
         return shown, expr
     return sql, expr
 

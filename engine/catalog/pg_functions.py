@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_types import acl_of
-from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
+from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, of_each, relation
-from engine.ddl.functions import named_oids
+from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.catalog import ColumnDef, RelationDef
 from planner.facts import RECORD, VOID
@@ -46,17 +46,44 @@ def users_functions(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _functions_named(session: Session, text: str) -> list[int]:
+def _functions_named(session: Session, text: str | None) -> list[int]:
     """Return the users' functions that a stored text calls, oldest first."""
     return sorted(oid for oid in named_oids(text) if session.catalog.function_by_oid(oid) is not None)
 
 
 @of_each("pg_depend")
-def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of views: on functions."""
+def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions."""
+    from engine.catalog.pg_catalog import PG_ATTRDEF_OID, attrdef_oid
+
+    if item.kind == "i":
+        return  # with its table
     if item.kind in "vm":
         for oid in _functions_named(session, item.view_sql):
             yield _depends(PG_REWRITE_OID, _RULE | item.oid, PG_PROC_OID, oid)
+    for column in item.live:
+        for oid in _functions_named(session, column.default_sql):
+            yield _depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), PG_PROC_OID, oid)
+    for constraint in item.constraints:
+        class_, made = PG_CONSTRAINT_OID, constraint.oid
+        if constraint.kind == "x":
+            class_, made = PG_CLASS_OID, constraint.index_oid
+        for oid in _functions_named(session, constraint.check_sql):
+            yield _depends(class_, made, PG_PROC_OID, oid)
+    for index in item.indexes:
+        for oid in _functions_named(session, " ".join((*index.expressions, index.where_sql))):
+            yield _depends(PG_CLASS_OID, index.oid, PG_PROC_OID, oid)
+
+
+@relation("pg_depend", "catalog")
+def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of domains and their constraints: on functions."""
+    for made in session.catalog.user_types():
+        for oid in _functions_named(session, made.default_sql):
+            yield _depends(PG_TYPE_OID, made.oid, PG_PROC_OID, oid)
+        for check in made.checks:
+            for oid in _functions_named(session, check.check_sql):
+                yield _depends(PG_CONSTRAINT_OID, check.oid, PG_PROC_OID, oid)
 
 
 @relation("pg_depend", "catalog")

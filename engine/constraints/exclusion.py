@@ -21,6 +21,7 @@ from engine.eager import settle
 from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
 from planner.bind import bind_check
+from planner.bind.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr, compile_operator
@@ -78,6 +79,7 @@ class Exclusion:
         self.where: RowFunction | None = None
         if constraint.check_sql:
             expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
+            expr = runnable(expr, session.catalog)
             self.where = compile_expr(without_domains(expr), table_layout(relation))
 
     def key(self, row: Row, env: Env) -> Row | None:

@@ -69,7 +69,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     if sequences:
         sql = drawing.columns[-1].default_sql
         assert sql is not None
-        spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type))
+        spec = replace(spec, default_sql=sql, default=stored_default(sql, spec.type, session.catalog))
         await session.view.change(sequences)
     if spec.default is None and not spec.generated:
         slot = replace(slot, type=plain_type(spec.type), domain=domain_named(spec.type))

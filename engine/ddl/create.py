@@ -41,7 +41,8 @@ from engine.writes.shape import TableShape, whole_rows
 from planner import ast
 from planner import statements as st
 from planner.acl import reowned
-from planner.bind import bind_check, bind_statement, deparse_check, generations, rebase_view
+from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
+from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.domains import domain_named, plain_type
@@ -485,7 +486,11 @@ def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef)
             expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
             constraint = replace(constraint, check_sql=deparse_check(expr, after))
         constraints.append(constraint)
-    texts = {attnum: deparse_check(expr, after) for attnum, expr in generations(before, session.catalog)}
+    texts = {
+        c.attnum: deparse_check(stored_generation(before, c.attnum, session.catalog), after)
+        for c in before.stored_columns
+        if c.generated
+    }
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
     after = replace(after, constraints=tuple(constraints), columns=columns)
     return rebound_indexes(before, after, session.catalog)

@@ -8,21 +8,21 @@ a text depends on nothing, as in PostgreSQL.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, named_oids, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
+from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
-_NAMED: Final = re.compile(r'"#(\d+)"')
 
 
 async def create_function(
@@ -56,12 +55,30 @@ async def create_function(
             raise SqlError("42809", "cannot change routine kind", detail=f'"{made.name}" is a {what}.')
         _check_replaceable(session, old, made)
         made = replace(made, oid=old.oid, owner=old.owner)
+    before = session.catalog
     await session.view.change([made])
+    await _refit(session, before, old, made)
     if not made.path and session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
         with session.system.routines.settings_of(made):
             check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
     return Command(plan.bound.tag)
+
+
+async def _refit(
+    session: Session, before: CatalogSnapshot, old: FunctionDef | None, new: FunctionDef
+) -> None:
+    """Have tables and domains go on with what a function is now; in ``before`` it was ``old``. Raises as ``function_uses.refit``."""
+    from engine.ddl.function_uses import callers, refit  # it drops columns
+
+    def acts(function: FunctionDef) -> tuple[Any, ...]:
+        means = function.source, function.body_sql, function.path, function.strict
+        return *means, function.definer, function.settings, function.schema, function.name
+
+    if old is None:
+        await refit(session, callers(session.catalog, [new.oid]) - {new.oid})
+    elif acts(old) != acts(new):
+        await refit(session, callers(before, [new.oid]) | callers(session.catalog, [new.oid]))
 
 
 def _same(catalog: CatalogSnapshot, schema: str, name: str, inputs: Sequence[int]) -> FunctionDef | None:
@@ -132,16 +149,14 @@ async def alter_function(
             if value is not None:
                 session.settings.check(setting, value)
         changes["settings"] = with_settings(function.settings, statement.settings)
-    await session.view.change([replace(function, **changes), *changed])
+    made = replace(function, **changes)
+    before = session.catalog
+    await session.view.change([made, *changed])
+    await _refit(session, before, function, made)
     return Command(plan.bound.tag)
 
 
 # --- what hangs on what ---------------------------------------------------------------------------
-
-
-def named_oids(text: str | None) -> set[int]:
-    """Return the oids of users' functions and types that a stored text names."""
-    return set() if text is None or '"#' not in text else {int(oid) for oid in _NAMED.findall(text)}
 
 
 def row_type_key(relation: int) -> tuple[str, int]:
@@ -168,7 +183,7 @@ def dependents(
 ) -> tuple[list[RelationDef], list[FunctionDef], list[Dependency]]:
     """Return the views and functions that need any of ``roots``, directly or not, oldest first, and how they hang together.
 
-    ``roots``: oids of relations, types and functions. A dependency on what is none of ``roots`` and hangs on none is left out.
+    What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it. ``roots``: oids of relations, types and functions. A dependency on what is none of ``roots`` and hangs on none is left out.
     """
     catalog = session.catalog
     needs: dict[Any, set[Any]] = {}
@@ -199,6 +214,10 @@ def dependents(
             links.append(Dependency(key, key, words, on))
             if isinstance(on, tuple):
                 links.append(Dependency(on, on[1] + 1, "", on[1]))
+    from engine.ddl.function_uses import links_to  # it drops columns
+
+    called = {oid for oid in gone if isinstance(oid, int) and catalog.function_by_oid(oid) is not None}
+    links += links_to(session, called, roots)
     ordered = [made[key] for key in sorted(found)]
     views = [item for item in ordered if isinstance(item, RelationDef)]
     functions = [item for item in ordered if isinstance(item, FunctionDef)]
@@ -216,9 +235,15 @@ def words_of(session: Session, key: Any) -> str:
     """Return what messages call the thing that something depends on."""
     catalog = session.catalog
     if isinstance(key, tuple):
+        if key[0] == "type":
+            return f"type {type_name(session, key[1], None)}"
         relation = catalog.relation_by_oid(key[1])
         assert relation is not None
         from engine.ddl.roles import shown_name
+
+        if key[0] == "column":
+            name = quote_ident(relation.column(key[2]).name)
+            return f"column {name} of {described_any(session, relation)}"
 
         return f"type {shown_name(session, relation)}"
     function = catalog.function_by_oid(key)
@@ -266,14 +291,19 @@ async def drop_functions(
 
 
 async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -> None:
-    """Take functions out of the catalog, and what is kept about them."""
+    """Take functions out of the catalog, with what of tables and domains calls them, and what is kept about them."""
+    from engine.ddl.function_uses import callers, drop_parts, refit
+
     catalog = session.catalog
     oids = {f.oid for f in functions if catalog.function_by_oid(f.oid) is not None}
+    if oids:
+        await drop_parts(session, oids)
     deletes: list[StoredKey] = [("function", oid, 0) for oid in sorted(oids)]
     deletes += [key_of(c) for c in catalog.comments() if c.class_oid == PG_PROC_OID and c.object_oid in oids]
     deletes += [key_of(a) for a in catalog.acls() if a.class_oid == PG_PROC_OID and a.object_oid in oids]
     if deletes:
         await session.view.change([], deletes)
+        await refit(session, callers(catalog, oids) - oids)
 
 
 def functions_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[FunctionDef]:

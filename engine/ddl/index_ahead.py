@@ -101,7 +101,7 @@ class BuiltAhead:
             elsewhere = SparkSidecars(session, context())
             build = session.db.store.build_index(shard_spec(changed), IndexId(index.oid), elsewhere)
             self.builds.append(Ahead(table, index, build, command))
-            with building_indexes(changed):
+            with building_indexes(changed, session.catalog):
                 await build.run()
         # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
         txn.urgent = bool(self.builds)

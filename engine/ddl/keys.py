@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.transaction.conflicts import key_text
 from planner.bind.naming import choose_name
-from planner.catalog import ConstraintDef, IndexDef, RelationDef
+from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.statements import CheckSpec, KeySpec
 from txn.errors import DuplicateKey
@@ -183,7 +183,7 @@ def add_checks(
 
 
 @contextmanager
-def building_indexes(relation: RelationDef) -> Iterator[None]:
+def building_indexes(relation: RelationDef, catalog: Catalog) -> Iterator[None]:
     """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index (23505)."""
     try:
         yield
@@ -191,7 +191,7 @@ def building_indexes(relation: RelationDef) -> Iterator[None]:
         index = next((i for i in relation.indexes if i.oid == error.index), None)
         if index is None:
             raise
-        names, values = key_text(relation, index, error.key)
+        names, values = key_text(catalog, relation, index, error.key)
         raise SqlError(
             "23505",
             f'could not create unique index "{index.name}"',

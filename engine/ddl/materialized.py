@@ -126,7 +126,7 @@ async def refresh(
         await _replace_what_differs(session, relation, await collect(session, result))
         return Command(plan.bound.tag)
     await settle(txn.truncate(shard))
-    with building_indexes(relation):
+    with building_indexes(relation, session.catalog):
         running = run_query(session, plan, "query", query.query, ctx)
         await fill_from(session, relation, query, ctx, running)
     return Command(plan.bound.tag)

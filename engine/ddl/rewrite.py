@@ -17,12 +17,10 @@ from engine.catalog.physical import shard_column, shard_spec
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.slices import SLICE_ROWS
-from engine.writes.shape import table_layout
-from planner.bind import bind_check
+from engine.writes.shape import bound_check, table_layout
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
-from planner.rules.plain import without_domains
 from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardId
 
@@ -34,7 +32,7 @@ async def store_definition(session: Session, relation: RelationDef) -> None:
     """Make a changed definition known, in the catalog and to the table's rows. Raises SqlError 23505."""
     changed = replace(relation, version=session.db.next_catalog_version())
     if relation.stored:
-        with building_indexes(changed):
+        with building_indexes(changed, session.catalog):
             await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
     await session.view.change([changed])
 
@@ -51,7 +49,7 @@ async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[
 async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
     """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
-    with building_indexes(relation):
+    with building_indexes(relation, session.catalog):
         if len(rows) <= BULK_ROWS:
             await settle(txn.rewrite(shard, rows))
         else:
@@ -88,17 +86,7 @@ class RowCheck:
         self._env = Env((), session, shared=Shared())
         layout = table_layout(relation)
         self._checks = [
-            (
-                constraint.name,
-                compile_expr(
-                    without_domains(
-                        bind_check(
-                            constraint.check_sql, relation, session.catalog, settings=session.bind_settings
-                        )
-                    ),
-                    layout,
-                ),
-            )
+            (constraint.name, compile_expr(bound_check(constraint, relation, session), layout))
             for constraint in constraints
         ]
 

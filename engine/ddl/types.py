@@ -10,10 +10,9 @@ What uses a type: columns of it, and stored texts that name it (``planner.typefa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.state import (
     PG_TYPE_OID,
@@ -27,27 +26,23 @@ from engine.catalog.state import (
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
-from engine.ddl.alter_columns import drop_column, views_that_break, without_columns
+from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, named_oids, still_needed
 from engine.ddl.drop import (
-    default_words,
     described,
-    drop_defaults,
     drop_relations,
     notice_cascade,
-    replace_table,
     resolve,
     table_of,
     view_dependents,
 )
 from engine.ddl.held_rows import columns_holding
 from engine.ddl.members import named_role
+from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
-from planner.bind.generated import columns_used
-from planner.bind.index import index_keys, without_indexes
 from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
 from planner.catalog import (
@@ -56,7 +51,6 @@ from planner.catalog import (
     ColumnDef,
     EnumLabel,
     FunctionDef,
-    IndexDef,
     RelationDef,
     TypeDef,
 )
@@ -68,7 +62,6 @@ if TYPE_CHECKING:
 
 Params = tuple[Any, ...]
 MAX_RANK: Final = 2**63 - 1
-_NAMED: Final = re.compile(r'"#(\d+)"')
 
 
 async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, params: Params) -> Outcome:
@@ -223,60 +216,9 @@ async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, para
 # --- DROP -----------------------------------------------------------------------------------------
 
 
-def named_types(text: str | None) -> set[int]:
-    """Return the users' types that a stored text names."""
-    return set() if text is None or '"#' not in text else {int(oid) for oid in _NAMED.findall(text)}
-
-
 def type_words(session: Session, type_: TypeDef) -> str:
     """Return how messages call a type."""
     return f"type {type_name(session, type_.oid, None)}"
-
-
-class _Use(NamedTuple):
-    """What of a relation uses a type: ``kind`` column or default (``what``: attnum), check (its name), index (oid), view."""
-
-    kind: str
-    relation: RelationDef
-    what: int | str
-    array: bool = False  # it is a column of the array type
-
-
-def _uses(session: Session, type_: TypeDef) -> list[_Use]:
-    """Return what uses a type directly, oldest relation first; not what goes with a column that does."""
-    family = {type_.oid, type_.array_oid}
-    found: list[_Use] = []
-    for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
-        named = relation.kind in "vm" and bool(named_types(relation.view_sql) & family)
-        gone: set[int] = set()
-        for column in relation.live:
-            computed = column.generated and named_types(column.default_sql) & family
-            if (column.declared.oid in family or computed) and not named:
-                gone.add(column.attnum)
-                found.append(_Use("column", relation, column.attnum, column.declared.oid == type_.array_oid))
-            elif named_types(column.default_sql) & family:
-                found.append(_Use("default", relation, column.attnum))
-        for constraint in relation.constraints:
-            if named_types(constraint.check_sql) & family and not gone & set(constraint.attnums):
-                found.append(_Use("check", relation, constraint.name))
-        for index in relation.indexes:
-            texts = " ".join((*index.expressions, index.where_sql))
-            if (
-                index.computed
-                and named_types(texts) & family
-                and not gone & _columns_of(session, index, relation)
-            ):
-                found.append(_Use("index", relation, index.oid))
-        if named:
-            found.append(_Use("view", relation, 0))
-    return found
-
-
-def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set[int]:
-    """Return the columns that an index's expressions and its condition read."""
-    keys, where = index_keys(index, relation, session.catalog)
-    exprs = keys if where is None else [*keys, where]
-    return {attnum for expr in exprs for attnum in columns_used(expr)}
 
 
 def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeDef, ColumnDef]]:
@@ -296,7 +238,7 @@ def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
 
     def depends(made: TypeDef) -> bool:
         texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
-        return made.kind == "d" and made.oid != type_.oid and bool({made.base, *named_types(texts)} & family)
+        return made.kind == "d" and made.oid != type_.oid and bool({made.base, *named_oids(texts)} & family)
 
     return sorted(filter(depends, catalog.user_types()), key=lambda t: t.oid)
 
@@ -335,35 +277,25 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
             found.append(
                 Dependency(member, other.oid, text, array if column.declared.oid == type_.array_oid else on)
             )
-        uses = _uses(session, type_)
+        uses = uses_of(session, {type_.oid, type_.array_oid}, type_.array_oid)
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
         for use in uses:
             relation = use.relation
-            oid, table = relation.oid, described(session, relation)
-            if use.kind == "view":
-                views.add(oid)
-                found.append(Dependency(oid, oid, table, on))
-            elif use.kind == "check":
-                text = f"constraint {quote_ident(str(use.what))} on {table}"
-                found.append(Dependency(("check", oid, use.what), oid, text, on))
-            elif use.kind == "index":
-                index = next(i for i in relation.indexes if i.oid == use.what)
-                text = f"index {quote_ident(index.name)}"
-                found.append(Dependency(index.oid, index.oid, text, on))
-            elif use.kind == "default":
-                text = default_words(session, relation, relation.column(int(use.what)))
-                found.append(Dependency(("default", oid, use.what), oid, text, on))
-            elif relation.kind in "vm":
+            below = array if use.array else on
+            if relation.kind in "vm" and use.kind == "column":
                 if not read & set(relation.depends_on):
-                    views.add(oid)
-                    found.append(Dependency(oid, oid, table, array if use.array else on))
-            else:
-                key = ("column", oid, use.what)
-                words[key] = f"column {quote_ident(relation.column(int(use.what)).name)} of {table}"
-                found.append(Dependency(key, oid, words[key], array if use.array else on))
+                    views.add(relation.oid)
+                    found.append(Dependency(relation.oid, relation.oid, described(session, relation), below))
+                continue
+            one = dependency(session, use, below)
+            found.append(one)
+            if use.kind == "view":
+                views.add(relation.oid)
+            elif use.kind == "column":
+                words[one.key] = one.what
                 for view in views_that_break(session, relation, without_columns(relation, {int(use.what)})):
                     views.add(view.oid)
-                    found.append(Dependency(view.oid, view.oid, described(session, view), key))
+                    found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
     for view in view_dependents(session, views):
         words |= {oid: described(session, table_of(session, oid)) for oid in view.depends_on}
         found += [Dependency(view.oid, view.oid, described(session, view), oid) for oid in view.depends_on]
@@ -473,19 +405,19 @@ def used_types(catalog: CatalogSnapshot) -> set[int]:
     """Return the users' types that columns, attributes, domains or stored texts of relations name."""
     found: set[int] = set()
     for relation in catalog.user_relations():
-        found |= named_types(relation.view_sql)
+        found |= named_oids(relation.view_sql)
         for column in relation.live:
             found.add(column.declared.oid)
-            found |= named_types(column.default_sql)
+            found |= named_oids(column.default_sql)
         for constraint in relation.constraints:
-            found |= named_types(constraint.check_sql)
+            found |= named_oids(constraint.check_sql)
         for index in relation.indexes:
             if index.computed:
-                found |= named_types(" ".join((*index.expressions, index.where_sql)))
+                found |= named_oids(" ".join((*index.expressions, index.where_sql)))
     for made in catalog.user_types():
         found.add(made.base)
         found |= {column.declared.oid for column in made.attributes if not column.dropped}
-        found |= named_types(" ".join((made.default_sql or "", *(c.check_sql for c in made.checks))))
+        found |= named_oids(" ".join((made.default_sql or "", *(c.check_sql for c in made.checks))))
     return found
 
 
@@ -524,23 +456,15 @@ def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
 
 async def _drop_uses(session: Session, type_: TypeDef) -> None:
     await _drop_attributes(session, type_)
-    views = {use.relation.oid: use.relation for use in _uses(session, type_) if use.relation.kind in "vm"}
+    family = {type_.oid, type_.array_oid}
+    views = {
+        u.relation.oid: u.relation
+        for u in uses_of(session, family, type_.array_oid)
+        if u.relation.kind in "vm"
+    }
     await drop_relations(session, list(views.values()), cascade=True, quiet=True)
-    for use in _uses(session, type_):
-        table = table_of(session, use.relation.oid)
-        if use.kind == "column":
-            name = table.column(int(use.what)).name
-            await drop_column(session, table, st.DropColumn(name=name, cascade=True), quiet=True)
-        elif use.kind == "index":
-            if any(index.oid == use.what for index in table.indexes):
-                without = without_indexes(table, [int(use.what)])
-                await replace_table(session, replace(without, version=session.db.next_catalog_version()))
-        elif use.kind == "default":
-            await drop_defaults(session, [(table, table.column(int(use.what)))])
-        elif use.kind == "check":
-            kept = tuple(c for c in table.constraints if c.name != use.what)
-            version = session.db.next_catalog_version()
-            await session.view.change([replace(table, constraints=kept, version=version)])
+    for use in uses_of(session, family, type_.array_oid):
+        await drop_use(session, use)
 
 
 def _keys(catalog: CatalogSnapshot, type_: TypeDef) -> Iterable[StoredKey]:

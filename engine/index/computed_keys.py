@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from planner.bind.index import index_keys
+from planner.bind.runnable import has_calls, runnable
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import conjuncts_of
 from planner.implication import implied
@@ -21,6 +22,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 
 
@@ -41,12 +43,17 @@ def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> Comp
     found = _KEPT.get(name)
     if found is None:
         written, condition = index_keys(index, table, catalog)
-        keys = [without_domains(key) for key in written]
-        where = without_domains(condition)
+        keys = [without_domains(_as_queried(key, catalog)) for key in written]
+        where = None if condition is None else without_domains(_as_queried(condition, catalog))
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
         found = _KEPT[name] = ComputedKeys(tuple(keys), tuple(conjuncts_of(where)))
     return found
+
+
+def _as_queried(expr: Expr, catalog: Catalog) -> Expr:
+    """Return an expression as queries have it when they run: without calls, and folded where these stood."""
+    return fold(runnable(expr, catalog)) if has_calls(expr) else expr
 
 
 def over_range(expr: Any, range_: int) -> Any:

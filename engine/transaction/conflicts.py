@@ -19,7 +19,8 @@ from typing import Final
 
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
-from planner.deparse import index_key_text
+from planner.deparse import Reader, index_key_text
+from planner.deparse_expr import quote_identifier
 from txn.errors import LockTarget, LockWait
 from txn.types import Key, Row, RowId, ShardId
 
@@ -82,31 +83,36 @@ def find_index(relation: RelationDef | None, oid: int | None) -> IndexDef | None
     return next((index for index in relation.indexes if index.oid == oid), None)
 
 
-def key_text(relation: RelationDef, index: IndexDef, key: Key) -> tuple[str, str]:
+def key_text(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> tuple[str, str]:
     """Return ("a, b", "1, x"): column names and values of an index key, as DETAIL shows them."""
-    names, values = _named(relation, index, key)
+    names, values = _named(catalog, relation, index, key)
     return ", ".join(names), ", ".join(values)
 
 
-def _named(relation: RelationDef, index: IndexDef, key: Key) -> tuple[list[str], list[str]]:
+def _named(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> tuple[list[str], list[str]]:
     by_attnum = {column.attnum: column for column in relation.columns}
     columns = [by_attnum[attnum] for attnum in index.attnums]
     values = [
         "null" if value is None else text_output(column.type.oid, value, _CANONICAL)
         for column, value in zip(columns, key, strict=True)
     ]
-    return [key_word(relation, index, i) for i in range(len(columns))], values
+    return [_key_word(catalog, relation, index, i) for i in range(len(columns))], values
 
 
-def key_word(relation: RelationDef, index: IndexDef, position: int) -> str:
+def _key_word(catalog: Catalog, relation: RelationDef, index: IndexDef, position: int) -> str:
     """Return how messages call a key of an index: the column's name, or its expression."""
     attnum = index.key_columns[position]
-    return relation.column(attnum).name if attnum else index_key_text(index, relation, position, pretty=True)
+    if attnum:
+        return relation.column(attnum).name
+    reader = Reader(function_name=lambda _oid, _schema, name: quote_identifier(name), catalog=catalog)
+    return index_key_text(index, relation, position, pretty=True, reader=reader)
 
 
-def equalities(relation: RelationDef, index: IndexDef, key: Key) -> str:
+def equalities(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> str:
     """Return ``a = 1, b = x``."""
-    return ", ".join(f"{name} = {value}" for name, value in zip(*_named(relation, index, key), strict=True))
+    return ", ".join(
+        f"{name} = {value}" for name, value in zip(*_named(catalog, relation, index, key), strict=True)
+    )
 
 
 def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> str:
@@ -118,22 +124,22 @@ def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> st
     if target.kind == "table":
         return table
     if target.kind == "row" and target.row_id is not None:
-        return f"row {_row_text(relation, target, known)} of {table}"
+        return f"row {_row_text(catalog, relation, target, known)} of {table}"
     index = find_index(relation, target.index)
     if relation is None or index is None:
         return f"an index key of {table}"
     if target.key is None:
         return f'the end of index "{index.name}" of {table}'
     what = "key" if target.kind == "key" else "range below"
-    return f'{what} ({equalities(relation, index, target.key)}) of index "{index.name}" of {table}'
+    return f'{what} ({equalities(catalog, relation, index, target.key)}) of index "{index.name}" of {table}'
 
 
-def _row_text(relation: RelationDef | None, target: LockTarget, known: Surroundings) -> str:
+def _row_text(catalog: Catalog, relation: RelationDef | None, target: LockTarget, known: Surroundings) -> str:
     if relation is not None and target.row_id is not None:
         primary = next((index for index in relation.indexes if index.primary), None)
         row = known.row(target.shard, target.row_id) if primary is not None else None
         if row is not None and primary is not None and max(primary.attnums) <= len(row):
-            return f"({equalities(relation, primary, tuple(row[n - 1] for n in primary.attnums))})"
+            return f"({equalities(catalog, relation, primary, tuple(row[n - 1] for n in primary.attnums))})"
     page, number = tid_of(target.row_id or 0)
     return f"({page},{number})"
 

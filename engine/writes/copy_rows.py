@@ -17,7 +17,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.writes.progress import CopyProgress
-from engine.writes.shape import TableShape, bound_checks, bound_demands, bound_generations, table_layout
+from engine.writes.shape import (
+    TableShape,
+    bound_checks,
+    bound_demands,
+    bound_generations,
+    check_calls,
+    table_layout,
+)
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_in import CopyDecoder, CopyRows, ShortRow
 from pgwire.codecs.errors import DataError
@@ -55,6 +62,11 @@ class LoadSpec:
         """Return that of a bound statement."""
         options = statement.options["codec"]
         assert isinstance(options, CopyOptions)
+        called: set[int] = set()
+        checks = bound_checks(relation, session, called)
+        generated = bound_generations(relation, session, called)
+        if not session.role.superuser:
+            check_calls(session, called)
         return cls(
             relation=relation,
             attnums=statement.attnums,
@@ -62,8 +74,8 @@ class LoadSpec:
             settings=session.codec_settings,
             defaults=statement.defaults,
             where=statement.where,
-            checks=bound_checks(relation, session),
-            generated=bound_generations(relation, session),
+            checks=checks,
+            generated=generated,
             demands=bound_demands(relation, session),
         )
 

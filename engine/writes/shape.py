@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.writes.storable import refusal
@@ -10,8 +10,9 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check, generations
+from planner.bind.runnable import runnable
 from planner.builtins.session import EvalSession
-from planner.catalog import RelationDef
+from planner.catalog import ConstraintDef, RelationDef
 from planner.domain_checks import Demand, demand
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
@@ -69,13 +70,15 @@ class TableShape:
     @classmethod
     def of(cls, relation: RelationDef, session: Session) -> TableShape:
         """Return that of a table as a session sees it."""
-        checks = bound_checks(relation, session)
-        generated = bound_generations(relation, session)
+        called: set[int] = set()
+        checks = bound_checks(relation, session, called)
+        generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         role = session.role
         if role.superuser:
             return shape
         rights = Rights(session.catalog, role)
+        check_calls(session, called)
         if not rights.relation(relation, "r"):
             shape.shown = frozenset(c.attnum for c in relation.live if rights.column(relation, c.attnum, "r"))
         return shape
@@ -211,23 +214,44 @@ def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Ro
     return lambda rows: shape.complete([(*row, *more) for row in rows], env)
 
 
-def bound_checks(relation: RelationDef, session: Session) -> tuple[tuple[str, Expr], ...]:
-    """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name."""
+def bound_checks(
+    relation: RelationDef, session: Session, called: set[int] | None = None
+) -> tuple[tuple[str, Expr], ...]:
+    """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name.
+
+    The oids of the users' functions in them are added to ``called``.
+    """
     return tuple(
-        (
-            c.name,
-            without_domains(
-                bind_check(c.check_sql, relation, session.catalog, settings=session.bind_settings)
-            ),
-        )
+        (c.name, bound_check(c, relation, session, called))
         for c in sorted(relation.constraints, key=lambda c: c.name)
         if c.kind == "c"
     )
 
 
-def bound_generations(relation: RelationDef, session: Session) -> tuple[tuple[int, Expr], ...]:
-    """Return (attnum, expression) of a table's generated columns, for executors."""
-    return tuple((attnum, without_domains(expr)) for attnum, expr in generations(relation, session.catalog))
+def bound_check(
+    constraint: ConstraintDef, relation: RelationDef, session: Session, called: set[int] | None = None
+) -> Expr:
+    """Return the expression of a CHECK, for executors."""
+    expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
+    made: Expr = without_domains(runnable(expr, session.catalog, called))
+    return made
+
+
+def bound_generations(
+    relation: RelationDef, session: Session, called: set[int] | None = None
+) -> tuple[tuple[int, Expr], ...]:
+    """Return (attnum, expression) of a table's generated columns, for executors; ``called`` as in ``bound_checks``."""
+    found = generations(relation, session.catalog, called)
+    return tuple((attnum, without_domains(expr)) for attnum, expr in found)
+
+
+def check_calls(session: Session, called: Iterable[int]) -> None:
+    """Raise SqlError 42501 for a function in a table's expressions that the session's role may not call."""
+    rights = Rights(session.catalog, session.role)
+    for oid in sorted(called):
+        function = session.catalog.function_by_oid(oid)
+        if function is not None and not rights.function(function):
+            raise SqlError("42501", f"permission denied for function {function.name}")
 
 
 def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, Demand], ...]:

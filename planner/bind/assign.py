@@ -19,7 +19,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
 from planner.casts import CoerceEnv, coerce_to_column, location
-from planner.catalog import Catalog, ColumnDef, RelationDef
+from planner.catalog import ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD
@@ -102,9 +102,9 @@ def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
     return coerced
 
 
-def default_value(column: ColumnDef, catalog: Catalog, span: Span | None = None) -> Expr:
+def default_value(column: ColumnDef, context: BindContext, span: Span | None = None) -> Expr:
     """Return what DEFAULT means for a column: its default expression, its domain's, or NULL."""
-    default = column_default(column, catalog)
+    default = column_default(column, context.catalog, context.functions)
     if default is None:
         return Const(type=column.type, value=None, span=span)
     return default
@@ -237,7 +237,7 @@ def complete_assignments(
                 item.scope, old, column.name, column.declared, item.node.steps, item.value, item.node.span
             )
         elif item.value is None:
-            value = default_value(column, item.scope.context.catalog, item.node.span)
+            value = default_value(column, item.scope.context, item.node.span)
         else:
             value = assigned(item.value, column, env)
         result[column.attnum] = value

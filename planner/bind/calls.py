@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from planner.bind.clauses import check_users_function
 from planner.bind.context import BindContext
 from planner.bind.stored import stored_context
 from planner.casts import CastContext, coerce_type
@@ -118,7 +117,6 @@ def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span:
     context = scope.context
     function = context.catalog.function_by_oid(found.fact.oid)
     assert function is not None
-    check_users_function(scope, span)
     defaults = default_values(function, context.catalog)
     made = function_arguments(found, args, context.env, defaults)
     declared = function.inputs
@@ -136,6 +134,7 @@ def make_call(scope: Scope, found: ResolvedFunction, args: Sequence[Expr], span:
         name=function.name,
         outputs=outputs,
         defaulted=_defaulted(found.sources),
+        volatility=function.volatility,
     )
 
 

@@ -6,7 +6,7 @@ whose columns it reads, so it is judged by *that* query's clause, not by the one
 
 from __future__ import annotations
 
-from planner.errors import Span, SqlError, not_supported
+from planner.errors import Span, SqlError
 from planner.scope import Scope
 
 # Clause name -> how messages call it; missing ones are called by their own name.
@@ -84,17 +84,6 @@ def check_set(scope: Scope, span: Span | None) -> None:
         raise SqlError("0A000", f"set-returning functions are not allowed in {word}", span=span)
     scope.set_returning = True
     scope.set_span = span
-
-
-_STORED = frozenset(
-    ("CHECK", "DEFAULT", "GENERATED", "INDEX", "INDEX WHERE", "TRANSFORM", "COPY WHERE", "EXECUTE")
-)
-
-
-def check_users_function(scope: Scope, span: Span | None) -> None:
-    """Raise 0A000 where a user's function cannot stand: in what is kept with a table and evaluated row by row."""
-    if scope.clause in _STORED:
-        raise not_supported(f"an SQL function in {_WORDS.get(scope.clause, scope.clause)}", span=span)
 
 
 def sets_in_call(kind: str, span: Span | None) -> SqlError:

@@ -57,6 +57,7 @@ class BindContext:
     three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
+    ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``).
     """
 
     catalog: Catalog
@@ -73,6 +74,7 @@ class BindContext:
     arguments: Arguments | None = None
     functions: set[int] = field(default_factory=set)
     running: frozenset[int] = frozenset()
+    keeps: bool = False
 
     @property
     def volatile(self) -> bool:
@@ -111,9 +113,14 @@ class BindContext:
                 "54001", "stack depth limit exceeded", hint="SQL functions call each other too deep."
             )
         stored = bool(function.body_sql)
+        path = self.search_path
+        if stored:
+            path = function.path
+        elif self.keeps:
+            path = tuple(dict.fromkeys(("pg_catalog", function.schema, "public")))
         return replace(
             self,
-            search_path=function.path if stored else self.search_path,
+            search_path=path,
             env=CoerceEnv(
                 settings=STORED_TEXT if stored else self.env.settings,
                 params=ParamTypes(types, variable=False),

@@ -23,6 +23,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, option_text, redundant
+from planner.bind.runnable import runnable_now
 from planner.bind.stored import column_default, table_scope
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
@@ -67,12 +68,16 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
                     "generated columns are not supported in COPY FROM WHERE conditions",
                     detail=f'Column "{relation.column(item.attnum).name}" is a generated column.',
                 )
-        where = coerce_to_boolean(condition, "WHERE", context.env)
+        where = runnable_now(coerce_to_boolean(condition, "WHERE", context.env), context)
     defaults = []
     if node.is_from:
         listed = {column.attnum for column in columns}
         for column in relation.live:
-            default = column_default(column, context.catalog) if column.attnum not in listed else None
+            default = (
+                column_default(column, context.catalog, context.functions)
+                if column.attnum not in listed
+                else None
+            )
             if default is not None:
                 defaults.append((column.attnum, default))
     else:

@@ -104,7 +104,9 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     named = {column.attnum for column in columns}
     defaults = []
     for column in relation.live:
-        default = column_default(column, context.catalog) if column.attnum not in named else None
+        default = (
+            column_default(column, context.catalog, context.functions) if column.attnum not in named else None
+        )
         if default is not None:
             defaults.append((column.attnum, default))
     scope = _target_scope(context, node.relation, relation, view)
@@ -320,7 +322,7 @@ def _quick_row(
         elif kind is ast.ParamRef:
             cells.append(_checked(bind_expr(scope, item), column, node, scope.context))
         elif kind is ast.Default:
-            cells.append(default_value(column, scope.context.catalog, item.span))
+            cells.append(default_value(column, scope.context, item.span))
         else:
             return None
     return tuple(cells)
@@ -335,7 +337,7 @@ def converted_row(
     """Return the values of a VALUES row as its columns store them. Raises SqlError 42804, 428C9."""
     return tuple(
         [
-            default_value(column, context.catalog, cell.span)
+            default_value(column, context, cell.span)
             if isinstance(cell, ast.Default)
             else _checked(cell, column, node, context)
             for cell, column in zip(cells, columns, strict=True)
@@ -359,7 +361,7 @@ def insert_cells(scope: Scope, row: Sequence[ast.Expression]) -> list[Expr | ast
 def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, context: BindContext) -> Expr:
     """Convert a cell. Raises SqlError 428C9 for columns that take no values."""
     if column.identity and node.overriding == "user":
-        return default_value(column, context.catalog)
+        return default_value(column, context)
     _refuse_value(column, node)
     return assigned(cell, column, context.env)
 

@@ -15,6 +15,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
+from planner.bind.runnable import runnable
 from planner.bind.stored import bind_default, stored_context, without_spans
 from planner.bind.table_parts import declared_collation
 from planner.bind.types import creation_schema_of, users_type
@@ -138,14 +139,16 @@ def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> E
     made = RelationRange(alias="", columns=columns, oid=0, schema="", name="")
     index = scope.add_range(made, [(0, 0)])
     scope.add_namespace([scope.item(index)])
-    return coerce_to_boolean(bind_clause(scope, node, "CHECK"), "CHECK", context.env)
+    check = coerce_to_boolean(bind_clause(scope, node, "CHECK"), "CHECK", context.env)
+    runnable(check, context.catalog)  # it has to be, later
+    return check
 
 
 def stored_check(catalog: Catalog, made: TypeDef, sql: str, *, plain: bool = True) -> Expr:
     """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor."""
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(_bound_check(context, parse_expression(sql), made.base_type))
-    return without_domains(expr) if plain else expr
+    return without_domains(runnable(expr, catalog)) if plain else expr
 
 
 # --- ALTER ----------------------------------------------------------------------------------------

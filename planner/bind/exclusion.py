@@ -11,6 +11,7 @@ from typing import Final, Literal
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.runnable import runnable
 from planner.bind.stored import bind_check_expr
 from planner.bind.table_parts import check_indexable, check_tablespace
 from planner.catalog import ColumnDef, RelationDef
@@ -50,7 +51,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     where = None
     if node.where is not None:
         where = bind_check_expr(context, node.where, relation)
-        if not is_immutable(where):
+        if not (is_immutable(where) or is_immutable(runnable(where, context.catalog))):
             raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     return st.KeySpec(
         name=node.name or None,

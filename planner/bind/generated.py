@@ -17,6 +17,7 @@ from typing import Any
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
+from planner.bind.runnable import runnable
 from planner.bind.stored import coerce_default, stored_context, table_scope, without_spans
 from planner.catalog import Catalog, RelationDef
 from planner.errors import SqlError
@@ -38,7 +39,7 @@ def bind_generation(
     """Bind the expression of a generated column over ``relation``, in which other generated columns are marked.
 
     Raises SqlError 42P17 (not immutable, another generated column, the whole row), 42P10 (a system column), 42804, and
-    what its clause may not hold: 0A000 (sub-queries, sets), 42803, 42P20.
+    what its clause may not hold: 0A000 (sub-queries, sets, what ``runnable`` refuses), 42803, 42P20.
     """
     expr = bind_clause(table_scope(context, relation), node, "GENERATED")
     for item in walk(expr):
@@ -47,6 +48,7 @@ def bind_generation(
     expr = coerce_default(expr, column, type_, context.env)
     if not is_immutable(expr):
         raise SqlError("42P17", "generation expression is not immutable")
+    runnable(expr, context.catalog)  # it has to be, later
     return expr
 
 
@@ -86,10 +88,15 @@ def stored_generation(
     return found
 
 
-def generations(relation: RelationDef, catalog: Catalog) -> tuple[tuple[int, Expr], ...]:
-    """Return (attnum, expression) of each generated column of a table."""
+def generations(
+    relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
+) -> tuple[tuple[int, Expr], ...]:
+    """Return (attnum, expression) of each generated column of a table, as they are evaluated.
+
+    The oids of the users' functions that they call are added to ``functions``.
+    """
     return tuple(
-        (column.attnum, stored_generation(relation, column.attnum, catalog))
+        (column.attnum, runnable(stored_generation(relation, column.attnum, catalog), catalog, functions))
         for column in relation.stored_columns
         if column.generated
     )

@@ -13,6 +13,7 @@ from planner.bind.expr import bind_clause, check_collation
 from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
 from planner.bind.output_names import UNNAMED, column_name
+from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.bind.table_parts import (
     PLURALS,
@@ -238,9 +239,18 @@ def _predicate(context: BindContext, table: RelationDef, node: ast.Expression) -
     where = bind_clause(table_scope(context, table), node, "INDEX WHERE")
     _check_columns(where)
     where = coerce_to_boolean(where, "WHERE", context.env)
-    if not is_immutable(where):
+    if not _always_same(context, where):
         raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     return where
+
+
+def _always_same(context: BindContext, expr: Expr) -> bool:
+    """Tell whether an expression may be kept in an index: functions are declared immutable, or their bodies are.
+
+    Raises SqlError 0A000 as ``runnable``.
+    """
+    made = runnable(expr, context.catalog)
+    return is_immutable(expr) or is_immutable(made)
 
 
 def _check_columns(expr: Expr) -> None:
@@ -319,7 +329,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         name = "expr" if name == UNNAMED else name
         _check_columns(expr)
         check_column_type(name, expr.type, element.span)
-        if not is_immutable(expr):
+        if not _always_same(context, expr):
             raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
     if element.collation:
         check_collation(element.collation, element.span)

@@ -79,7 +79,7 @@ def inline_calls(context: BindContext, node: Any) -> Any:
 
     Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
     """
-    return _Inliner(context).visit(node)
+    return Inliner(context).visit(node)
 
 
 def _invoked(node: Any) -> Any:
@@ -94,14 +94,18 @@ def _invoked(node: Any) -> Any:
 # --- calls ----------------------------------------------------------------------------------------
 
 
-class _Inliner:
+class Inliner:
+    """Puts the bodies of users' functions in the place of their calls, in what is about to run."""
+
     def __init__(self, context: BindContext) -> None:
+        """``context`` is told which functions are called."""
         self.context = context
         self.open: list[int] = []  # the functions whose bodies are being visited
         self.count = 0
         self.once = False  # what is visited is evaluated once: it stands in a SELECT without FROM
 
     def visit(self, node: Any) -> Any:
+        """Return a node with calls in it replaced."""
         if isinstance(node, Const | Param | Var):
             return node
         if isinstance(node, Select):
@@ -202,7 +206,7 @@ class _Inliner:
             self._note_call(function, call)
             return self._kept(call, field)
         if is_simple(body) and isinstance(body, Select) and not self._once(function, body, call.args, 0):
-            exprs = [_substituted(t.expr, call.args, 0) for t in body.targets if not t.junk]
+            exprs = [substituted(t.expr, call.args, 0) for t in body.targets if not t.junk]
             return self._strict(function, call, self._value(call, exprs, field))
         query = body if gives_one_row(body) else _first_row(body)
         once = self._once(function, query, call.args, 1)
@@ -210,7 +214,7 @@ class _Inliner:
             # a sub-select that reads nothing of the row around it would be evaluated once for all rows
             self._note_call(function, call)
             return self._kept(call, field)
-        query = _beside(query, call.args) if once else _substituted(query, call.args, 0)
+        query = _beside(query, call.args) if once else substituted(query, call.args, 0)
         if call.type.oid == RECORD or call.type.oid == VOID:
             inner = wrapped(query)
             exprs = [target.expr for target in inner.targets]
@@ -277,7 +281,7 @@ class _Inliner:
         if not call.returns_set and not gives_one_row(body):
             body = _first_row(body)
         once = self._once(function, body, call.args, 1)
-        query = _beside(body, call.args) if once else _substituted(body, call.args, 0)
+        query = _beside(body, call.args) if once else substituted(body, call.args, 0)
         if not function.strict:
             return query
         tests = _null_tests(call.args)
@@ -395,14 +399,14 @@ def _null_tests(args: Sequence[Expr]) -> tuple[Expr, ...] | None:
     return tuple(tests)
 
 
-def _substituted(node: Any, args: Sequence[Expr], depth: int) -> Any:
+def substituted(node: Any, args: Sequence[Expr], depth: int = 0) -> Any:
     """Return a body with the arguments in the place of ``$n``; ``depth``: query levels around it since the call."""
     if isinstance(node, Param):
         if not 1 <= node.number <= len(args):
             return node
         return shift_levels(args[node.number - 1], depth)
     inner = depth + 1 if isinstance(node, QueryBase) else depth
-    return replace_children(node, lambda child: _substituted(child, args, inner))
+    return replace_children(node, lambda child: substituted(child, args, inner))
 
 
 def _beside(body: QueryExpr, args: Sequence[Expr]) -> Select:
@@ -416,7 +420,7 @@ def _beside(body: QueryExpr, args: Sequence[Expr]) -> Select:
     )
     names = [Var(type=c.type, range=0, attnum=i, name=c.name) for i, c in enumerate(inputs, 1)]
     # below the call: the outer SELECT, then the body, in which level 1 is that outer SELECT
-    inner = _substituted(body, names, 0)
+    inner = substituted(body, names, 0)
     columns = range_columns(body.columns)
     return Select(
         columns=body.columns,

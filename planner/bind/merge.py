@@ -132,7 +132,11 @@ def _inserted(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> list[
     pairs = [(column.attnum, value) for column, value in zip(columns, values, strict=True)]
     given = {column.attnum for column in columns}
     for column in relation.live:
-        default = column_default(column, scope.context.catalog) if column.attnum not in given else None
+        default = (
+            column_default(column, scope.context.catalog, scope.context.functions)
+            if column.attnum not in given
+            else None
+        )
         if default is not None:
             pairs.append((column.attnum, default))
     return pairs

@@ -14,6 +14,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.generated import generated_from, stored_generation
+from planner.bind.runnable import runnable, runnable_now
 from planner.bind.stored import stored_default, table_scope
 from planner.bind.table_parts import column_type, declared_collation
 from planner.casts import CastContext, try_coerce
@@ -48,11 +49,13 @@ def alter_type(
     _check_generated(context, relation, column, node)
     if column.generated:
         _using(context, relation, column, type_, None)
-        using: Expr = stored_generation(relation, column.attnum, context.catalog, type_)
+        using: Expr = runnable(
+            stored_generation(relation, column.attnum, context.catalog, type_), context.catalog
+        )
         default = None
     else:
         using = _using(context, relation, column, type_, node.using)
-        default = _default(column, type_)
+        default = _default(context, column, type_)
     changed = replace(column, type=plain_type(type_), domain=domain_named(type_), missing_value=None)
     action = st.AlterColumnType(
         column=name,
@@ -115,15 +118,15 @@ def _using(
     coerced = try_coerce(expr, type_, CastContext.ASSIGNMENT, context.env)
     if coerced is None:
         raise SqlError("42804", message, hint=hint)
-    return without_domains(coerced)
+    return without_domains(runnable_now(coerced, context))
 
 
-def _default(column: ColumnDef, type_: SqlType) -> Expr | None:
+def _default(context: BindContext, column: ColumnDef, type_: SqlType) -> Expr | None:
     """Return the column's default under the new type: its text, whose own casts alone are written, bound anew."""
     if column.default_sql is None:
         return None
     try:
-        return stored_default(column.default_sql, type_)
+        return stored_default(column.default_sql, type_, context.catalog)
     except SqlError as error:
         if error.sqlstate != "42804":
             raise

@@ -8,14 +8,16 @@ Where a sequence stands is not known here: that it lies within new bounds is che
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.options import boolean_option
-from planner.bind.stored import stored_default
+from planner.bind.stored import calls_functions, stored_default
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.errors import Span, SqlError
 from planner.facts import INT2, INT4, INT8, REGCLASS
@@ -108,10 +110,15 @@ def drawn_from(column: ColumnDef) -> int | None:
     return found[0] if found else None
 
 
+_NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")
+
+
 def relations_of_default(column: ColumnDef) -> list[int]:
     """Return the oids of the relations that a column's default names (``nextval('s'::regclass)``)."""
     if column.default_sql is None or "::regclass" not in column.default_sql:
         return []
+    if calls_functions(column.default_sql):
+        return [int(oid) for oid in _NAMED_RELATION.findall(column.default_sql)]
     return [
         item.value
         for item in walk(stored_default(column.default_sql, column.type))

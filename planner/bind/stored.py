@@ -11,6 +11,7 @@ whatever the session's settings are. Functions live in pg_catalog alone, so no s
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -170,8 +171,12 @@ def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span
 
 def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
     """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
+    from planner.bind.runnable import runnable
+
     expr = bind_clause(Scope(context=context), node, "DEFAULT")
-    return _settled_rows(coerce_default(expr, column, type_, context.env))
+    made = _settled_rows(coerce_default(expr, column, type_, context.env))
+    runnable(made, context.catalog)  # it has to be, later
+    return made
 
 
 def _constant_texts(node: Any) -> Any:
@@ -200,25 +205,52 @@ def _settled_rows(expr: Expr) -> Expr:
     return folded
 
 
-@functools.lru_cache(maxsize=4096)
-def stored_default(sql: str, type_: SqlType) -> Expr:
-    """Return the expression of a stored default, of its column's type (a pure function of the text)."""
-    context = stored_context(EMPTY_CATALOG, sql)
+def stored_default(
+    sql: str, type_: SqlType, catalog: Catalog | None = None, functions: set[int] | None = None
+) -> Expr:
+    """Return the expression of a stored default, of its column's type, as it is evaluated.
+
+    It is a pure function of the text unless that calls users' functions, which are looked up in ``catalog``; their oids are added to
+    ``functions``.
+    """
+    if catalog is None or not calls_functions(sql):
+        return _pure_default(sql, type_)
+    from planner.bind.runnable import runnable
+
+    expr = _bound_default(sql, type_, catalog)
+    return fold(without_domains(runnable(expr, catalog, functions)))
+
+
+def calls_functions(sql: str) -> bool:
+    """Tell whether a stored text may call users' functions, which it names by oid (``planner.deparse_expr.stored_function``)."""
+    return _CALL.search(sql) is not None
+
+
+_CALL = re.compile(r'"#\d+"\(')
+
+
+def _bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:
+    context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_default(context, parse_expression(sql), "", type_))
-    return fold(without_domains(expr))
+    return expr
 
 
-def column_default(column: ColumnDef, catalog: Catalog) -> Expr | None:
+@functools.lru_cache(maxsize=4096)
+def _pure_default(sql: str, type_: SqlType) -> Expr:
+    return fold(without_domains(_bound_default(sql, type_, EMPTY_CATALOG)))
+
+
+def column_default(column: ColumnDef, catalog: Catalog, functions: set[int] | None = None) -> Expr | None:
     """Return a column's default expression, or else its domain's; None where it has none.
 
-    A generated column is computed, whatever is said.
+    A generated column is computed, whatever is said. The oids of the users' functions that it calls are added to ``functions``.
     """
     if column.generated:
         return None
     sql = column.default_sql
     if sql is None and column.domain:
         sql = default_sql(catalog, column.domain)
-    return None if sql is None else stored_default(sql, column.declared)
+    return None if sql is None else stored_default(sql, column.declared, catalog, functions)
 
 
 def without_spans(node: Any) -> Any:
@@ -231,7 +263,9 @@ def without_spans(node: Any) -> Any:
 
 
 def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
-    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries, 42804 unless boolean."""
+    """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804 unless boolean."""
+    from planner.bind.runnable import runnable
+
     scope = table_scope(context, relation)
     expr = bind_clause(scope, node, "CHECK")
     for item in walk(expr):
@@ -241,13 +275,18 @@ def bind_check_expr(context: BindContext, node: ast.Expression, relation: Relati
                 f'system column "{item.name}" reference in check constraint is invalid',
                 span=item.span,
             )
-    return coerce_to_boolean(expr, "CHECK", context.env)
+    made = coerce_to_boolean(expr, "CHECK", context.env)
+    runnable(made, context.catalog)  # it has to be, later
+    return made
 
 
 def bind_check(
     sql: str, relation: RelationDef, catalog: Catalog, *, settings: CodecSettings = DEFAULT
 ) -> Expr:
-    """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it."""
+    """Return the expression of a stored CHECK; Vars are range 0. ``settings`` do not matter to it.
+
+    It is evaluated after ``planner.bind.runnable``.
+    """
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_check_expr(context, parse_expression(sql), relation))
     return expr

@@ -84,7 +84,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
         elif (every or "defaults" in words) and column.default_sql is not None:
             spec = replace(
                 spec,
-                default=stored_default(column.default_sql, column.declared),
+                default=stored_default(column.default_sql, column.declared, context.catalog),
                 default_sql=column.default_sql,
             )
         parts.columns.append(spec)

@@ -19,6 +19,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
+from planner.bind.runnable import runnable_now
 from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
@@ -228,7 +229,7 @@ def _check_locking_cursor(node: ast.DeclareCursor) -> None:
 def bind_execute(context: BindContext, node: ast.Execute) -> st.ExecutePrepared:
     """EXECUTE: arguments without a context type; ``coerce_argument`` converts them when it runs."""
     scope = Scope(context=context)
-    args = tuple(bind_clause(scope, arg, "EXECUTE") for arg in node.args)
+    args = tuple(runnable_now(bind_clause(scope, arg, "EXECUTE"), context) for arg in node.args)
     return st.ExecutePrepared(name=node.name, args=args)
 
 

@@ -22,8 +22,8 @@ from planner.errors import SqlError
 from planner.facts import facts, rows
 from planner.typefacts import FIRST_USER_OID, format_type
 
-PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF = (
-    1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604,
+PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF, PG_REWRITE = (
+    1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604, 2618,
 )  # fmt: skip
 # PostgreSQL's encodings by number (pg_wchar.h lists them; clients show the name).
 ENCODINGS = (
@@ -215,7 +215,7 @@ def col_description(session: EvalSession, oid: int, attnum: int) -> str | None:
 
 
 def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
-    """SQL's ``pg_describe_object`` for relations, columns, constraints, schemas, functions, types and roles."""
+    """SQL's ``pg_describe_object`` for relations, columns, defaults, constraints, rules, schemas, functions, types and roles."""
     catalog = session.catalog
     if class_oid == PG_CLASS:
         relation = catalog.relation_by_oid(oid)
@@ -228,9 +228,20 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
         return shown
     if class_oid == PG_CONSTRAINT:
         found = catalog.constraint_by_oid(oid)
-        return (
-            None if found is None else f"constraint {found[1].name} on {_relation_words(session, found[0])}"
-        )
+        if found is None:
+            of_domain = catalog.domain_constraint(oid)
+            return None if of_domain is None else f"constraint {quote_ident(of_domain[1].name)}"
+        return f"constraint {quote_ident(found[1].name)} on {_relation_words(session, found[0])}"
+    if class_oid == PG_REWRITE:
+        view = catalog.relation_by_oid(oid & 0x3FFF_FFFF)  # engine.catalog.pg_catalog.rewrite_oid
+        return None if view is None else f"rule _RETURN on {_relation_words(session, view)}"
+    if class_oid == PG_ATTRDEF:
+        owner, attnum = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.pg_catalog.attrdef_oid
+        table = catalog.relation_by_oid(owner)
+        column = None if table is None else next((c for c in table.live if c.attnum == attnum), None)
+        if table is None or column is None:
+            return None
+        return f"default value for column {quote_ident(column.name)} of {_relation_words(session, table)}"
     if class_oid == PG_NAMESPACE:
         schema = catalog.schema_by_oid(oid)
         return None if schema is None else f"schema {schema.name}"
@@ -256,7 +267,9 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
     return None
 
 
-_RELATION_WORDS = {"r": "table", "v": "view", "i": "index", "S": "sequence"}
+_RELATION_WORDS = {
+    "r": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
+}  # fmt: skip
 
 
 def _relation_words(session: EvalSession, relation: RelationDef) -> str:

@@ -73,8 +73,9 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     if text is None:
         expr = _bind(session, sql, relation)
         text = deparse_expr(
-            expr, relation, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session)
-        )
+            expr, relation, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session),
+            function_name=function_namer(session),
+        )  # fmt: skip
         _TEXTS.put(key, text)
     return text
 
@@ -96,7 +97,7 @@ def reader_of(session: EvalSession) -> Reader:
     """Return the session as the reader of definitions."""
     from planner.deparse import Reader
 
-    return Reader(shown_settings(session), type_namer(session), function_namer(session))
+    return Reader(shown_settings(session), type_namer(session), function_namer(session), session.catalog)
 
 
 def type_namer(session: EvalSession) -> Callable[[int, int | None], str]:
@@ -184,7 +185,10 @@ def domain_constraint_text(
     from planner.deparse import check_definition, deparse_expr
 
     expr = stored_check(session.catalog, made, constraint.check_sql, plain=False)
-    shown = deparse_expr(expr, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session))
+    shown = deparse_expr(
+        expr, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session),
+        function_name=function_namer(session),
+    )  # fmt: skip
     return check_definition(shown) + ("" if constraint.validated else " NOT VALID")
 
 
@@ -197,7 +201,12 @@ def shown_value(session: EvalSession, sql: str) -> str:
     from planner.scope import Scope
 
     expr = bind_clause(Scope(context=stored_context(session.catalog, sql)), parse_expression(sql), "DEFAULT")
-    return deparse_expr(expr, settings=shown_settings(session), type_name=type_namer(session))
+    return deparse_expr(
+        expr,
+        settings=shown_settings(session),
+        type_name=type_namer(session),
+        function_name=function_namer(session),
+    )
 
 
 def constraint_text(

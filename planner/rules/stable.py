@@ -47,6 +47,7 @@ from planner.query import (
     Param,
     RelabelType,
     ScalarArrayOp,
+    SqlCall,
     SubLink,
     Var,
     WindowFunc,
@@ -87,6 +88,10 @@ def changes_settings(node: Any) -> bool:
 def is_immutable(node: Any) -> bool:
     """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable or volatile."""
     for item in walk(node):
+        if isinstance(item, SqlCall):
+            if item.volatility != "i":
+                return False
+            continue
         if isinstance(item, DistinctExpr | NullIf):
             proc = facts().procs.get(item.proc)
             if proc is None or proc.volatility != "i":

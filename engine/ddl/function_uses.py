@@ -1,0 +1,180 @@
+"""What of tables and domains calls users' functions: what DROP FUNCTION tells and takes along, what CREATE OR REPLACE has to keep right.
+
+    t.a DEFAULT f()     CHECK (g(a))     CREATE INDEX ON t (h(b))     CREATE DOMAIN d CHECK (g(VALUE))
+
+    DROP FUNCTION g CASCADE                  both constraints go, t and d stay
+    CREATE OR REPLACE FUNCTION h ...         rows of t keep what they are; the index gets the values of the new body
+    CREATE OR REPLACE FUNCTION g ...         rows are checked by the new body from here on, those that are there are not looked at
+
+A body that is a text depends on nothing, but tables do, so what such bodies name counts here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+from engine.catalog.state import CatalogSnapshot
+from engine.connection.session import Session
+from engine.ddl.alter_columns import views_that_break, without_columns
+from engine.ddl.dependents import Dependency, named_oids
+from engine.ddl.drop import described
+from engine.ddl.rewrite import locked_rows, rewrite_rows
+from engine.ddl.types import drop_types, type_dependencies, type_words
+from engine.ddl.uses import Use, dependency, drop_use, uses_of
+from engine.eager import settle
+from engine.writes.shape import TableShape
+from planner.bind.domain import stored_check
+from planner.bind.stored import column_default, stored_default
+from planner.builtins.reg import quote_ident
+from planner.catalog import RelationDef, TypeDef
+from planner.errors import SqlError
+from planner.evaluate import Env, Shared
+from txn.types import Row, ShardId
+
+
+def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> Iterator[TypeDef]:
+    """Yield the domains whose default or constraints call any of ``functions``, oldest first."""
+    for made in sorted(catalog.user_types(), key=lambda t: t.oid):
+        texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
+        if made.kind == "d" and named_oids(texts) & set(functions):
+            yield made
+
+
+def links_to(session: Session, functions: Collection[int], roots: Collection[Any]) -> list[Dependency]:
+    """Return how tables and domains hang on functions; parts of the relations among ``roots`` are left out."""
+    found: list[Dependency] = []
+    for oid in sorted(functions):
+        for use in uses_of(session, {oid}):
+            if use.kind == "view" or use.relation.oid in roots:
+                continue
+            one = dependency(session, use, oid)
+            found.append(one)
+            if use.kind == "column":
+                after = without_columns(use.relation, {int(use.what)})
+                for view in views_that_break(session, use.relation, after):
+                    found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+        for made in _domains(session.catalog, {oid}):
+            if oid in named_oids(made.default_sql):
+                found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
+                found += type_dependencies(session, [made])[0]
+                continue
+            for check in made.checks:
+                if oid in named_oids(check.check_sql):
+                    text = f"constraint {quote_ident(check.name)}"
+                    found.append(Dependency(("check", made.oid, check.name), check.oid, text, oid))
+    return found
+
+
+async def drop_parts(session: Session, functions: Collection[int]) -> None:
+    """Drop what of tables and domains calls functions that are about to go."""
+    for use in uses_of(session, functions):
+        if use.kind != "view" and _is_there(session, use):
+            await drop_use(session, use)
+    lost: list[int] = []
+    for domain in list(_domains(session.catalog, functions)):
+        kept = tuple(c for c in domain.checks if not named_oids(c.check_sql) & set(functions))
+        default = domain.default_sql
+        if named_oids(default) & set(functions):
+            lost.append(domain.oid)
+            default = None
+        await session.view.change([replace(domain, checks=kept, default_sql=default)])
+    types = [found for oid in lost if (found := session.catalog.type_by_oid(oid)) is not None]
+    await drop_types(session, types, cascade=True, quiet=True)
+
+
+def _is_there(session: Session, use: Use) -> bool:
+    """Tell whether a use is left when others have been dropped, a generated column for instance with its checks."""
+    relation = session.catalog.relation_by_oid(use.relation.oid)
+    if relation is None:
+        return False
+    if use.kind == "check":
+        return any(c.name == use.what for c in relation.constraints)
+    if use.kind == "index":
+        return any(i.oid == use.what for i in relation.indexes)
+    return not relation.column(int(use.what)).dropped
+
+
+# --- CREATE OR REPLACE ----------------------------------------------------------------------------
+
+
+def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
+    """Return functions and those that may call them, directly or not; bodies that are texts are searched for their names."""
+    found = set(functions)
+    grew = bool(found)
+    while grew:
+        names = [re.escape(f.name) for f in catalog.functions() if f.oid in found]
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)", re.IGNORECASE)
+        more = {
+            f.oid
+            for f in catalog.functions()
+            if f.oid not in found
+            and (
+                named_oids(" ".join((f.body_sql, *f.defaults))) & found
+                or (not f.body_sql and pattern.search(f.source))
+            )
+        }
+        found |= more
+        grew = bool(more)
+    return found
+
+
+_GONE: Final = ("42883", "42725")
+"""A body that is a text names a function that is not there any more, or not the only one."""
+
+
+async def refit(session: Session, functions: Collection[int]) -> None:
+    """Have tables and domains that call functions go on with what these mean now: with new bodies, properties or names.
+
+    ``functions``: ``callers`` of what has changed. Transactions that have changed rows under what was before are waited for.
+    Where a body names what is gone, that is told when it is evaluated. Raises SqlError 0A000 where a new body is no
+    expression (``planner.bind.runnable``), 23505 where keys of an index are no longer unique, and what computing them raises.
+    """
+    if not functions:
+        return
+    catalog = session.catalog
+    for made in _domains(catalog, functions):
+        with _telling_later():
+            for check in made.checks:
+                stored_check(catalog, made, check.check_sql)
+            if made.default_sql is not None:
+                stored_default(made.default_sql, made.base_type, catalog)
+    for relation in {use.relation.oid: use.relation for use in uses_of(session, functions)}.values():
+        if relation.kind in "rm":
+            with _telling_later():
+                await _refit_table(session, relation, functions)
+
+
+@contextmanager
+def _telling_later() -> Iterator[None]:
+    try:
+        yield
+    except SqlError as error:
+        if error.sqlstate not in _GONE:
+            raise
+
+
+async def _refit_table(session: Session, relation: RelationDef, functions: Collection[int]) -> None:
+    TableShape.of(relation, session)  # what cannot be evaluated any more is refused before anything waits
+    for column in relation.live:
+        column_default(column, session.catalog)
+    await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "X"))
+    changed = replace(relation, version=session.db.next_catalog_version())
+    await session.view.change([changed])
+    computed = {
+        column.attnum
+        for column in relation.columns
+        if column.hidden and named_oids(column.default_sql) & set(functions)
+    }
+    if not computed:
+        return
+    shape = TableShape.of(changed, session)
+    shape.generated = [(position, make) for position, make in shape.generated if position + 1 in computed]
+    env = Env((), session, shared=Shared())
+    rows: list[Row] = []
+    async for chunk in locked_rows(session, changed):
+        rows += shape.complete(chunk, env)
+    await rewrite_rows(session, changed, rows)

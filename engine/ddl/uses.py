@@ -1,0 +1,114 @@
+"""What of tables uses a type or a function: columns, defaults, constraints, indexes; and dropping it.
+
+    CREATE TABLE t (a mood, b text DEFAULT f(), c int GENERATED ALWAYS AS (g(b)) STORED, CHECK (h(a)))
+
+    DROP TYPE mood    column a        DROP FUNCTION f    the default of b    g    column c    h    the constraint
+
+Stored texts name types and functions by oid (``planner.typefacts.stored_type``, ``planner.deparse_expr.stored_function``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from typing import NamedTuple
+
+from engine.connection.session import Session
+from engine.ddl.alter_columns import drop_column
+from engine.ddl.dependents import Dependency, named_oids
+from engine.ddl.drop import default_words, described, drop_defaults, replace_table, table_of
+from planner import statements as st
+from planner.bind.generated import columns_used
+from planner.bind.index import index_keys, without_indexes
+from planner.builtins.reg import quote_ident
+from planner.catalog import IndexDef, RelationDef
+
+
+class Use(NamedTuple):
+    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check (its name), index (oid), view."""
+
+    kind: str
+    relation: RelationDef
+    what: int | str
+    array: bool = False  # it is a column of the array type
+
+
+def uses_of(session: Session, family: Collection[int], array_oid: int = 0) -> list[Use]:
+    """Return what uses types or functions directly, oldest relation first; not what goes with a column that does.
+
+    ``family``: their oids, those of array types included; ``array_oid``: of these, one that is an array type.
+    """
+    family = set(family)
+    found: list[Use] = []
+    for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
+        named = relation.kind in "vm" and bool(named_oids(relation.view_sql) & family)
+        gone: set[int] = set()
+        for column in relation.live:
+            computed = column.generated and named_oids(column.default_sql) & family
+            if (column.declared.oid in family or computed) and not named:
+                gone.add(column.attnum)
+                found.append(Use("column", relation, column.attnum, column.declared.oid == array_oid))
+            elif named_oids(column.default_sql) & family:
+                found.append(Use("default", relation, column.attnum))
+        for constraint in relation.constraints:
+            if named_oids(constraint.check_sql) & family and not gone & set(constraint.attnums):
+                found.append(Use("check", relation, constraint.name))
+        for index in relation.indexes:
+            texts = " ".join((*index.expressions, index.where_sql))
+            if (
+                index.computed
+                and named_oids(texts) & family
+                and not gone & _columns_of(session, index, relation)
+            ):
+                found.append(Use("index", relation, index.oid))
+        if named:
+            found.append(Use("view", relation, 0))
+    return found
+
+
+def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set[int]:
+    """Return the columns that an index's expressions and its condition read."""
+    keys, where = index_keys(index, relation, session.catalog)
+    exprs = keys if where is None else [*keys, where]
+    return {attnum for expr in exprs for attnum in columns_used(expr)}
+
+
+def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
+    """Return the line that DROP tells of a use."""
+    relation = use.relation
+    oid, table = relation.oid, described(session, relation)
+    if use.kind == "view":
+        return Dependency(oid, oid, table, on)
+    if use.kind == "check":
+        constraint = next(c for c in relation.constraints if c.name == use.what)
+        text = f"constraint {quote_ident(constraint.name)} on {table}"
+        return Dependency(("check", oid, use.what), constraint.oid, text, on)
+    if use.kind == "index":
+        index = next(i for i in relation.indexes if i.oid == use.what)
+        return Dependency(index.oid, index.oid, f"index {quote_ident(index.name)}", on)
+    column = relation.column(int(use.what))
+    if use.kind == "default":
+        return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
+    return Dependency(("column", oid, use.what), oid, f"column {quote_ident(column.name)} of {table}", on)
+
+
+async def drop_use(session: Session, use: Use) -> None:
+    """Drop what uses something; views apart, which are dropped whole."""
+    table = table_of(session, use.relation.oid)
+    if use.kind == "column":
+        name = table.column(int(use.what)).name
+        await drop_column(session, table, st.DropColumn(name=name, cascade=True), quiet=True)
+    elif use.kind == "index":
+        if any(index.oid == use.what for index in table.indexes):
+            without = without_indexes(table, [int(use.what)])
+            await replace_table(session, replace(without, version=session.db.next_catalog_version()))
+    elif use.kind == "default":
+        await drop_defaults(session, [(table, table.column(int(use.what)))])
+    elif use.kind == "check":
+        gone = next(c for c in table.constraints if c.name == use.what)
+        kept = tuple(c for c in table.constraints if c is not gone)
+        changed = replace(table, constraints=kept, version=session.db.next_catalog_version())
+        if gone.kind == "x":  # with its index
+            await replace_table(session, without_indexes(changed, [gone.index_oid]))
+        else:
+            await session.view.change([changed])

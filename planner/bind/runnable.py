@@ -1,0 +1,93 @@
+"""Expressions that are kept with a table or domain, as what evaluates them needs them: no calls of users' functions in them.
+
+    CHECK (small(twice(a)))      kept      "#16400"("#16401"(a))      what is shown, renamed and depended on
+                                 run       a * 2 < 100                what rows are checked by, wherever that happens
+
+Such expressions are evaluated row by row in many places (by the server, in tasks of other processes), none of which can wait for
+a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs; every
+other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
+is of whoever stores a row: what is stored does not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planner.bind.bodies import is_simple
+from planner.bind.context import BindContext
+from planner.bind.inline import Inliner, substituted
+from planner.bind.stored import stored_context, without_spans
+from planner.catalog import Catalog, FunctionDef
+from planner.classify import is_volatile
+from planner.errors import not_supported
+from planner.facts import RECORD
+from planner.query import Const, Expr, Param, Select, SqlCall, SubLink, Var
+from planner.walk import walk
+
+
+def has_calls(expr: Any) -> bool:
+    """Tell whether an expression calls users' functions."""
+    return any(isinstance(item, SqlCall) for item in walk(expr))
+
+
+def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
+    """Return a kept expression with the bodies of users' functions in the place of their calls.
+
+    The oids of these functions are added to ``functions``. Raises SqlError 0A000 for a function whose body is more than an
+    expression, or that runs under rights or settings of its own.
+    """
+    if not has_calls(expr):
+        return expr
+    context = replace(stored_context(catalog, ""), keeps=True)
+    made: Expr = without_spans(_Expressions(context).visit(expr))
+    if functions is not None:
+        functions |= context.functions
+    return made
+
+
+def runnable_now(expr: Expr, context: BindContext) -> Expr:
+    """As ``runnable`` for an expression of a statement: bodies find names as the session does."""
+    if not has_calls(expr):
+        return expr
+    made: Expr = _Expressions(context).visit(expr)
+    return made
+
+
+class _Expressions(Inliner):
+    """Puts bodies in the place of calls where the result is an expression again."""
+
+    def visit(self, node: Any) -> Any:
+        if isinstance(node, SubLink):
+            raise self._refused("a sub-select")
+        return super().visit(node)
+
+    def _scalar(self, call: SqlCall, field: int | None = None) -> Expr:
+        function, body = self._body(call)
+        if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
+            raise self._refused(f'SQL function "{function.name}"')
+        if any(isinstance(item, SubLink) for item in walk(body)):
+            raise self._refused(f'SQL function "{function.name}"')
+        if call.type.oid == RECORD and not call.outputs:
+            raise self._refused(f'SQL function "{function.name}"')
+        self._check_evaluated_once(function, body, call)
+        exprs = [substituted(target.expr, call.args) for target in body.targets if not target.junk]
+        return self._strict(function, call, self._value(call, exprs, field))
+
+    def _check_evaluated_once(self, function: FunctionDef, body: Select, call: SqlCall) -> None:
+        """Raise SqlError 0A000 for a volatile argument that the body would evaluate several times, or not at all."""
+        for number, arg in enumerate(call.args, 1):
+            if isinstance(arg, Const | Param | Var) or not is_volatile(arg):
+                continue
+            uses = sum(isinstance(item, Param) and item.number == number for item in walk(body))
+            if uses != 1 or function.strict:
+                raise self._refused(f'a volatile argument of SQL function "{function.name}"')
+
+    def _note_call(self, function: FunctionDef, call: SqlCall) -> None:
+        raise self._refused(f'SQL function "{function.name}"')
+
+    def _refused(self, what: str) -> Exception:
+        return not_supported(
+            f"{what} in an expression that is evaluated row by row",
+            hint="Functions whose body is an expression of their inputs may stand in it.",
+        )
