@@ -14,6 +14,10 @@ from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
+# Two operations whose error does not name the type: their operand, the smallest value, does.
+_SMALLEST = re.compile(r"Overflow (?:on abs\(|in division of )(-\d+)\b")
+_OF_SMALLEST = {str(-(2**15)): "smallint", str(-(2**31)): "integer", str(-(2**63)): "bigint"}
+_WIDE = re.compile(r"DECIMAL|INT128|HUGEINT")
 _INTEGERS = {"INT8": "tinyint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 _MESSAGES: tuple[tuple[str, str, str], ...] = (
     ("Division by zero", "22012", "division by zero"),
@@ -57,9 +61,13 @@ def _message(text: str) -> str:
 
 
 def _out_of_range(text: str) -> SqlError:
-    if "DECIMAL" in text or "INT128" in text or "HUGEINT" in text:
-        return SqlError("22003", "numeric field overflow")
+    first = text.splitlines()[0]  # what follows is SQL
+    smallest = _SMALLEST.search(first)
+    if smallest is not None and smallest.group(1) in _OF_SMALLEST:
+        return SqlError("22003", f"{_OF_SMALLEST[smallest.group(1)]} out of range")
     for name, sql_name in reversed(_INTEGERS.items()):
-        if re.search(rf"\b{name}\b(?!.*\bINT(8|16|32|64)\b)", text.splitlines()[0]):
+        if re.search(rf"\b{name}\b(?!.*\bINT(8|16|32|64)\b)", first):
             return SqlError("22003", f"{sql_name} out of range")
+    if _WIDE.search(first):
+        return SqlError("22003", "numeric field overflow")
     return SqlError("22003", "value out of range")

@@ -8,7 +8,8 @@ What is left over is a query that Spark refuses: 0A000 with its first line.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK
@@ -19,7 +20,16 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
 _WRAPPERS = frozenset(("TASK_WRITE_FAILED",))  # say where it happened: the condition is the next one
 _CALL = re.compile(r"^\s*An error occurred while calling [^\n]*\n: ")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
-_INTEGERS = {"BIGINT": "bigint", "INT": "integer", "SMALLINT": "smallint", "TINYINT": "smallint"}
+_CAST_TO = re.compile(
+    r'\[CAST_OVERFLOW\] The value .*? of the type .*? cannot be cast to "?([A-Z]+)"? ', re.DOTALL
+)
+_INTEGERS = {"BIGINT": "bigint", "INT": "integer", "SMALLINT": "smallint"}
+_OVERFLOWS = {
+    r"\[ARITHMETIC_OVERFLOW\] Overflow in integral divide\.": "bigint",  # div is computed in longs
+    r"\[BINARY_ARITHMETIC_OVERFLOW\] -?\d+S \S -?\d+S caused overflow\.": "smallint",
+}
+Overflowed: TypeAlias = Callable[[str], str | None]
+"""From the text of an overflow to PostgreSQL's name of the type, None where it cannot be told."""
 _CONDITIONS: dict[str, tuple[str, str]] = {
     "DIVIDE_BY_ZERO": ("22012", "division by zero"),
     "REMAINDER_BY_ZERO": ("22012", "division by zero"),
@@ -33,6 +43,10 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 _CANCELLED = ("cancelled part of cancelled job tags", "cancelled job tag", "SparkJobCancelled", "was cancelled",
               "JOB_CANCELLED", "Job cancelled", "OPERATION_CANCELED")  # fmt: skip
+
+
+def _unknown(text: str) -> None:
+    return None
 
 
 def text_of(error: BaseException) -> str:
@@ -73,21 +87,24 @@ def lost(error: BaseException) -> bool:
     return isinstance(error, Py4JNetworkError | Py4JError | ConnectionError | EOFError)
 
 
-def to_sql_error(error: BaseException) -> SqlError:
-    """Return the error a client gets for an exception of Spark."""
+def to_sql_error(error: BaseException, overflowed: Overflowed = _unknown) -> SqlError:
+    """Return the error a client gets for an exception of Spark; see ``from_text``."""
     if isinstance(error, SqlError):
         return error
-    return from_text(text_of(error))
+    return from_text(text_of(error), overflowed)
 
 
-def from_text(text: str) -> SqlError:
-    """Return the error a client gets for the text of an exception."""
+def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
+    """Return the error a client gets for the text of an exception.
+
+    ``overflowed``: asked for the integer type, where an operation's result is out of its range and Spark does not name it.
+    """
     marked = _MARKED.search(text)
     if marked is not None:
         return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
     # The first one is the error's own; what follows may be text of the query.
     condition = next((each for each in _CONDITION.finditer(text) if each.group(1) not in _WRAPPERS), None)
-    known = None if condition is None else _known(condition.group(1), text)
+    known = None if condition is None else _known(condition.group(1), text[condition.start() :], overflowed)
     if known is not None:
         return known
     if any(sign in text for sign in _CANCELLED):
@@ -107,23 +124,20 @@ def from_text(text: str) -> SqlError:
     return SqlError("0A000", f"Spark cannot run this query: {_TAIL.sub('', first)}")
 
 
-def _known(condition: str, text: str) -> SqlError | None:
+def _known(condition: str, text: str, overflowed: Overflowed) -> SqlError | None:
     base = condition.split(".")[0]
     if base in ("ARITHMETIC_OVERFLOW", "CAST_OVERFLOW", "BINARY_ARITHMETIC_OVERFLOW"):
-        return SqlError("22003", _overflow(text))
+        type_name = _named(text) or overflowed(text) or "value"
+        return SqlError("22003", f"{type_name} out of range")
     if base in ("CAST_INVALID_INPUT", "CANNOT_PARSE_TIMESTAMP", "INVALID_BOOLEAN"):
         return SqlError("22P02", "invalid input syntax")
     found = _CONDITIONS.get(base)
     return None if found is None else SqlError(*found)
 
 
-def _overflow(text: str) -> str:
-    """Return PostgreSQL's message for an integer overflow, as far as Spark names the type."""
-    lowered = text.lower()
-    for name, sql_name in (("long", "bigint"), ("integer", "integer"), ("short", "smallint")):
-        if f"{name} overflow" in lowered:
-            return f"{sql_name} out of range"
-    for name, sql_name in _INTEGERS.items():
-        if re.search(rf'to "?{name}"? ', text):
-            return f"{sql_name} out of range"
-    return "value out of range"
+def _named(text: str) -> str | None:
+    """Return the integer type that is out of range, where Spark's text itself tells it."""
+    cast = _CAST_TO.match(text)
+    if cast is not None:
+        return _INTEGERS.get(cast.group(1))
+    return next((name for sign, name in _OVERFLOWS.items() if re.match(sign, text)), None)

@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark import statistics
 from engine.spark.files import SparkFiles
+from engine.spark.overflow import Operations
 from engine.spark.part_bounds import Bounds, Conditions, conditions_of
 from engine.spark.part_worker import Written
 from engine.spark.part_writer import OtherForm, Rows
@@ -59,10 +61,19 @@ class SparkText:
     wanted: tuple[Any, ...]
     finish: RowFunction | None
     makes_rows: bool  # by a function or a recursion: the tables do not tell how many
+    integers: Operations
 
     def with_tables(self, tables: dict[str, str]) -> str:
         """Return the SQL with the placeholders replaced."""
-        return _TOKENS.sub(lambda m: tables[m.group(1)] if m.group(1) else m.group(0), self.lowered.text)
+        return _with_tables(self.lowered.text, tables)
+
+    def integers_with_tables(self, tables: dict[str, str]) -> Operations:
+        """Return the integer operations with the placeholders replaced."""
+        return lambda: ((_with_tables(text, tables), kind) for text, kind in self.integers())
+
+
+def _with_tables(text: str, tables: dict[str, str]) -> str:
+    return _TOKENS.sub(lambda m: tables[m.group(1)] if m.group(1) else m.group(0), text)
 
 
 @dataclass(slots=True)
@@ -94,14 +105,28 @@ def compile_text(query: QueryExpr, params: tuple[Any, ...] | None, labels: Label
     Raises:
         SqlError: 0A000.
     """
-    dialect = SparkDialect()
-    if labels is not None:
-        dialect.labels = labels
-    lowered = lower_query(query, dialect, params)
+    lowered = lower_query(query, _dialect(labels), params)
     makes_rows = any(
         isinstance(node, FunctionRange) or (isinstance(node, Cte) and node.recursive) for node in walk(query)
     )
-    return SparkText(lowered, _wanted(lowered.columns), finish_function(lowered), makes_rows)
+    integers = partial(_integers, query, params, labels)
+    return SparkText(lowered, _wanted(lowered.columns), finish_function(lowered), makes_rows, integers)
+
+
+def _dialect(labels: Labels | None, *, notes_integers: bool = False) -> SparkDialect:
+    dialect = SparkDialect(notes_integers=notes_integers)
+    if labels is not None:
+        dialect.labels = labels
+    return dialect
+
+
+def _integers(
+    query: QueryExpr, params: tuple[Any, ...] | None, labels: Labels | None
+) -> list[tuple[str, str]]:
+    """Lower a query again, as it was, for its integer operations."""
+    dialect = _dialect(labels, notes_integers=True)
+    lower_query(query, dialect, params)
+    return dialect.integers()
 
 
 def _wanted(columns: tuple[Column, ...]) -> tuple[Any, ...]:
@@ -242,7 +267,7 @@ class SparkExecutor:
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
         rows = sum(snapshots[use.oid].rows for use in text.lowered.relations)
-        query = Running(self.runtime, live, rows, tag, text, inputs, ctx)
+        query = Running(self.runtime, live, rows, tag, text, inputs, ctx, text.integers_with_tables(tables))
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
         return query, text.with_tables(tables)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.reads.engine_query import EngineQuery, forget
 from engine.spark.errors import lost, to_sql_error
+from engine.spark.overflow import type_of
 from engine.spark.part_writer import OtherForm, Rows, write_frame
 from engine.spark.slots import JOB, POOL_PROPERTY
 from engine.spark.spool import (
@@ -38,6 +39,7 @@ from txn.errors import TxnError
 if TYPE_CHECKING:
     from engine.executor import ExecContext
     from engine.spark.executor import SparkText
+    from engine.spark.overflow import Operations
     from engine.spark.part_worker import Written
     from engine.spark.relations import Inputs
     from engine.spark.runtime import Live, SparkRuntime
@@ -66,6 +68,7 @@ class Running(EngineQuery):
         text: SparkText,
         inputs: Inputs,
         ctx: ExecContext,
+        integers: Operations,
     ) -> None:
         """Note what to run; ``start`` begins. ``rows``: of the tables it reads; ``tag``: all its jobs get it."""
         super().__init__(runtime.pool, ctx, text.lowered, text.wanted, text.finish)
@@ -75,6 +78,8 @@ class Running(EngineQuery):
         self._tag = tag
         self._inputs = inputs
         self._makes_rows = text.makes_rows
+        self._integers = integers
+        self._sql = ""  # as Spark was given it
         self._client = id(ctx.session)
         self._producer: asyncio.Task[None] | None = None
         self._in_job = False  # the producer waits for a job, not for a slot or the client
@@ -261,7 +266,8 @@ class Running(EngineQuery):
 
         session = self._live.session_for(self._rows, makes_rows=self._makes_rows)
         self._inputs.register(session, self._live.hidden_views(session), self._live.table_views(session))
-        frame = session._jsparkSession.sql(self._inputs.named(sql))
+        self._sql = self._inputs.named(sql)
+        frame = session._jsparkSession.sql(self._sql)
         described = frame.schema().json()
         schema = to_arrow_schema(
             StructType.fromJson(json.loads(described)),
@@ -327,12 +333,17 @@ class Running(EngineQuery):
             return SqlError("58030", f"could not use a temporary file of Spark: {error.strerror or error}")
         if not self._live.gateway.alive or lost(error):
             if self._runtime.ready and self._live.gateway.alive:
-                return to_sql_error(error)
+                return to_sql_error(error, self._overflowed)
             self._runtime.lost(self._live)
             return SqlError(
                 "58000", "the Spark JVM ended while the query ran", hint="It starts again by itself: retry."
             )
-        return to_sql_error(error)
+        return to_sql_error(error, self._overflowed)
+
+    def _overflowed(self, text: str) -> str | None:
+        """Return the type of the operation that Spark's error points at."""
+        named = self._inputs.named
+        return type_of(text, self._sql, lambda: ((named(sql), kind) for sql, kind in self._integers()))
 
     def _interrupt(self) -> None:
         """Cancel the query's jobs and wake a thread that waits for a batch."""

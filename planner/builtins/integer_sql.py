@@ -27,7 +27,7 @@ def arithmetic(symbol: str) -> SqlForm:
         kind = kind_of(result.oid)
         items = [a.node if kind_of(a.type.oid) == kind else d.as_kind(a.node, kind) for a in args]
         made = b.op(symbol, items[0], items[1])
-        return d.as_kind(made, kind) if symbol == "//" else made
+        return d.as_kind(made, kind) if symbol == "//" else d.may_overflow(made, kind)
 
     return form
 
@@ -46,7 +46,9 @@ def modulo(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 
 
 def _negate(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return b.neg(args[0].node)
+    # DuckDB says of what type a difference was that overflowed, but not a negation.
+    made = b.op("-", b.integer(0), args[0].node) if d.name == "duckdb" else b.neg(args[0].node)
+    return d.may_overflow(made, kind_of(result.oid))
 
 
 def same(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
@@ -55,7 +57,7 @@ def same(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
 
 
 def _absolute(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return b.fn("abs", args[0].node)
+    return d.may_overflow(b.fn("abs", args[0].node), kind_of(result.oid))
 
 
 def _xor(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

@@ -91,6 +91,11 @@ def paren(node: Node) -> Node:
     return node if isinstance(node, _ATOMS) else exp.Paren(this=node)
 
 
+def bared(node: Node) -> Node:
+    """Return ``node`` without the parentheses around it."""
+    return node.this if isinstance(node, exp.Paren) else node
+
+
 def op(symbol: str, left: Node, right: Node) -> Node:
     """Return ``(left symbol right)`` for an operator of both dialects."""
     return exp.Paren(this=_OPERATORS[symbol](this=left, expression=right))

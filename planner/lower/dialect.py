@@ -101,6 +101,10 @@ class Dialect(ABC):
 
     # -- expressions -----------------------------------------------------------------------------
 
+    def may_overflow(self, node: Node, kind: str) -> Node:
+        """Return ``node``, an operation whose result of an integer kind may be out of range."""
+        return node
+
     @abstractmethod
     def error(self, sqlstate: str, message: str, witness: Node | None = None) -> Node:
         """Return an expression that fails when evaluated.

@@ -49,6 +49,21 @@ class SparkDialect(Dialect):
         "interval": "STRUCT<m: INT, d: INT, u: BIGINT>",
     }
 
+    def __init__(self, *, notes_integers: bool = False) -> None:
+        """Start numbering. ``notes_integers``: keep the operations whose overflow is an integer type's."""
+        super().__init__()
+        self._integers: list[tuple[Node, str]] | None = [] if notes_integers else None
+
+    def may_overflow(self, node: Node, kind: str) -> Node:
+        """Note the operation if so wanted: Spark's own error does not name the type."""
+        if self._integers is not None:
+            self._integers.append((node, kind))
+        return node
+
+    def integers(self) -> list[tuple[str, str]]:
+        """Return the text, without parentheses around it, and the kind of each operation that was noted."""
+        return [(self.text(b.bared(node)), kind) for node, kind in self._integers or ()]
+
     def list_of(self, element: str) -> str:
         """Return the array type."""
         return f"ARRAY<{element}>"

@@ -99,8 +99,6 @@ def test_the_command_line_needs_no_launcher_script_and_shows_no_property(
         ("[DATATYPE_MISMATCH.X] No. SQLSTATE: 42K09\n raise_error(HF!22003:x)", "0A000", "Spark cannot run this query: [DATATYPE_MISMATCH.X] No."),
         ("[USER_RAISED_EXCEPTION] HF!22011:negative length SQLSTATE: P0001", "22011", "negative length"),
         ("Job aborted: x\n[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "22012", "division by zero"),
-        ("[ARITHMETIC_OVERFLOW] long overflow. Use SQLSTATE: 22003", "22003", "bigint out of range"),
-        ('[CAST_OVERFLOW] The value 3 of the type "INT" cannot be cast to "SMALLINT" due', "22003", "smallint out of range"),
         ("[CAST_INVALID_INPUT] The value 'a' of SQLSTATE: 22018", "22P02", "invalid input syntax"),
         ("Job 3 cancelled part of cancelled job tags hf_7", "57014", "canceling statement due to user request"),
         ("java.lang.OutOfMemoryError: Java heap space", "53200", "out of memory"),
