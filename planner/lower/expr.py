@@ -61,8 +61,23 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
         return constant(lw.d, folded.value, folded.type)
     handler = _HANDLERS.get(type(expr))
     if handler is None:
-        raise not_supported(f"{type(expr).__name__} in this executor", span=expr.span)
+        raise not_supported(f"{_REFUSED[type(expr)]} in this executor", span=expr.span)
     return handler(lw, expr)
+
+
+# What has no form in an engine, as its refusal names it.
+_REFUSED: dict[type[q.Expr], str] = {
+    q.ArrayCoerce: "a cast of an array's elements",
+    q.ArrayAssign: "an assignment to elements of an array",
+    q.ComposeRow: "a row as a composite value",
+    q.DecomposeRow: "a composite value as a row",
+    q.RowExpr: "a row value",
+    q.FieldSelect: "a field of a row value",
+    q.Subscript: "a subscript",
+    q.CurrentSetting: "a value of the session",
+    q.CursorValue: "a column of a cursor's row",
+    q.SqlCall: "a call of an SQL function",
+}
 
 
 _FOLDED = (q.FuncExpr, q.OpExpr, q.CoerceViaIO, q.CoerceTypmod, q.RelabelType)

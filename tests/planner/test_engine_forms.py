@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner import query as q
+from planner.lower import expr
 from planner.lower.duckdb import DuckDialect
 from planner.lower.spark import SparkDialect
 from tests.planner.test_lifting import lowered
@@ -11,3 +13,11 @@ def test_an_element_of_each_row_finds_its_place_on_each_engine() -> None:
     sql = "SELECT int4range(1, 3) @> a FROM t"
     assert "xor(" in lowered(sql, DuckDialect())
     assert " ^ " in lowered(sql, SparkDialect())
+
+
+def test_an_expression_has_a_form_or_a_name_for_its_refusal() -> None:
+    kinds = {kind for kind in vars(q).values() if isinstance(kind, type) and issubclass(kind, q.Expr)} - {
+        q.Expr
+    }
+    assert kinds == set(expr._HANDLERS) | set(expr._REFUSED)
+    assert not set(expr._HANDLERS) & set(expr._REFUSED)
