@@ -33,7 +33,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 class Speaker:
-    """One connection with a thread that runs its statements in order."""
+    """One connection with a thread that runs its statements in order; each answers within ``patience_s``."""
+
+    patience_s = ANSWER_S
 
     def __init__(self, name: str, client: Client) -> None:
         self.name = name
@@ -73,7 +75,7 @@ class Speaker:
 
     def close(self) -> None:
         self._work.put(None)
-        self._thread.join(ANSWER_S)
+        self._thread.join(self.patience_s)
         self.client.close()
 
 
@@ -89,7 +91,7 @@ class Stage:
 
     def _answer(self, speaker: Speaker) -> list[str] | None:
         """Return a speaker's answer, or None as soon as it is seen to wait for a lock."""
-        deadline = time.monotonic() + ANSWER_S
+        deadline = time.monotonic() + speaker.patience_s
         while time.monotonic() < deadline:
             answer = speaker.take(POLL_S)
             if answer is not None:
@@ -105,7 +107,9 @@ class Stage:
             name, sql = command.split("> ", 1)
             speaker = self._speakers.get(name)
             if speaker is None:
-                speaker = self._speakers[name] = self._speaker(name, self._server.connect())
+                speaker = self._speakers[name] = self._speaker(
+                    name, self._server.connect(self._speaker.patience_s)
+                )
             assert not speaker.pending, f"{name} is still waiting"
             speaker.say(sql)
             answer = self._answer(speaker)
@@ -116,7 +120,7 @@ class Stage:
                     output += self._answer(other) or []
         for speaker in self._speakers.values():
             while speaker.pending:
-                late = speaker.take(ANSWER_S)
+                late = speaker.take(speaker.patience_s)
                 assert late is not None, f"{speaker.name} never got an answer"
                 output += late
         return [TIMESTAMP.sub(self._number, line) for line in output]
