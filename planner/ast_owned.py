@@ -43,8 +43,15 @@ class AlterDefaultPrivileges(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension(Node):
-    """CREATE, ALTER, DROP or COMMENT ON (``verb``, lower case) of extensions."""
+    """CREATE, DROP, COMMENT ON, UPDATE, SET SCHEMA or ALTER (its members: ``verb``, lower case) of extensions.
+
+    ``skips``: IF EXISTS, or IF NOT EXISTS. ``schema``, ``version`` "": none was named.
+    """
 
     verb: str
     names: tuple[str, ...]
-    if_exists: bool = False
+    skips: bool = False
+    cascade: bool = False
+    schema: str = ""
+    version: str = ""
+    text: str | None = None

@@ -319,7 +319,8 @@ class FunctionDef:
     ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
     canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN.
     ``kind``: f(unction) or p(rocedure). ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
-    as pg_proc.proconfig has them.
+    as pg_proc.proconfig has them. ``extension``: the oid of the extension that it belongs to, or 0; ``internal``: instead of a body,
+    which built-in one it stands for, by its signature (``planner.facts.ExtensionFact``).
     """
 
     oid: int
@@ -347,6 +348,8 @@ class FunctionDef:
     kind: Literal["f", "p"] = "f"
     definer: bool = False
     settings: tuple[tuple[str, str], ...] = ()
+    extension: int = 0
+    internal: str = ""
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -363,6 +366,17 @@ class FunctionDef:
         """(name, type) of its OUT parameters or of the columns of RETURNS TABLE."""
         found = zip(self.names, self.types, self.modes, strict=True)
         return tuple((name, type_) for name, type_, mode in found if mode in "obt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionDef:
+    """An extension in a database (CREATE EXTENSION); its functions name it (``FunctionDef.extension``)."""
+
+    oid: int
+    name: str
+    schema_oid: int
+    version: str
+    owner: int = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -493,6 +507,9 @@ class Catalog(Protocol):
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         """Return the user's function with this oid."""
+
+    def extension(self, name: str) -> ExtensionDef | None:
+        """Return the extension called ``name``."""
 
 
 class SystemCatalog(Catalog, Protocol):

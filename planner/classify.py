@@ -78,6 +78,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.AlterComposite()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
+            | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
             | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType() | st.CreateDomain()
             | st.SetDomainDefault() | st.SetDomainNotNull() | st.AddDomainCheck() | st.DropDomainConstraint()
             | st.ValidateDomainConstraint() | st.RenameDomainConstraint()
@@ -206,7 +207,9 @@ def command_tag(node: ast.Node) -> str:
         case ast.AlterOwner():
             return f"ALTER {node.what.upper()}"
         case ast.Extension():
-            return f"{node.verb.upper()} EXTENSION" if node.verb != "comment on" else "COMMENT"
+            return {"comment on": "COMMENT"}.get(
+                node.verb, f"{node.verb.upper() if node.verb in ('create', 'drop') else 'ALTER'} EXTENSION"
+            )
         case ast.Call():
             return "CALL"
         case ast.CreateFunction():

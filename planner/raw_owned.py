@@ -41,12 +41,31 @@ def default_privileges(reader: Any, body: Raw) -> ast.Node:
 
 def create_extension(reader: Any, body: Raw) -> ast.Node:
     """Read CREATE EXTENSION."""
-    return ast.Extension(verb="create", names=(body["extname"],))
+    words = _words(body)
+    return ast.Extension(
+        verb="create",
+        names=(body["extname"],),
+        skips=body.get("if_not_exists", False),
+        cascade="cascade" in words,
+        schema=words.get("schema", ""),
+        version=words.get("new_version", ""),
+    )
+
+
+def update_extension(reader: Any, body: Raw) -> ast.Node:
+    """Read ALTER EXTENSION ... UPDATE."""
+    return ast.Extension(verb="update", names=(body["extname"],), version=_words(body).get("new_version", ""))
 
 
 def alter_extension(reader: Any, body: Raw) -> ast.Node:
-    """Read ALTER EXTENSION ... UPDATE, ADD and DROP."""
+    """Read ALTER EXTENSION ... ADD and DROP."""
     return ast.Extension(verb="alter", names=(body["extname"],))
+
+
+def _words(body: Raw) -> dict[str, str]:
+    """Return the options of CREATE EXTENSION and UPDATE."""
+    options = [option["DefElem"] for option in body.get("options", ())]
+    return {o["defname"]: o.get("arg", {}).get("String", {}).get("sval", "") for o in options}
 
 
 def about_extension(reader: Any, kind: str, body: Raw) -> ast.Node | None:
@@ -58,6 +77,13 @@ def about_extension(reader: Any, kind: str, body: Raw) -> ast.Node | None:
         return None
     if kind == "DropStmt":
         names = tuple([reader._name(node)[0] for node in body["objects"]])
-        return ast.Extension(verb="drop", names=names, if_exists=body.get("missing_ok", False))
-    verb = "comment on" if kind == "CommentStmt" else "alter"
-    return ast.Extension(verb=verb, names=reader._name(body["object"]))
+        return ast.Extension(
+            verb="drop",
+            names=names,
+            skips=body.get("missing_ok", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
+        )
+    names = reader._name(body["object"])
+    if kind == "CommentStmt":
+        return ast.Extension(verb="comment on", names=names, text=body.get("comment"))
+    return ast.Extension(verb="set schema", names=names, schema=body["newschema"])

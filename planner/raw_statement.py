@@ -226,7 +226,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterEnumStmt": raw_type.alter_enum,
     "CompositeTypeStmt": raw_type.create_composite,
     "CreateExtensionStmt": raw_owned.create_extension,
-    "AlterExtensionStmt": raw_owned.alter_extension,
+    "AlterExtensionStmt": raw_owned.update_extension,
     "AlterExtensionContentsStmt": raw_owned.alter_extension,
     "ReassignOwnedStmt": raw_owned.reassign,
     "DropOwnedStmt": raw_owned.drop,

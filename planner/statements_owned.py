@@ -36,4 +36,34 @@ class AlterDefaultPrivileges:
     cascade: bool
 
 
-OwnedStatement: TypeAlias = ReassignOwned | DropOwned | AlterDefaultPrivileges
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateExtension:
+    """CREATE EXTENSION. ``version`` "": none was named."""
+
+    name: str
+    schema: str
+    version: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterExtension:
+    """ALTER EXTENSION SET SCHEMA, or with ``schema`` "" UPDATE [TO ``version``]."""
+
+    name: str
+    schema: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropExtension:
+    """DROP EXTENSION."""
+
+    names: tuple[str, ...]
+    if_exists: bool
+    cascade: bool
+
+
+OwnedStatement: TypeAlias = (
+    ReassignOwned | DropOwned | AlterDefaultPrivileges | CreateExtension | AlterExtension | DropExtension
+)

@@ -1,4 +1,4 @@
-"""pg_proc, pg_depend, information_schema.routines and parameters of users' functions."""
+"""pg_proc, pg_depend, information_schema.routines and parameters of users' functions; pg_extension."""
 
 from __future__ import annotations
 
@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_types import acl_of
-from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
+from engine.catalog.state import (
+    PG_CLASS_OID,
+    PG_CONSTRAINT_OID,
+    PG_EXTENSION_OID,
+    PG_NAMESPACE_OID,
+    PG_PROC_OID,
+    PG_TYPE_OID,
+)
 from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.catalog import ColumnDef, RelationDef
-from planner.facts import RECORD, VOID
+from planner.extensions import COMMENTS
+from planner.facts import RECORD, VOID, facts
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-SQL_LANGUAGE, PG_REWRITE_OID = 14, 2618
+INTERNAL_LANGUAGE, SQL_LANGUAGE, PG_REWRITE_OID = 12, 14, 2618
 _RULE = 0xC000_0000  # engine.catalog.pg_catalog.rewrite_oid
 _PARAMETER_MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
 
@@ -31,7 +39,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
         plain = all(mode == "i" for mode in function.modes)
         yield {
             "oid": function.oid, "proname": function.name, "pronamespace": function.schema_oid,
-            "proowner": function.owner, "prolang": SQL_LANGUAGE, "procost": function.cost, "prorows": function.rows,
+            "proowner": function.owner, "prolang": INTERNAL_LANGUAGE if function.internal else SQL_LANGUAGE, "procost": function.cost, "prorows": function.rows,
             "provariadic": proc_fact(function).variadic, "prokind": function.kind, "prosecdef": function.definer,
             "proleakproof": function.leakproof, "proisstrict": function.strict, "proretset": function.returns_set,
             "provolatile": function.volatility, "proparallel": function.parallel, "pronargs": len(function.inputs),
@@ -39,7 +47,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
             "proargtypes": function.inputs, "proallargtypes": None if plain else function.types,
             "proargmodes": None if plain else function.modes,
             "proargnames": function.names if any(function.names) else None,
-            "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.source,
+            "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.internal or function.source,
             "prosqlbody": function.body_sql if function.body_sql else None,
             "proacl": acl_of(session, PG_PROC_OID, function.oid),
             "proconfig": tuple(f"{name}={value}" for name, value in function.settings) or None,
@@ -91,6 +99,9 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
     for function in session.catalog.functions():
         yield _depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
+        if function.extension:
+            member = _depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
+            yield {**member, "deptype": "e"}
         for oid in function.depends_on:
             yield _depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
         for text in (function.body_sql, *function.defaults):
@@ -99,6 +110,46 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
         for oid in sorted({*function.types, function.result}):
             if oid >= FIRST_USER_OID:
                 yield _depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)
+
+
+@relation("pg_extension", "catalog")
+def extensions(session: Session) -> Iterator[RowDict]:
+    """Yield pg_extension."""
+    for extension in session.catalog.extensions.values():
+        yield {
+            "oid": extension.oid, "extname": extension.name, "extowner": extension.owner,
+            "extnamespace": extension.schema_oid, "extrelocatable": True, "extversion": extension.version,
+        }  # fmt: skip
+
+
+@relation("pg_depend", "catalog")
+def extensions_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of extensions: on their schemas."""
+    for extension in session.catalog.extensions.values():
+        yield _depends(PG_EXTENSION_OID, extension.oid, PG_NAMESPACE_OID, extension.schema_oid)
+
+
+@relation("pg_available_extensions", "catalog")
+def available_extensions(session: Session) -> Iterator[RowDict]:
+    """Yield pg_available_extensions."""
+    for fact in facts().extensions.values():
+        made = session.catalog.extension(fact.name)
+        yield {
+            "name": fact.name, "default_version": fact.version, "installed_version": made and made.version,
+            "comment": COMMENTS[fact.name],
+        }  # fmt: skip
+
+
+@relation("pg_available_extension_versions", "catalog")
+def available_versions(session: Session) -> Iterator[RowDict]:
+    """Yield pg_available_extension_versions: one of each."""
+    for fact in facts().extensions.values():
+        made = session.catalog.extension(fact.name)
+        yield {
+            "name": fact.name, "version": fact.version, "installed": made is not None and made.version == fact.version,
+            "superuser": True, "trusted": True, "relocatable": True, "schema": None, "requires": None,
+            "comment": COMMENTS[fact.name],
+        }  # fmt: skip
 
 
 def _depends(class_: int, oid: int, ref_class: int, ref: int) -> RowDict:
@@ -128,8 +179,9 @@ def routines(session: Session) -> Iterator[RowDict]:
             "routine_catalog": session.database, "routine_schema": function.schema, "routine_name": function.name,
             "routine_type": "PROCEDURE" if function.kind == "p" else "FUNCTION", "data_type": None if function.kind == "p" else types["data_type"], "type_udt_catalog": session.database,
             "type_udt_schema": types["udt_schema"], "type_udt_name": types["udt_name"], "dtd_identifier": "0",
-            "routine_body": "SQL", "routine_definition": function.source, "external_name": None,
-            "external_language": "SQL", "parameter_style": "GENERAL",
+            "routine_body": "EXTERNAL" if function.internal else "SQL",
+            "routine_definition": function.internal or function.source, "external_name": None,
+            "external_language": "INTERNAL" if function.internal else "SQL", "parameter_style": "GENERAL",
             "is_deterministic": "YES" if function.volatility == "i" else "NO", "sql_data_access": "MODIFIES",
             "is_null_call": "YES" if function.strict else "NO", "schema_level_routine": "YES",
             "max_dynamic_result_sets": 0, "security_type": "DEFINER" if function.definer else "INVOKER", "as_locator": "NO",

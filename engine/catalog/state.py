@@ -45,6 +45,7 @@ from planner.catalog import (
     ConstraintDef,
     DatabaseDef,
     DefaultsDef,
+    ExtensionDef,
     FunctionDef,
     IndexDef,
     RelationDef,
@@ -77,7 +78,7 @@ DATABASE_OID = 5
 CATALOG_SHARD = 1  # the shard that stores the catalog itself
 
 PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
-PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID = 1260, 1262, 1255
+PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID, PG_EXTENSION_OID = 1260, 1262, 1255, 3079
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,7 @@ Stored: TypeAlias = (
     | DefaultsDef
     | TypeDef
     | FunctionDef
+    | ExtensionDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -128,6 +130,8 @@ def key_of(item: Stored) -> StoredKey:
             return ("type", item.oid, 0)
         case FunctionDef():
             return ("function", item.oid, 0)
+        case ExtensionDef():
+            return ("extension", item.oid, 0)
         case CommentDef():
             return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
         case AclDef():
@@ -358,6 +362,7 @@ class CatalogSnapshot:
         "database",
         "databases",
         "derived",
+        "extensions",
         "items",
         "namespace_version",
         "rights",
@@ -393,6 +398,7 @@ class CatalogSnapshot:
         self.databases: dict[str, DatabaseDef] = {}
         self._types: dict[int, TypeDef] = {}  # by oid, and by oid of the array type
         self._types_by_name: dict[tuple[str, str], int] = {}
+        self.extensions: dict[str, ExtensionDef] = {}
         self._functions: dict[int, FunctionDef] = {}
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         for relation in virtual_relations():
@@ -423,6 +429,8 @@ class CatalogSnapshot:
                     self.databases[item.name] = item
                 case TypeDef():
                     self._add_type(item)
+                case ExtensionDef():
+                    self.extensions[item.name] = item
                 case FunctionDef():
                     self._functions[item.oid] = item
                     others = self._functions_by_name.get(item.name, ())
@@ -560,6 +568,10 @@ class CatalogSnapshot:
     def user_types(self) -> Iterable[TypeDef]:
         """Yield users' types."""
         return (item for item in self.items.values() if isinstance(item, TypeDef))
+
+    def extension(self, name: str) -> ExtensionDef | None:
+        """Return the extension called ``name``."""
+        return self.extensions.get(name)
 
     def functions(self) -> Iterable[FunctionDef]:
         """Yield users' functions, oldest first."""
@@ -750,7 +762,10 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                     )
-                case SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef():
+                case (
+                    SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
+                    | ExtensionDef()
+                ):  # fmt: skip
                     highest = max(highest, item.oid)
                 case TypeDef():
                     parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
@@ -771,6 +786,6 @@ def _same_names(old: Stored | None, new: Stored) -> bool:
             return old.name == new.name
         case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
             return True
-        case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef()):
+        case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef() | ExtensionDef()):
             return True
     return False

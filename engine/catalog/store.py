@@ -39,6 +39,7 @@ from planner.catalog import (
     ColumnDef,
     DatabaseDef,
     DefaultsDef,
+    ExtensionDef,
     FunctionDef,
     RelationDef,
     RoleDef,
@@ -70,7 +71,7 @@ SPEC = ShardSpec(
 _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
     "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
-    "function": FunctionDef,
+    "function": FunctionDef, "extension": ExtensionDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

@@ -34,6 +34,7 @@ from planner.catalog import (
     AclDef,
     ColumnDef,
     ConstraintDef,
+    ExtensionDef,
     FunctionDef,
     IndexDef,
     RelationDef,
@@ -237,7 +238,7 @@ def _made_in_order(item: Stored) -> int:
     match item:
         case CommentDef() | AclDef():
             return item.object_oid
-        case SchemaDef() | RelationDef() | TypeDef() | FunctionDef():
+        case SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef():
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
 
@@ -255,7 +256,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             parts += [label.oid for label in item.labels]
             parts += [check.oid for check in item.checks]
             yield from ((oid, 1) for oid in parts)
-        case SchemaDef() | FunctionDef():
+        case SchemaDef() | FunctionDef() | ExtensionDef():
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
 
@@ -290,7 +291,10 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 defaults=tuple(oids.in_text(text) for text in item.defaults),
                 body_sql=oids.in_text(item.body_sql),
                 depends_on=oids.all(item.depends_on),
+                extension=oids[item.extension],
             )
+        case ExtensionDef():
+            return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
         case CommentDef():

@@ -301,6 +301,7 @@ async def drop_relations(
 
 
 async def _drop_schemas(session: Session, statement: st.Drop) -> None:
+    from engine.ddl.extensions import forget_extensions, in_schema  # they drop functions
     from engine.ddl.types import drop_types, type_dependencies, type_words  # they drop columns and views
 
     for _, name in statement.names:
@@ -324,7 +325,14 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
         views = [r for r in inside if r.kind in "vm"]
         inside_functions = list(session.catalog.functions_in(name))
-        found += [Dependency(f.oid, f.oid, function_words(session, f), schema.oid) for f in inside_functions]
+        extensions = in_schema(session.catalog, schema.oid)
+        found += [Dependency(e.oid, e.oid, f"extension {e.name}", schema.oid) for e in extensions]
+        found += [
+            Dependency(f.oid, f.oid, function_words(session, f), schema.oid)
+            if not f.extension
+            else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
+            for f in inside_functions
+        ]
         roots = {*oids, *(f.oid for f in inside_functions)}
         _, hanging, links = depends.dependents(session, roots)
         found += _view_dependencies(session, views) + links
@@ -348,6 +356,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
             await drop_relations(session, inside, cascade=True, quiet=True)
             await depends.drop_functions(session, [*inside_functions, *hanging], cascade=True, quiet=True)
             await drop_types(session, types, cascade=True, quiet=True)
+            await forget_extensions(session, extensions)
         acls = [
             key_of(acl)
             for acl in session.catalog.acls()

@@ -54,7 +54,7 @@ async def create_function(
             what = "function" if old.kind == "f" else "procedure"
             raise SqlError("42809", "cannot change routine kind", detail=f'"{made.name}" is a {what}.')
         _check_replaceable(session, old, made)
-        made = replace(made, oid=old.oid, owner=old.owner)
+        made = replace(made, oid=old.oid, owner=old.owner, extension=old.extension)
     before = session.catalog
     await session.view.change([made])
     await _refit(session, before, old, made)
@@ -260,15 +260,31 @@ async def drop_function(conn: Connection, plan: Plan, statement: st.DropFunction
     for notice in statement.missing:
         session.notice(notice)
     targets = [_existing(session, oid) for oid in statement.functions]
+    for target in targets:
+        if target.extension:
+            name = next(e.name for e in session.catalog.extensions.values() if e.oid == target.extension)
+            raise SqlError(
+                "2BP01",
+                f"cannot drop {function_words(session, target)} because extension {name} requires it",
+                hint=f"You can drop extension {name} instead.",
+            )
     if targets:
         await drop_functions(session, targets, cascade=statement.cascade)
     return Command(plan.bound.tag)
 
 
 async def drop_functions(
-    session: Session, targets: Sequence[FunctionDef], *, cascade: bool, quiet: bool = False
+    session: Session,
+    targets: Sequence[FunctionDef],
+    *,
+    cascade: bool,
+    quiet: bool = False,
+    what: str | None = None,
 ) -> None:
-    """Drop functions; with ``cascade`` also the views and functions that call them. Raises SqlError 2BP01."""
+    """Drop functions; with ``cascade`` also the views and functions that call them. Raises SqlError 2BP01.
+
+    ``what``: how messages call several that are dropped as one.
+    """
     from engine.ddl.drop import drop_relations, notice_cascade
 
     targets = [target for target in targets if session.catalog.function_by_oid(target.oid) is not None]
@@ -279,7 +295,7 @@ async def drop_functions(
     told = [one for one in in_report_order(oids, links) if one.what]
     if told and not cascade:
         raise still_needed(
-            function_words(session, targets[0]) if len(targets) == 1 else None,
+            function_words(session, targets[0]) if what is None and len(targets) == 1 else what,
             (f"{one.what} depends on {words_of(session, one.on)}" for one in told),
         )
     if not quiet:

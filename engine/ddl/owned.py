@@ -24,7 +24,7 @@ from engine.catalog.state import (
 )
 from engine.connection.portal import Command, Outcome
 from engine.constraints import define
-from engine.ddl import functions
+from engine.ddl import extensions, functions
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.members import named_role
@@ -36,6 +36,7 @@ from planner.acl import EVERYBODY, default_acl, grant, memberships, reowned, rev
 from planner.catalog import (
     AclDef,
     DatabaseDef,
+    ExtensionDef,
     FunctionDef,
     RelationDef,
     RoleDef,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 Params = tuple[Any, ...]
-_Owned = RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef
+_Owned = RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
     DatabaseDef: PG_DATABASE_OID,
@@ -133,6 +134,12 @@ def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionD
 def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: bool) -> None:
     """Tell what goes with what is owned; refuse without ``cascade`` (2BP01)."""
     roots = {item.oid for item in owned if not isinstance(item, DatabaseDef)}
+    roots |= {
+        part.oid
+        for item in owned
+        if isinstance(item, ExtensionDef)
+        for part in extensions.members(session.catalog, item.oid)
+    }
     schemas = {item.oid: item.name for item in owned if isinstance(item, SchemaDef)}
     _views, _functions, links = functions.dependents(session, roots)
     lines = [
@@ -166,6 +173,9 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
 async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     schemas = {item.oid for item in owned if isinstance(item, SchemaDef)}
     every = [*(item for item in owned if not isinstance(item, SchemaDef)), *_inside(session, schemas)]
+    gone = {e.oid: e for e in owned if isinstance(e, ExtensionDef)}
+    gone |= {e.oid: e for schema in schemas for e in extensions.in_schema(session.catalog, schema)}
+    every += [part for oid in gone for part in extensions.members(session.catalog, oid)]
     relations = {r.oid: r for r in every if isinstance(r, RelationDef)}
     gone_with = [
         r for r in relations.values()
@@ -176,6 +186,7 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     catalog = session.catalog
     made = [f for f in every if isinstance(f, FunctionDef) and catalog.function_by_oid(f.oid) is not None]
     await functions.drop_functions(session, made, cascade=True, quiet=True)
+    await extensions.forget_extensions(session, gone.values())
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
     deletes: list[StoredKey] = [("schema", oid, 0) for oid in sorted(schemas)]

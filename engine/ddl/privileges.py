@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_DATABASE_OID, PG_PROC_OID, CatalogSnapshot
+from engine.catalog.state import PG_DATABASE_OID, PG_EXTENSION_OID, PG_PROC_OID, CatalogSnapshot
 from engine.connection.session import Session
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -466,6 +466,14 @@ class _Check:
             return
         if statement.class_oid == PG_PROC_OID:
             self._own_function(statement.object_oid)
+            return
+        if statement.class_oid == PG_EXTENSION_OID:
+            extensions = self.catalog.extensions.values()
+            extension = next((e for e in extensions if e.oid == statement.object_oid), None)
+            if extension is None:
+                raise Replan
+            if not self.rights.owns(extension.owner):
+                raise SqlError("42501", f"must be owner of extension {extension.name}")
             return
         made = self.catalog.type_by_oid(statement.object_oid)
         if made is not None:

@@ -160,6 +160,9 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             if f.owner == role.oid
         ]
         owned += [
+            f"owner of extension {e.name}" for e in session.catalog.extensions.values() if e.owner == role.oid
+        ]
+        owned += [
             f"owner of type {type_name(session, t.oid, None)}"
             for t in session.catalog.user_types()
             if t.owner == role.oid
@@ -211,7 +214,7 @@ def _elsewhere(session: Session, role: int) -> Iterator[str]:
             continue
         catalog = space.catalog
         own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
-        own += [*catalog.user_types(), *catalog.functions()]
+        own += [*catalog.user_types(), *catalog.functions(), *catalog.extensions.values()]
         oids = {item.oid for item in own if item.owner == role}
         granted = {
             (acl.class_oid, acl.object_oid, acl.sub_id)

@@ -2,6 +2,7 @@
 
     price(o.n)           body SELECT $1 * 3                       ->  o.n * 3
     newest(o.n)          body SELECT max(x) FROM t WHERE k = $1   ->  (SELECT max(t.x) FROM t WHERE t.k = o.n)
+    digest(o.s, 'md5')   an extension's, without a body           ->  the built-in function it stands for
     FROM since(o.n) s    body SELECT ... WHERE at > $1            ->  LATERAL (SELECT ... WHERE at > o.n) s
     SELECT since(5)      a set in the select list                 ->  SELECT s FROM LATERAL (...) s
 
@@ -33,9 +34,9 @@ from planner.bind.bodies import (
 from planner.bind.context import BindContext
 from planner.catalog import FunctionDef
 from planner.classify import is_volatile
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.exprs import free_levels
-from planner.facts import BOOL, INT4, INT8, RECORD, VOID
+from planner.facts import BOOL, INT4, INT8, RECORD, VOID, facts
 from planner.query import (
     BoolExpr,
     CaseExpr,
@@ -196,9 +197,24 @@ class Inliner:
         kept = tuple(replace(f, stays=True) if isinstance(f, SqlCall) else f for f in functions)
         return replace(node, functions=kept)
 
+    def _built_in(self, call: SqlCall) -> FuncExpr | None:
+        """Return the call of the built-in function that an extension's function stands for. Raises SqlError 0A000."""
+        function = self._function(call)
+        if not function.internal:
+            return None
+        proc = facts().proc_by_signature.get(function.internal)
+        if proc is None:
+            raise not_supported(f"function {call.name} of this version of its extension")
+        return FuncExpr(
+            type=call.type, proc=proc, args=call.args, variadic=call.variadic, returns_set=call.returns_set
+        )
+
     # -- expressions -------------------------------------------------------------------------------
 
     def _scalar(self, call: SqlCall, field: int | None = None) -> Expr:
+        built_in = self._built_in(call)
+        if built_in is not None:
+            return built_in
         function, body = self._body(call)
         if body is None:
             return self._kept(call, field)
@@ -301,6 +317,9 @@ class Inliner:
     def _range(self, node: FunctionRange) -> Range:
         """Return a FROM item that is a call as the sub-select it stands for."""
         functions = tuple(replace_children(f, self.visit) for f in node.functions)
+        functions = tuple((isinstance(f, SqlCall) and self._built_in(f)) or f for f in functions)
+        if not any(isinstance(f, SqlCall) for f in functions):
+            return replace(node, functions=functions)
         if len(functions) > 1 or node.ordinality:
             for one in functions:
                 if isinstance(one, SqlCall):

@@ -1,4 +1,4 @@
-"""REASSIGN OWNED, DROP OWNED, ALTER DEFAULT PRIVILEGES; and extensions, of which there are none."""
+"""REASSIGN OWNED, DROP OWNED, ALTER DEFAULT PRIVILEGES; and statements about extensions."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from planner import statements as st
 from planner.acl import ALL, ordered
 from planner.bind.context import BindContext
 from planner.bind.grant import letter_of
+from planner.bind.table_parts import creation_schema
 from planner.bind.utility import owner_name
 from planner.errors import SqlError, not_supported
 
 _KINDS: Final = {
     "table": "relation", "sequence": "sequence", "function": "function", "type": "type", "schema": "schema",
 }  # fmt: skip
-_BUILT_IN: Final = {
-    "pgcrypto": "gen_random_uuid() and sha224() to sha512() are built in.",
-    "uuid-ossp": "gen_random_uuid() is built in.",
-    "plpgsql": "Functions can be written in LANGUAGE sql.",
-    "citext": "An index on lower(column) may serve instead.",
-}
+PG_EXTENSION: Final = 3079  # the oid of the catalog
 
 
 def bind_reassign(context: BindContext, node: ast.ReassignOwned) -> st.ReassignOwned:
@@ -63,21 +59,23 @@ def bind_default_privileges(
     )
 
 
-def bind_extension(context: BindContext, node: ast.Extension) -> st.Skip:
-    """CREATE EXTENSION is 0A000 as PostgreSQL says it of one that is not installed; others find none (42704).
-
-    DROP EXTENSION IF EXISTS does nothing.
-    """
-    if node.verb == "create":
-        name = node.names[0]
-        raise SqlError(
-            "0A000",
-            f'extension "{name}" is not available',
-            detail="There are no extensions of Holdfast.",
-            hint=_BUILT_IN.get(name, "The statements that need it will fail by the name of what they use."),
-        )
-    for name in node.names:
-        if not node.if_exists:
-            raise SqlError("42704", f'extension "{name}" does not exist')
-    notices = [f'extension "{name}" does not exist, skipping' for name in node.names]
-    return st.Skip(notice=notices[0], more=tuple(notices[1:]))
+def bind_extension(context: BindContext, node: ast.Extension) -> st.Statement:
+    """CREATE, ALTER, DROP and COMMENT ON EXTENSION. Raises SqlError 0A000 (others' members), 42704 (a comment on none)."""
+    name = node.names[0]
+    match node.verb:
+        case "create":
+            reference = ast.TableRef(catalog="", schema=node.schema, name=name)
+            schema = creation_schema(context, reference)
+            return st.CreateExtension(
+                name=name, schema=schema, version=node.version, if_not_exists=node.skips
+            )
+        case "drop":
+            return st.DropExtension(names=node.names, if_exists=node.skips, cascade=node.cascade)
+        case "update" | "set schema":
+            return st.AlterExtension(name=name, schema=node.schema, version=node.version)
+    found = context.catalog.extension(name)
+    if found is None:
+        raise SqlError("42704", f'extension "{name}" does not exist')
+    if node.verb == "alter":
+        raise not_supported("ALTER EXTENSION ... ADD or DROP", span=node.span)
+    return st.Comment(class_oid=PG_EXTENSION, object_oid=found.oid, sub_id=0, text=node.text)

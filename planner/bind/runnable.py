@@ -63,6 +63,9 @@ class _Expressions(Inliner):
         return super().visit(node)
 
     def _scalar(self, call: SqlCall, field: int | None = None) -> Expr:
+        built_in = self._built_in(call)
+        if built_in is not None:
+            return built_in
         function, body = self._body(call)
         if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
             raise self._refused(f'SQL function "{function.name}"')

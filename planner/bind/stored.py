@@ -34,6 +34,7 @@ from planner.catalog import (
     Catalog,
     ColumnDef,
     DatabaseDef,
+    ExtensionDef,
     FunctionDef,
     RelationDef,
     RoleDef,
@@ -117,6 +118,9 @@ class _NoCatalog:
 
     def functions_in(self, schema: str) -> Sequence[FunctionDef]:
         return ()
+
+    def extension(self, name: str) -> ExtensionDef | None:
+        return None
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from pgwire.codecs.int import xid8_value
 from pgwire.codecs.network import address_of
+from planner import extensions
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_definitions import find_index
@@ -360,10 +361,12 @@ def _register() -> None:
         ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_hba_file_rules()", "pg_hba_file_rules"), ("pg_timezone_names()", "pg_timezone_names"),
     ):  # fmt: skip
         session_form(function, _same_as(view))
-    # What does not exist here has no rows: partitions, replication, prepared transactions, extensions.
+    python("pg_available_extensions()", extensions.available)
+    python("pg_available_extension_versions()", extensions.versions)
+    # What does not exist here has no rows: partitions, replication, prepared transactions, ways to update extensions.
     for signature in (
         "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
-        "pg_available_extensions()", "pg_available_extension_versions()", "pg_prepared_xact()",
+        "pg_extension_update_paths(name)", "pg_prepared_xact()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
         "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip

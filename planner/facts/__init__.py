@@ -74,6 +74,20 @@ class ProcFact:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtensionFact:
+    """A row of pg_available_extension_versions, and the functions that the extension consists of.
+
+    The functions' oids are ours, and nobody sees them: CREATE EXTENSION makes a function of the catalog for each
+    (``planner.catalog.FunctionDef.internal``).
+    """
+
+    name: str
+    version: str
+    relocatable: bool
+    functions: tuple[ProcFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorFact:
     """A pg_operator row; ``left`` 0 for prefix operators."""
 
@@ -135,6 +149,7 @@ class Facts:
     casts: Mapping[tuple[int, int], CastFact]
     aggregates: Mapping[int, AggregateFact]
     proc_by_signature: Mapping[str, int]
+    extensions: Mapping[str, ExtensionFact]
 
     def signature(self, oid: int) -> str:
         """Return ``name(argtype,argtype)`` of a function, with pg_type names."""
@@ -150,6 +165,19 @@ def register_type(fact: TypeFact) -> None:
     types = facts().types
     assert isinstance(types, dict)
     types[fact.oid] = fact
+
+
+def _proc(row: Mapping[str, str]) -> ProcFact:
+    return ProcFact(
+        oid=int(row["oid"]), name=row["proname"], kind=row["prokind"],
+        strict=row["proisstrict"] == "t", returns_set=row["proretset"] == "t",
+        volatility=row["provolatile"], arg_types=_oid_list(row["proargtypes"]),
+        result=int(row["prorettype"]), defaults=int(row["pronargdefaults"]),
+        variadic=int(row["provariadic"]),
+        all_arg_types=_oid_list(row["proallargtypes"]) if row["proallargtypes"] else None,
+        arg_modes=_text_list(row["proargmodes"]) if row["proargmodes"] else None,
+        arg_names=_text_list(row["proargnames"]) if row["proargnames"] else None,
+    )  # fmt: skip
 
 
 @functools.cache
@@ -170,16 +198,7 @@ def facts() -> Facts:
     in_schemas = [("", row) for row in rows("functions")]
     in_schemas += [("information_schema.", row) for row in rows("information_functions")]
     for schema, row in in_schemas:
-        proc = ProcFact(
-            oid=int(row["oid"]), name=row["proname"], kind=row["prokind"],
-            strict=row["proisstrict"] == "t", returns_set=row["proretset"] == "t",
-            volatility=row["provolatile"], arg_types=_oid_list(row["proargtypes"]),
-            result=int(row["prorettype"]), defaults=int(row["pronargdefaults"]),
-            variadic=int(row["provariadic"]),
-            all_arg_types=_oid_list(row["proallargtypes"]) if row["proallargtypes"] else None,
-            arg_modes=_text_list(row["proargmodes"]) if row["proargmodes"] else None,
-            arg_names=_text_list(row["proargnames"]) if row["proargnames"] else None,
-        )  # fmt: skip
+        proc = _proc(row)
         procs[proc.oid] = proc
         by_name.setdefault(schema + proc.name, []).append(proc)
     operators: dict[int, OperatorFact] = {}
@@ -214,6 +233,18 @@ def facts() -> Facts:
         for proc in procs.values()
         if all(t in types for t in proc.arg_types)
     }
+    parts: dict[str, list[ProcFact]] = {}
+    for row in rows("extension_functions"):
+        proc = procs[int(row["oid"])] = _proc(row)
+        parts.setdefault(row["extension"], []).append(proc)
+        arguments = ",".join(types[t].name for t in proc.arg_types)
+        signatures[f"{row['extension']}.{proc.name}({arguments})"] = proc.oid
+    extensions = {
+        row["name"]: ExtensionFact(
+            row["name"], row["version"], row["relocatable"] == "t", tuple(parts.get(row["name"], ()))
+        )
+        for row in rows("extensions")
+    }
     return Facts(
         types=types,
         types_by_name={fact.name: fact for fact in types.values()},
@@ -224,4 +255,5 @@ def facts() -> Facts:
         casts=casts,
         aggregates=aggregates,
         proc_by_signature=signatures,
+        extensions=extensions,
     )

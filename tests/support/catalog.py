@@ -14,6 +14,7 @@ from planner.catalog import (
     ColumnDef,
     ConstraintDef,
     DatabaseDef,
+    ExtensionDef,
     FunctionDef,
     IndexDef,
     RelationDef,
@@ -67,6 +68,10 @@ class MemoryCatalog:
     def functions_in(self, schema: str) -> tuple[FunctionDef, ...]:
         """Return the functions of a schema: there are none."""
         return ()
+
+    def extension(self, name: str) -> ExtensionDef | None:
+        """Return an extension: there are none."""
+        return None
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         """Return a function: there are none."""

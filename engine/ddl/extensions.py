@@ -1,0 +1,235 @@
+"""CREATE, ALTER and DROP EXTENSION: functions that come and go together.
+
+    CREATE EXTENSION pgcrypto SCHEMA s  ->  extension pgcrypto <── function s.digest(text,text)  = built-in pgcrypto.digest(text,text)
+                                                               <── function s.hmac(...)  ...
+
+The functions belong to the extension: they are dropped with it, and not alone. They are owned by the bootstrap superuser, as
+PostgreSQL's are of extensions it trusts, so that CREATE on the database is all that a role needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from engine.catalog.state import (
+    PG_EXTENSION_OID,
+    SUPERUSER_OID,
+    CatalogSnapshot,
+    CommentDef,
+    StoredKey,
+    key_of,
+)
+from engine.connection.portal import Command, Outcome
+from engine.connection.session import Session
+from engine.ddl import functions
+from engine.ddl.create import target_schema
+from engine.ddl.members import named_role
+from engine.reads.plans import Plan
+from planner import statements as st
+from planner.builtins.system import type_name
+from planner.catalog import ExtensionDef, FunctionDef
+from planner.errors import SqlError
+from planner.extensions import COMMENTS, INSTEAD
+from planner.facts import ExtensionFact, ProcFact, facts
+from planner.rights import Rights
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+
+Params = tuple[Any, ...]
+
+
+def members(catalog: CatalogSnapshot, extension: int) -> list[FunctionDef]:
+    """Return the functions of an extension."""
+    return [function for function in catalog.functions() if function.extension == extension]
+
+
+def in_schema(catalog: CatalogSnapshot, schema: int) -> list[ExtensionDef]:
+    """Return the extensions of a schema, oldest first."""
+    found = [e for e in catalog.extensions.values() if e.schema_oid == schema]
+    return sorted(found, key=lambda e: e.oid)
+
+
+async def create_extension(
+    conn: Connection, plan: Plan, statement: st.CreateExtension, params: Params
+) -> Outcome:
+    """CREATE EXTENSION.
+
+    Raises SqlError 42710, 0A000 (one that is not available), 22023 (nor in this version), 42501, 42723.
+    """
+    session, name = conn.session, statement.name
+    fact = facts().extensions.get(name)
+    if session.catalog.extension(name) is not None:
+        if not statement.if_not_exists:
+            raise SqlError("42710", f'extension "{name}" already exists')
+        session.notice(f'extension "{name}" already exists, skipping', sqlstate="42710")
+        return Command(plan.bound.tag)
+    if fact is None and name == "plpgsql" and statement.if_not_exists:
+        # what creates it so takes it to be there anyhow, as in any database of PostgreSQL's; most go on without using it
+        session.warning(
+            'extension "plpgsql" is not available, skipping: functions and triggers in PL/pgSQL will be refused'
+        )
+        return Command(plan.bound.tag)
+    if fact is None:
+        others = ", ".join(sorted(COMMENTS))
+        raise SqlError(
+            "0A000",
+            f'extension "{name}" is not available',
+            detail=f"There are {others}.",
+            hint=INSTEAD.get(name, "The statements that need it will fail by the name of what they use."),
+        )
+    if statement.version not in ("", fact.version):
+        raise SqlError(
+            "22023",
+            f'extension "{name}" has no installation script nor update path for version "{statement.version}"',
+        )
+    if not Rights(session.catalog, named_role(session, "current_user")).database("C"):
+        raise SqlError(
+            "42501",
+            f'permission denied to create extension "{name}"',
+            hint="Must have CREATE privilege on current database to create this extension.",
+        )
+    schema, schema_oid = await target_schema(session, statement.schema, "p")
+    first = session.db.allocate_oids(1 + len(fact.functions))
+    made = ExtensionDef(
+        oid=first, name=name, schema_oid=schema_oid, version=fact.version, owner=session.role_oid
+    )
+    parts = _functions(session, fact, made, schema)
+    comment = CommentDef(class_oid=PG_EXTENSION_OID, object_oid=first, sub_id=0, text=COMMENTS[name])
+    await session.view.change([made, *parts, comment])
+    return Command(plan.bound.tag)
+
+
+def _functions(
+    session: Session, fact: ExtensionFact, extension: ExtensionDef, schema: str
+) -> list[FunctionDef]:
+    """Return the functions of an extension that is being made. Raises SqlError 42723."""
+    signatures = {oid: signature for signature, oid in facts().proc_by_signature.items()}
+    made = []
+    for number, proc in enumerate(fact.functions, 1):
+        _check_free(session, schema, proc.name, proc.arg_types)
+        made.append(_function(proc, signatures[proc.oid], extension, extension.oid + number, schema))
+    return made
+
+
+def _function(proc: ProcFact, signature: str, extension: ExtensionDef, oid: int, schema: str) -> FunctionDef:
+    types = proc.all_arg_types or proc.arg_types
+    return FunctionDef(
+        oid=oid,
+        schema_oid=extension.schema_oid,
+        schema=schema,
+        name=proc.name,
+        modes=proc.arg_modes or ("i",) * len(types),
+        names=proc.arg_names or ("",) * len(types),
+        types=types,
+        result=proc.result,
+        owner=SUPERUSER_OID,
+        returns_set=proc.returns_set,
+        volatility=cast(Any, proc.volatility),
+        strict=proc.strict,
+        parallel="s",
+        cost=1,
+        rows=1000 if proc.returns_set else 0,
+        extension=extension.oid,
+        internal=signature,
+    )
+
+
+def _check_free(session: Session, schema: str, name: str, inputs: Sequence[int]) -> None:
+    """Raise SqlError 42723 where there is such a function."""
+    for function in session.catalog.functions_named(name):
+        if function.schema == schema and function.inputs == tuple(inputs):
+            types = ", ".join(type_name(session, oid, None) or "" for oid in inputs)
+            raise SqlError("42723", f'function {name}({types}) already exists in schema "{schema}"')
+
+
+def _own(session: Session, name: str) -> ExtensionDef:
+    """Return an extension of the current role's. Raises SqlError 42704, 42501."""
+    found = session.catalog.extension(name)
+    if found is None:
+        raise SqlError("42704", f'extension "{name}" does not exist')
+    check_owner(session, found)
+    return found
+
+
+def check_owner(session: Session, extension: ExtensionDef) -> None:
+    """Raise SqlError 42501 where an extension is somebody else's."""
+    if not Rights(session.catalog, named_role(session, "current_user")).owns(extension.owner):
+        raise SqlError("42501", f"must be owner of extension {extension.name}")
+
+
+async def alter_extension(
+    conn: Connection, plan: Plan, statement: st.AlterExtension, params: Params
+) -> Outcome:
+    """ALTER EXTENSION UPDATE and SET SCHEMA. Raises SqlError 42704, 42501, 22023, 42723."""
+    session = conn.session
+    if statement.schema:
+        _may_create_in(session, statement)
+    extension = _own(session, statement.name)
+    if not statement.schema:
+        fact = facts().extensions.get(extension.name)
+        wanted = statement.version or (fact.version if fact is not None else extension.version)
+        if wanted != extension.version:
+            raise SqlError(
+                "22023",
+                f'extension "{extension.name}" has no update path from version "{extension.version}" to version "{wanted}"',
+            )
+        session.notice(f'version "{wanted}" of extension "{extension.name}" is already installed')
+        return Command(plan.bound.tag)
+    schema, schema_oid = await target_schema(session, statement.schema, "p")
+    if schema_oid == extension.schema_oid:
+        return Command(plan.bound.tag)
+    parts = members(session.catalog, extension.oid)
+    for part in parts:
+        _check_free(session, schema, part.name, part.inputs)
+    await session.view.change(
+        [
+            replace(extension, schema_oid=schema_oid),
+            *(replace(part, schema=schema, schema_oid=schema_oid) for part in parts),
+        ]
+    )
+    return Command(plan.bound.tag)
+
+
+def _may_create_in(session: Session, statement: st.AlterExtension) -> None:
+    """Raise SqlError 42501 where the current role may not create in the schema that an extension is to go to."""
+    if session.catalog.extension(statement.name) is None:
+        return
+    schema = session.catalog.schema(statement.schema)
+    if schema is not None and not Rights(session.catalog, named_role(session, "current_user")).schema(
+        schema, "C"
+    ):
+        raise SqlError("42501", f"permission denied for schema {schema.name}")
+
+
+async def drop_extension(
+    conn: Connection, plan: Plan, statement: st.DropExtension, params: Params
+) -> Outcome:
+    """DROP EXTENSION. Raises SqlError 42704, 42501, 2BP01."""
+    session = conn.session
+    targets: list[ExtensionDef] = []
+    for name in dict.fromkeys(statement.names):
+        if session.catalog.extension(name) is None and statement.if_exists:
+            session.notice(f'extension "{name}" does not exist, skipping')
+            continue
+        targets.append(_own(session, name))
+    what = f"extension {targets[0].name}" if len(targets) == 1 else None
+    parts = [part for target in targets for part in members(session.catalog, target.oid)]
+    await functions.drop_functions(session, parts, cascade=statement.cascade, what=what)
+    await forget_extensions(session, targets)
+    return Command(plan.bound.tag)
+
+
+async def forget_extensions(session: Session, extensions: Iterable[ExtensionDef]) -> None:
+    """Take extensions out of the catalog, and the comments on them; their functions are gone."""
+    oids = {extension.oid for extension in extensions}
+    deletes: list[StoredKey] = [("extension", oid, 0) for oid in sorted(oids)]
+    deletes += [
+        key_of(c)
+        for c in session.catalog.comments()
+        if c.class_oid == PG_EXTENSION_OID and c.object_oid in oids
+    ]
+    if deletes:
+        await session.view.change([], deletes)
