@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from planner.acl import AclItem, Membership
 from planner.types import SqlType
+
+IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin"]
 
 DEFAULT_TIMELINE = "epoch_ms"
 """Where tables are that do not say; it is there without being created."""
@@ -55,7 +57,8 @@ class IndexDef:
     Of an expression or partial index some of those are hidden columns, which hold what an expression gives, and of a
     partial index's first key NULL where its condition does not hold. ``written``: per key the column that was written, 0
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
-    ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes.
+    ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
+    operator class of each key, "" for the default one; empty where all are.
     """
 
     oid: int
@@ -63,7 +66,7 @@ class IndexDef:
     attnums: tuple[int, ...]
     unique: bool = False
     primary: bool = False
-    method: Literal["btree", "hash", "gist", "spgist"] = "btree"
+    method: IndexMethod = "btree"
     nulls_not_distinct: bool = False
     descending: tuple[bool, ...] = ()
     nulls_first: tuple[bool, ...] = ()
@@ -74,6 +77,7 @@ class IndexDef:
     expressions: tuple[str, ...] = ()
     where_sql: str = ""
     key_names: tuple[str, ...] = ()
+    opclasses: tuple[str, ...] = ()
 
     @property
     def computed(self) -> bool:

@@ -254,6 +254,8 @@ def index_definition(
     items: list[str] = []
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
+        if position < len(index.opclasses) and index.opclasses[position]:
+            item += f" {index.opclasses[position]}"
         if index.method == "btree":
             descending = position < len(index.descending) and index.descending[position]
             first = index.nulls_first[position] if position < len(index.nulls_first) else descending

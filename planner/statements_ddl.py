@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner import ast
-from planner.catalog import ColumnDef, SequenceDef
+from planner.catalog import ColumnDef, IndexMethod, SequenceDef
 from planner.errors import Span
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.types import SqlType
@@ -51,7 +51,7 @@ class KeySpec:
     deferrable: bool = False
     deferred: bool = False
     operators: tuple[int, ...] = ()
-    method: Literal["btree", "hash", "gist", "spgist"] = "btree"
+    method: IndexMethod = "btree"
     where_sql: str = ""
 
     @property
@@ -271,7 +271,7 @@ class CreateIndex:
     name: str | None
     if_not_exists: bool
     unique: bool
-    method: Literal["btree", "hash", "gist", "spgist"]
+    method: IndexMethod
     attnums: tuple[int, ...]
     descending: tuple[bool, ...]
     nulls_first: tuple[bool, ...]
@@ -283,6 +283,7 @@ class CreateIndex:
     written: tuple[int, ...] = ()
     expressions: tuple[str, ...] = ()
     where_sql: str = ""
+    opclasses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,8 @@ class Transaction(Protocol):
     ) -> MaybeAwaitable[list[StoredRow]]:
         """Return the visible rows whose index key equals one of ``keys`` (full keys, no NULLs).
 
+        Of an inverted index a key is one entry, ``(None,)`` that of empty lists; a row with several of them comes once.
+
         Recorded in the read set. When ``writing``, each key is locked first, then the rows found: S, or X with
         ``for_update``. A ``RowLock`` there is what the rows get; keys get X for ``update``, else S. ``key share``
         is for who only wants to know that the rows are there: what else they hold may change.
@@ -170,6 +172,9 @@ class Transaction(Protocol):
 
     def stats(self, shard: ShardId) -> ShardStats:
         """Return figures for the router; no read is recorded."""
+
+    def count_entries(self, shard: ShardId, index: IndexId, keys: Sequence[Key]) -> list[int]:
+        """Return about how many committed rows are under each key of an index, to choose among them; no read is recorded."""
 
     # -- writes ----------------------------------------------------------------------------------
 

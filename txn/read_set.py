@@ -19,7 +19,7 @@ from txn.errors import WriteConflict
 from txn.locks.granule import Granule
 from txn.locks.mode import IS, S
 from txn.mvcc.generation import Generation
-from txn.mvcc.keys import IndexKey
+from txn.mvcc.keys import IndexKey, each
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
 from txn.scan_watch import MAX_PREDICATES, Images, Predicate, ScanWatch, changed_for, image_at, load_changed
@@ -75,7 +75,8 @@ class ReadSet:
         else:
             by_key: dict[IndexKey, Found] = {}
             for row in rows:
-                by_key.setdefault(make.of_row(row.values), []).append((row.row_id, row.begin))
+                for ikey in each(make.of_row(row.values)):
+                    by_key.setdefault(ikey, []).append((row.row_id, row.begin))
             for key in keys:
                 ikey = make.of_key(key)
                 noted.setdefault((shard, index, ikey), (key, by_key.get(ikey, [])))

@@ -256,6 +256,8 @@ def read_keys(
                 out.append(None)
     if missing:
         yield from fetch(view, missing, out)
+    if len(keys) > 1 and generation.indexes[index].definition.inverted:
+        return list({row.row_id: row for row in out if row is not None}.values())  # it may have several
     return out  # type: ignore[return-value]
 
 

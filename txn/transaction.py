@@ -344,6 +344,11 @@ class StoreTransaction:
 
     # -- reading -----------------------------------------------------------------------------------
 
+    def count_entries(self, shard: ShardId, index: IndexId, keys: Sequence[Key]) -> list[int]:
+        """See ``txn.api``."""
+        generation = self.view(shard).generation
+        return [generation.count_entries(index, key) for key in keys]
+
     def lookup(
         self,
         shard: ShardId,

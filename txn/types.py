@@ -51,6 +51,9 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+IndexKind: TypeAlias = Literal["sorted", "hash", "elements", "json", "json_paths"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicalType:
     """A physical column type; ``precision``/``scale`` for decimal, ``element`` for list."""
@@ -73,14 +76,23 @@ class ShardColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardIndex:
-    """An index: key attnums in order. NULLs sort last. ``kind`` hash serves equality only."""
+    """An index: key attnums in order. NULLs sort last. ``kind`` hash serves equality only.
+
+    Inverted indexes are of kind elements, json or json_paths: a row has a key for each piece of the value of their one
+    column (``txn.entries``), and they serve equality with one piece.
+    """
 
     index: IndexId
     attnums: tuple[int, ...]
     unique: bool
-    kind: Literal["sorted", "hash"] = "sorted"
+    kind: IndexKind = "sorted"
     primary: bool = False
     nulls_distinct: bool = True
+
+    @property
+    def inverted(self) -> bool:
+        """Whether a row has any number of keys in it."""
+        return self.kind in ("elements", "json", "json_paths")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

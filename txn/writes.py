@@ -17,7 +17,7 @@ from txn.escalation import escalate
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
-from txn.mvcc.keys import IndexKey
+from txn.mvcc.keys import IndexKey, but
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
 from txn.reads import fetch
@@ -111,7 +111,12 @@ def lock_keys(
     ranges = txn.core.locks.ranges  # usually empty: then nobody has to be kept from seeing phantoms (U3)
     for index in view.index_views():
         ikey = index.of_row(row)
-        if old is not None and ikey == index.of_row(old):
+        before = () if old is None else (index.of_row(old),)
+        if ikey in before:
+            continue
+        if ikey.__class__ is frozenset:
+            if not exclusive:
+                yield from _lock_entries(txn, view, index.id, but(ikey, before))
             continue
         mode = IX
         if index.unique and not (index.nulls_distinct and index.make.has_null(ikey)):
@@ -130,6 +135,21 @@ def lock_keys(
             yield wait
             if ranges and index.sorted:
                 yield from lock_new_key(txn, view, index.id, ikey, row, mode)
+
+
+def _lock_entries(
+    txn: StoreTransaction, view: View, index: IndexId, keys: frozenset[IndexKey]
+) -> Steps[None]:
+    """Lock the keys that a row enters in an inverted index, which may be many, as those of a plain one."""
+    owner = txn.owner
+    for ikey in sorted(keys):
+        if len(owner.held) > owner.escalate_at:
+            yield from escalate(txn, view.shard)
+        if owner.held[view.shard] == X:
+            return
+        wait = txn.core.locks.acquire(owner, (view.shard, index, ikey), IX)
+        if wait is not None:
+            yield wait
 
 
 def live_with(

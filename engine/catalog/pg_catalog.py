@@ -36,14 +36,14 @@ from planner.builtins.system_definitions import entry_points
 from planner.catalog import ColumnDef, DefaultsDef, RelationDef, SchemaDef
 from planner.classify import setting_spelling
 from planner.deparse import deparse_expr
+from planner.opclass import METHOD_OIDS, class_oid
 from planner.resolve import default_arguments
 from planner.rights import is_public, schema_acl
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-BTREE_AM, HASH_AM, HEAP_AM = 403, 405, 2
-INDEX_METHODS = {"btree": BTREE_AM, "hash": HASH_AM, "gist": 783, "spgist": 4000}
+HEAP_AM = 2
 DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664
 UTF8_ENCODING = 6
 C_COLLATION, DEFAULT_COLLATION = 950, 100
@@ -100,7 +100,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "relowner": item.owner,
-        "relam": INDEX_METHODS.get(method or "", HEAP_AM if is_table else 0),
+        "relam": METHOD_OIDS.get(method or "", HEAP_AM if is_table else 0),
         "relfilenode": 0 if item.kind in "vc" else item.oid, "reltuples": rows,
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
@@ -288,33 +288,14 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indexprs": ", ".join(text for text in index.expressions if text) or None,
             "indpred": index.where_sql or None,
             "indcollation": tuple(_collation(c) for c in keys),
-            "indclass": tuple(operator_class(c.type.oid, index.method) for c in keys),
+            "indclass": tuple(
+                class_oid(c.type.oid, index.method, name)
+                for c, name in zip(keys, index.opclasses or ("",) * len(keys), strict=True)
+            ),
             "indoption": tuple(
                 int(d) | (int(n) << 1) for d, n in zip(descending, nulls_first, strict=True)
             ),
         }  # fmt: skip
-
-
-_OPCLASS: dict[tuple[int, int], int] = {}
-
-
-def operator_class(type_oid: int, method: str) -> int:
-    """Return the default operator class of a type for an access method, 0 if it has none."""
-    if not _OPCLASS:
-        for row in f.rows("opclass"):
-            if row["opcdefault"] == "t":
-                _OPCLASS[int(row["opcmethod"]), int(row["opcintype"])] = int(row["oid"])
-    am = INDEX_METHODS[method]
-    fact = f.facts().types.get(type_oid)
-    if type_oid == f.VARCHAR:
-        type_oid = f.TEXT
-    elif fact is not None and fact.category == "A":
-        type_oid = f.ANYARRAY
-    elif fact is not None:
-        type_oid = {"e": f.ANYENUM, "r": f.ANYRANGE, "m": f.ANYMULTIRANGE, "c": f.RECORD}.get(
-            fact.kind, type_oid
-        )
-    return _OPCLASS.get((am, type_oid), 0)
 
 
 @of_each("pg_constraint", keys={"oid": by_constraint_oid, "conrelid": by_oid})

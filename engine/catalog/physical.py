@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgwire.codecs.ranges import RANGES
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.errors import not_supported
 from planner.facts import BIT as BIT_OID
 from planner.facts import (
@@ -45,7 +45,7 @@ from planner.facts import (
 )
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
-from txn.types import IndexId, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
 _KINDS: dict[int, Kind] = {
     BOOL: "bool", INT2: "int16", INT4: "int32", INT8: "int64", FLOAT4: "float32", FLOAT8: "float64",
@@ -132,6 +132,15 @@ def shard_column(column: ColumnDef) -> ShardColumn:
     )
 
 
+def _index_kind(relation: RelationDef, index: IndexDef) -> IndexKind:
+    """Return how the shard keeps an index (``txn.entries`` has those of gin)."""
+    if index.method == "gin":
+        if relation.columns[index.attnums[0] - 1].type.oid != JSONB:
+            return "elements"
+        return "json_paths" if index.opclasses == ("jsonb_path_ops",) else "json"
+    return "hash" if index.method == "hash" else "sorted"
+
+
 def shard_spec(relation: RelationDef) -> ShardSpec:
     """Return the shard of a table."""
     return ShardSpec(
@@ -143,7 +152,7 @@ def shard_spec(relation: RelationDef) -> ShardSpec:
                 index=IndexId(index.oid),
                 attnums=index.attnums,
                 unique=index.unique,
-                kind="hash" if index.method == "hash" else "sorted",
+                kind=_index_kind(relation, index),
                 primary=index.primary,
                 nulls_distinct=not index.nulls_not_distinct,
             )

@@ -299,6 +299,8 @@ def _access(child: RelationDef, attnums: Sequence[int]) -> Access | None:
     best: Access | None = None
     for index in child.indexes:
         width = len(attnums)
+        if index.method == "gin":  # its keys are pieces of values
+            continue
         if len(index.attnums) < width or set(index.attnums[:width]) != set(attnums):
             continue
         whole = len(index.attnums) == width

@@ -53,8 +53,8 @@ class Ahead:
 
 
 def _same(one: IndexDef, other: IndexDef) -> bool:
-    return (one.attnums, one.unique, one.method, one.nulls_not_distinct) == (
-        other.attnums, other.unique, other.method, other.nulls_not_distinct,
+    return (one.attnums, one.unique, one.method, one.nulls_not_distinct, one.opclasses) == (
+        other.attnums, other.unique, other.method, other.nulls_not_distinct, other.opclasses,
     )  # fmt: skip
 
 
@@ -156,6 +156,7 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         expressions=statement.expressions,
         where_sql=statement.where_sql,
         key_names=statement.names if statement.written else (),
+        opclasses=statement.opclasses,
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from engine.index.computed_keys import holds_rows_of, key_expressions
 from engine.index.exact_patterns import exact_match
@@ -92,6 +92,9 @@ def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
     return tuple(sorted(conjuncts, key=has_sublink))
 
 
+EntryMode: TypeAlias = Literal["all", "any", "within", "equal", "one", "key", "all keys", "any keys"]
+
+
 @dataclass(slots=True)
 class ColumnUse:
     """What the conjuncts say about one column."""
@@ -104,9 +107,13 @@ class ColumnUse:
 
 @dataclass(slots=True)
 class Access:
-    """How a range is reached: an index with keys, or (virtual relations) a column with values."""
+    """How a range is reached: an index with keys, or (virtual relations) a column with values.
 
-    kind: Literal["point", "keys", "prefix"]
+    Kind entries: an inverted index; the one key is what is compared with the column, ``served`` the condition, which is
+    tested again (``engine.index.inverted``).
+    """
+
+    kind: Literal["point", "keys", "prefix", "entries"]
     index: IndexDef | None
     attnums: tuple[int, ...]
     keys: tuple[Expr, ...]  # a value per key column; for "keys" an entry may be an array
@@ -119,6 +126,7 @@ class Access:
     guards: tuple[bool, ...] = ()  # key may be NaN: numeric
     limited: bool = False  # read in order, only as far as a LIMIT
     score: int = 9
+    entries: EntryMode | None = None  # of kind entries
 
     @property
     def bounded(self) -> bool:
@@ -135,7 +143,7 @@ class Access:
         return low.type.oid in _INTEGERS
 
 
-def _column(expr: Expr, range_: int, key: tuple[Expr, int] | None) -> Var | None:
+def range_column(expr: Expr, range_: int, key: tuple[Expr, int] | None) -> Var | None:
     """Return the column of ``range_`` that ``expr`` is; with ``key`` the hidden one whose expression it is."""
     if key is not None:
         if expr == key[0]:
@@ -148,7 +156,8 @@ def _column(expr: Expr, range_: int, key: tuple[Expr, int] | None) -> Var | None
     return None
 
 
-def _ready(expr: Expr, available: AbstractSet[int]) -> bool:
+def is_ready(expr: Expr, available: AbstractSet[int]) -> bool:
+    """Tell whether an expression can be computed once the ranges ``available`` are joined."""
     if isinstance(expr, Const | Param):
         return True
     return ranges_used(expr) <= available and not is_volatile(expr) and _runs_before(expr)
@@ -220,8 +229,8 @@ def _uses(
             continue
         if isinstance(conjunct, ScalarArrayOp):
             if conjunct.use_any and operators.get(conjunct.proc) == "=":
-                column = _column(conjunct.scalar, range_, key)
-                if column is not None and _ready(conjunct.array, available):
+                column = range_column(conjunct.scalar, range_, key)
+                if column is not None and is_ready(conjunct.array, available):
                     use = uses.setdefault(column.attnum, ColumnUse())
                     if use.members is None:
                         use.members = conjunct.array
@@ -233,7 +242,7 @@ def _uses(
         if operator is None:
             exact = exact_match(conjunct)
             if exact is not None:
-                column = _column(exact[0], range_, key)
+                column = range_column(exact[0], range_, key)
                 if column is not None:
                     use = uses.setdefault(column.attnum, ColumnUse())
                     if use.equal is None:
@@ -244,8 +253,8 @@ def _uses(
             (conjunct.args[0], conjunct.args[1], operator),
             (conjunct.args[1], conjunct.args[0], FLIP[operator]),
         ):
-            column = _column(left, range_, key)
-            if column is None or not _ready(right, available) or (op != "=" and has_sublink(right)):
+            column = range_column(left, range_, key)
+            if column is None or not is_ready(right, available) or (op != "=" and has_sublink(right)):
                 continue
             use = uses.setdefault(column.attnum, ColumnUse())
             if op == "=":
@@ -267,7 +276,7 @@ def _member_of(link: SubLink, range_: int, uses: dict[int, ColumnUse], key: tupl
         return
     if any(not isinstance(cast, Var) for cast in link.casts):
         return
-    column = _column(link.lefts[0], range_, key)
+    column = range_column(link.lefts[0], range_, key)
     if column is None:
         return
     use = uses.setdefault(column.attnum, ColumnUse())
@@ -293,11 +302,11 @@ def _alternatives(
         if not isinstance(arm, OpExpr) or len(arm.args) != 2 or operators.get(arm.proc) != "=":
             return
         left, right = arm.args
-        column = _column(left, range_, key)
+        column = range_column(left, range_, key)
         if column is None:
             left, right = right, left
-            column = _column(left, range_, key)
-        if column is None or (attnum and column.attnum != attnum) or not _ready(right, available):
+            column = range_column(left, range_, key)
+        if column is None or (attnum and column.attnum != attnum) or not is_ready(right, available):
             return
         attnum = column.attnum
         values.append(right)
@@ -321,6 +330,8 @@ def find(
     types = {c.attnum: (c.type.oid, c.type.typmod) for c in table.columns}
     best: Access | None = None
     for index in table.indexes:
+        if index.method == "gin":
+            continue  # ``engine.index.inverted``
         if index.where_sql and not holds_rows_of(index, table, catalog, range_, conjuncts):
             continue
         found = serve(index, uses, types)

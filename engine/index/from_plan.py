@@ -22,6 +22,7 @@ from engine.catalog.virtual import keyed_columns
 from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used, returns_set
 from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
+from engine.index.inverted import EntriesScan, find_inverted
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
@@ -296,7 +297,11 @@ class FromPlanner:
         relation = self.planning.catalog.relation_by_oid(item.oid)
         if relation is None:
             return None
-        return find(index, relation, self.planning.catalog, conjuncts, bound)
+        catalog = self.planning.catalog
+        found = find(index, relation, catalog, conjuncts, bound)
+        if found is None or found.score > 3:
+            found = find_inverted(index, relation, catalog, conjuncts, bound) or found
+        return found
 
     def _virtual_use(
         self, index: int, conjuncts: Sequence[Expr], bound: AbstractSet[int]
@@ -335,6 +340,11 @@ class FromPlanner:
             self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
             if access is None:
                 stored = TableScan(item, relation, index, needed, self.narrow)
+            elif access.kind == "entries":
+                dependent = bool(ranges_used(access.keys[0]))
+                around = outer if dependent else self._empty()
+                stored = EntriesScan(item, relation, index, needed, self.narrow, access, around)
+                stored.dependent = dependent
             else:
                 keys: list[Any] = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]
                 dependent = any(ranges_used(k) for k in keys)

@@ -30,6 +30,7 @@ from planner.bind.table_parts import (
     bound_checks,
     bound_default,
     check_access_method,
+    check_clusterable,
     check_key_columns,
     check_tablespace,
 )
@@ -253,7 +254,7 @@ def _action(
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
     if kind in _HARMLESS_ACTIONS:
-        _harmless(relation, action)
+        _harmless(context, relation, action)
         return None, relation
     word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
@@ -342,18 +343,22 @@ def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
     return replace(relation, columns=columns)
 
 
-def _harmless(relation: RelationDef, action: ast.AlterAction) -> None:
+def _harmless(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:
     """Check an action that only tunes storage; it has no effect."""
     if relation.stored and any(o.name == "timeline" and not o.namespace for o in action.options):
         raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
     if action.kind in ("set rel options", "replace rel options"):
-        check_storage_options(
-            action.options, {"r": "table", "m": "table", "v": "view", "i": "btree"}[relation.kind]
-        )
+        kind = {"r": "table", "m": "table", "v": "view"}.get(relation.kind, "btree")
+        table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
+        if table is not None:
+            kind = next(index.method for index in table.indexes if index.oid == relation.oid)
+        check_storage_options(action.options, kind)
     elif action.kind == "set table space":
         check_tablespace(action.name)
-    elif action.kind == "cluster on" and all(i.name != action.name for i in relation.indexes):
-        raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
+    elif action.kind == "cluster on":
+        if all(i.name != action.name for i in relation.indexes):
+            raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
+        check_clusterable(relation, action.name)
     elif action.kind == "set access method":
         check_access_method(action.name)
     elif relation.kind == "i" and action.kind == "set statistics":

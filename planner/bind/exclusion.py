@@ -13,11 +13,12 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.runnable import runnable
 from planner.bind.stored import bind_check_expr
-from planner.bind.table_parts import check_indexable, check_tablespace
+from planner.bind.table_parts import check_tablespace
 from planner.catalog import ColumnDef, RelationDef
 from planner.deparse import deparse_expr
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
+from planner.opclass import check_indexable
 from planner.query import OpExpr, Var
 from planner.resolve import make_operator
 from planner.rules.stable import is_immutable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from planner import ast
 from planner import statements as st
@@ -17,16 +17,16 @@ from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.bind.table_parts import (
     PLURALS,
-    check_indexable,
     check_tablespace,
     column_collation,
 )
 from planner.casts import coerce_to_boolean, resolve_unknown
-from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
+from planner.catalog import Catalog, ColumnDef, IndexDef, IndexMethod, RelationDef
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
-from planner.errors import Span, SqlError, not_supported
+from planner.errors import SqlError, not_supported
 from planner.facts import rows
+from planner.opclass import check_class
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
@@ -51,8 +51,8 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     check_storage_options(node.options, method)
     if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
-    if method == "hash":
-        _check_hash(node)
+    if method != "btree":
+        _check_plain(node, method)
     keys = [_index_key(context, table, element, method) for element in node.elements]
     for element in node.include:
         if element.expr is not None:
@@ -70,6 +70,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         nulls_first=tuple(key.nulls_first for key in keys),
         nulls_not_distinct=node.nulls_not_distinct,
         include=include,
+        opclasses=tuple(key.opclass for key in keys) if any(key.opclass for key in keys) else (),
     )
     hidden: tuple[ColumnDef, ...] = ()
     if where is not None or any(not key.attnum for key in keys):
@@ -105,6 +106,7 @@ def create_index(
         written=index.written,
         expressions=index.expressions,
         where_sql=index.where_sql,
+        opclasses=index.opclasses,
     )
 
 
@@ -277,27 +279,28 @@ def _indexable_relation(table: RelationDef) -> None:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
 
 
-def _method(name: str) -> Literal["btree", "hash"]:
-    if name == "btree":
-        return "btree"
-    if name == "hash":
-        return "hash"
+def _method(name: str) -> IndexMethod:
+    if name == "btree" or name == "hash" or name == "gin":
+        return name  # type: ignore[return-value]
     if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
         raise not_supported(f'index access method "{name}"')
     raise SqlError("42704", f'access method "{name}" does not exist')
 
 
-def _check_hash(node: ast.CreateIndex) -> None:
+def _check_plain(node: ast.CreateIndex, method: str) -> None:
+    """Refuse what only btree has."""
     if node.unique:
-        raise SqlError("0A000", 'access method "hash" does not support unique indexes')
+        raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
     if node.include:
-        raise SqlError("0A000", 'access method "hash" does not support included columns')
+        raise SqlError("0A000", f'access method "{method}" does not support included columns')
     if len(node.elements) > 1:
-        raise SqlError("0A000", 'access method "hash" does not support multicolumn indexes')
+        if method != "hash":
+            raise not_supported(f"a {method} index over several columns", span=node.elements[1].span)
+        raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')
     if any(element.direction for element in node.elements):
-        raise SqlError("0A000", 'access method "hash" does not support ASC/DESC options')
+        raise SqlError("0A000", f'access method "{method}" does not support ASC/DESC options')
     if any(element.nulls for element in node.elements):
-        raise SqlError("0A000", 'access method "hash" does not support NULLS FIRST/LAST options')
+        raise SqlError("0A000", f'access method "{method}" does not support NULLS FIRST/LAST options')
 
 
 class _IndexKey(NamedTuple):
@@ -306,6 +309,7 @@ class _IndexKey(NamedTuple):
     name: str
     descending: bool
     nulls_first: bool
+    opclass: str
 
 
 def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
@@ -335,22 +339,8 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         check_collation(element.collation, element.span)
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
-    if element.opclass:
-        _check_opclass(element.opclass, method, element.span)
-    else:
-        check_indexable(expr.type.oid, method)
+    opclass = check_class(plain_type(expr.type).oid, method, element.opclass, element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0
-    return _IndexKey(attnum, expr, name, descending, nulls_first)
-
-
-def _check_opclass(name: ast.Name, method: str, span: Span | None) -> None:
-    """Accept default operator classes and the bytewise pattern classes, which order as all text does."""
-    oid = 403 if method == "btree" else 405
-    for row in rows("opclass"):
-        if row["opcname"] == name[-1] and int(row["opcmethod"]) == oid:
-            if row["opcdefault"] == "t" or name[-1].endswith("_pattern_ops"):
-                return
-            raise not_supported(f'operator class "{name[-1]}"', span=span)
-    raise SqlError("42704", f'operator class "{".".join(name)}" does not exist for access method "{method}"')
+    return _IndexKey(attnum, expr, name, descending, nulls_first, opclass)

@@ -48,6 +48,9 @@ STORAGE_OPTIONS: dict[str, dict[str, Rule]] = {
     "toast": {k: v for k, v in _AUTOVACUUM.items() if "analyze" not in k},
     "btree": {"fillfactor": (10, 100), "deduplicate_items": _BOOLEAN},
     "hash": {"fillfactor": (10, 100)},
+    "gist": {"fillfactor": (10, 100), "buffering": frozenset(("on", "off", "auto"))},
+    "spgist": {"fillfactor": (10, 100)},
+    "gin": {"fastupdate": _BOOLEAN, "gin_pending_list_limit": (64, 2147483647)},
     # security_invoker has its effect (``engine.ddl.privileges``)
     "view": {"security_barrier": _BOOLEAN, "security_invoker": _BOOLEAN},
 }

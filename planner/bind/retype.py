@@ -23,6 +23,7 @@ from planner.deparse_expr import quote_identifier
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import BPCHAR, NUMERIC, VARBIT, VARCHAR
+from planner.opclass import check_retyped
 from planner.query import CoerceTypmod, Expr, RelabelType, Var
 from planner.rules.plain import without_domains
 from planner.scope import SYSTEM_COLUMNS
@@ -35,7 +36,8 @@ def alter_type(
 ) -> tuple[st.AlterColumnType, RelationDef]:
     """Bind the action; returns it and the table with the column's new type.
 
-    Raises SqlError 42703, 42804 (no automatic cast, of values or of the default) and what the type and USING raise.
+    Raises SqlError 42703, 42804 (no automatic cast, of values or of the default; an operator class of an index), 42704 (an
+    index of the type cannot be) and what the type and USING raise.
     """
     column = next((c for c in relation.live if c.name == name), None)
     if column is None:
@@ -56,6 +58,7 @@ def alter_type(
     else:
         using = _using(context, relation, column, type_, node.using)
         default = _default(context, column, type_)
+    check_retyped(relation, column, plain_type(type_).oid)
     changed = replace(column, type=plain_type(type_), domain=domain_named(type_), missing_value=None)
     action = st.AlterColumnType(
         column=name,

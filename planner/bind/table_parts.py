@@ -26,8 +26,8 @@ from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
+from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr
-from planner.resolve import default_opclass
 from planner.rewrite import replace_children
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
@@ -36,7 +36,6 @@ from planner.types import SqlType
 
 PLURALS = {"r": "tables", "v": "views", "m": "materialized views", "i": "indexes", "S": "sequences"}
 DEFAULT_COLLATION, C_COLLATION = 100, 950
-_BTREE, _HASH = 403, 405
 
 Default: TypeAlias = tuple[Expr | None, str | None]
 
@@ -430,15 +429,12 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
             check_indexable(column.type.oid, "btree")
 
 
-def check_indexable(oid: int, method: str) -> None:
-    """Raise 42704 when the type has no default operator class for an index method."""
-    found = default_opclass(oid, _BTREE if method == "btree" else _HASH)
-    if found is None or (element_of(oid) and default_opclass(element_of(oid)) is None):
+def check_clusterable(relation: RelationDef, name: str) -> None:
+    """Raise 0A000 where a table cannot be clustered on an index of it."""
+    index = next((index for index in relation.indexes if index.name == name), None)
+    if index is not None and index.method not in ("btree", "gist"):
         raise SqlError(
-            "42704",
-            f'data type {format_type(oid)} has no default operator class for access method "{method}"',
-            hint="You must specify an operator class for the index or define a default operator class for "
-            "the data type.",
+            "0A000", f'cannot cluster on index "{name}" because access method does not support clustering'
         )
 
 

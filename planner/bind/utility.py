@@ -20,6 +20,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
 from planner.bind.runnable import runnable_now
+from planner.bind.table_parts import check_clusterable
 from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
@@ -412,6 +413,7 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
         if node.name and all(index.name != node.name for index in relation.indexes):
             raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
+        check_clusterable(relation, node.name)
 
 
 # pg_class, pg_namespace, pg_constraint, pg_authid

@@ -187,19 +187,26 @@ def index_property(session: EvalSession, oid: int, name: str) -> bool | None:
     found = find_index(session, oid)
     if found is None:
         return None
+    method = found[1].method
     return {
-        "clusterable": found[1].method == "btree", "index_scan": True, "bitmap_scan": True, "backward_scan": True,
+        "clusterable": method in ("btree", "gist"), "index_scan": method != "gin", "bitmap_scan": True,
+        "backward_scan": method in ("btree", "hash"),
     }.get(name.lower())  # fmt: skip
 
 
+_AM_PROPERTY_NAMES = ("can_order", "can_unique", "can_multi_col", "can_exclude", "can_include")
 _AM_PROPERTIES = {
-    403: {"can_order": True, "can_unique": True, "can_multi_col": True, "can_exclude": True, "can_include": True},
-    405: {"can_order": False, "can_unique": False, "can_multi_col": False, "can_exclude": True, "can_include": False},
+    am: dict(zip(_AM_PROPERTY_NAMES, values, strict=True))
+    for am, values in {
+        403: (True, True, True, True, True), 405: (False, False, False, True, False),
+        783: (False, False, True, True, True), 4000: (False, False, False, True, True),
+        2742: (False, False, True, False, False), 3580: (False, False, True, False, False),
+    }.items()
 }  # fmt: skip
 
 
 def index_method_property(oid: int, name: str) -> bool | None:
-    """SQL's ``pg_indexam_has_property`` for btree and hash; NULL for other methods, which have no indexes here."""
+    """SQL's ``pg_indexam_has_property``: what PostgreSQL's method can, also where it is not all supported here."""
     return _AM_PROPERTIES.get(oid, {}).get(name.lower())
 
 

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 from txn.errors import DamagedFile
 from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
 from txn.mvcc.index import BuildingIndex, HotIndex, bounds_of
-from txn.mvcc.keys import KeyMaker
+from txn.mvcc.keys import KeyMaker, but, each, under
 from txn.mvcc.parts import PartState, mask_of
 from txn.mvcc.version import INFINITY, Version, at
 from txn.records import EndedRows, RowOp
@@ -164,7 +164,8 @@ class Generation:
                 values = version.values
                 if values is None:
                     continue
-                if of_row(values if len(values) >= width else padding.pad(values)) == ikey:
+                key_now = of_row(values if len(values) >= width else padding.pad(values))
+                if key_now == ikey or (key_now.__class__ is frozenset and ikey in key_now):
                     found[row_id] = version  # type: ignore[index]
                     hit = True
         if parts is None:
@@ -186,6 +187,12 @@ class Generation:
         out.extend((row_id, part.begin(position)) for row_id, (part, position) in cold.items())
         out.sort()
         return out
+
+    def count_entries(self, index_id: IndexId, key: Key) -> int:
+        """Return about how many rows are under a key: old versions and ended rows count, too."""
+        index = self.indexes[index_id]
+        found = len(index.ids(index.make.of_key(key)))
+        return found + sum(part.file.count(index_id, key) for part in self.parts)
 
     def find_hot_range(
         self,
@@ -423,7 +430,7 @@ class Generation:
                 if version.values is not None:
                     key = of_row(self._padded(version.values))
                     if key not in keys:
-                        index.discard(key, row_id)
+                        index.discard(but(key, keys), row_id)
                         keys.append(key)
                 version = version.older
         while dropped is not None:
@@ -573,8 +580,9 @@ class Generation:
         for index in self.indexes.values():
             of_row = index.make.of_row
             key = of_row(values)
-            if all(of_row(other) != key for other in kept):
-                index.discard(key, row_id)
+            others = [of_row(other) for other in kept]
+            if key not in others:
+                index.discard(but(key, others), row_id)
 
     def finish_eviction(self) -> None:
         """All segments of the last flush are evicted: nothing is in both places any more."""
@@ -648,7 +656,8 @@ class Generation:
                     for index in self.indexes.values():
                         if isinstance(index, BuildingIndex):
                             continue
-                        if row_id not in index.ids(index.make.of_row(self._padded(version.values))):
+                        key = index.make.of_row(self._padded(version.values))
+                        if any(row_id not in index.ids(one) for one in each(key)):
                             raise StoreCorrupted(f"row {row_id} is missing in index {index.definition.index}")
                     if version.segment >= 0:
                         segment = self.log.segments.get(version.segment)
@@ -665,7 +674,7 @@ class Generation:
             for key, ids in index.entries.items():
                 for row_id in (ids,) if isinstance(ids, int) else ids:
                     if not any(
-                        v.values is not None and index.make.of_row(self._padded(v.values)) == key
+                        v.values is not None and under(index.make.of_row(self._padded(v.values)), key)
                         for v in self._chain(row_id)
                     ):
                         raise StoreCorrupted(f"index {index.definition.index} keeps {key!r} of row {row_id}")

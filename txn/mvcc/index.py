@@ -31,7 +31,11 @@ class HotIndex:
         self._order: SortedList[IndexKey] | None = None
 
     def add(self, key: IndexKey, row_id: int) -> None:
-        """Enter a row under a key. Idempotent."""
+        """Enter a row under a key, or under each of a frozenset of them. Idempotent."""
+        if key.__class__ is frozenset:
+            for one in key:
+                HotIndex.add(self, one, row_id)
+            return
         entries = self.entries
         ids = entries.get(key)
         if ids is None:
@@ -45,7 +49,11 @@ class HotIndex:
             ids.add(row_id)  # type: ignore[union-attr]
 
     def discard(self, key: IndexKey, row_id: int) -> None:
-        """Remove an entry if it is there."""
+        """Remove an entry if it is there, or each of a frozenset of keys."""
+        if key.__class__ is frozenset:
+            for one in key:
+                self.discard(one, row_id)
+            return
         ids = self.entries.get(key)
         if ids is None:
             return

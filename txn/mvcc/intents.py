@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from txn.mvcc.generation import Generation
 from txn.mvcc.index import HotIndex
-from txn.mvcc.keys import IndexKey
+from txn.mvcc.keys import IndexKey, under
 from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
 from txn.records import RowOp
@@ -100,7 +100,11 @@ class OwnWrites:
         index = self.index(index_id)
         for row_id in sorted(index.ids(key)):
             intent = self.seen(RowId(row_id), statement)
-            if intent is not None and intent.values is not None and index.make.of_row(intent.values) == key:
+            if (
+                intent is not None
+                and intent.values is not None
+                and under(index.make.of_row(intent.values), key)
+            ):
                 yield RowId(row_id), intent.values
 
     def hides(self, row_id: RowId, statement: int) -> bool:

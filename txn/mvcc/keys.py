@@ -11,16 +11,19 @@ in Python as they do in PostgreSQL; the rest are mapped:
     list            (all elements mapped, number of dimensions, their sizes)
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
+
+In an inverted index (``txn.entries``) a row has a frozenset of index keys, which no other index's key is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from txn.columns import NO_TAIL, flatten_list, without_tail
+from txn.entries import document_entries, entry_type
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
 
 IndexKey: TypeAlias = Any
@@ -149,7 +152,8 @@ class KeyMaker:
     """Makes the index keys of one index.
 
     ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order). ``has_null``
-    tells whether an index key contains NULL, ``values`` turns one back for error messages.
+    tells whether an index key contains NULL, ``values`` turns one back for error messages. Of an inverted index ``of_row``
+    gives all keys of the row, in a frozenset; a caller's key is one of them.
     """
 
     __slots__ = ("attnums", "has_null", "mappers", "of_key", "of_row", "single", "unmappers", "width")
@@ -164,10 +168,18 @@ class KeyMaker:
         self.attnums = index.attnums
         self.width = max(index.attnums)
         self.single = len(index.attnums) == 1
-        self.mappers = tuple(value_mapper(by_attnum[a].type) for a in index.attnums)
-        self.unmappers = tuple(value_unmapper(by_attnum[a].type) for a in index.attnums)
+        types = [by_attnum[a].type for a in index.attnums]
+        if index.inverted:
+            (column,) = types
+            types = [entry_type(index.kind, column)]
+        self.mappers = tuple(value_mapper(type_) for type_ in types)
+        self.unmappers = tuple(value_unmapper(type_) for type_ in types)
         positions = [a - 1 for a in index.attnums]
-        if self.single:
+        if index.inverted:
+            self.of_row = _entries_of_row(positions[0], index, column, self.mappers[0])
+            self.of_key = _single_of_key(self.mappers[0])
+            self.has_null = _is_null
+        elif self.single:
             self.of_row = _single_of_row(positions[0], self.mappers[0])
             self.of_key = _single_of_key(self.mappers[0])
             self.has_null = _is_null
@@ -199,6 +211,21 @@ class KeyMaker:
         return tuple(row[a - 1] for a in self.attnums)
 
 
+def under(key: IndexKey, ikey: IndexKey) -> bool:
+    """Tell whether a row whose key (of an inverted index: keys) ``of_row`` gave stands under ``ikey``."""
+    return bool(key == ikey) or (key.__class__ is frozenset and ikey in key)
+
+
+def each(key: IndexKey) -> Iterable[IndexKey]:
+    """Return the single keys of what ``of_row`` gave."""
+    return key if key.__class__ is frozenset else (key,)
+
+
+def but(key: IndexKey, others: Iterable[IndexKey]) -> IndexKey:
+    """Return what ``of_row`` gave of one version without the keys that others have; it is none of them."""
+    return key.difference(*others) if key.__class__ is frozenset else key
+
+
 def _is_null(key: IndexKey) -> bool:
     return key is NULL_LAST
 
@@ -221,6 +248,33 @@ def _single_of_row(position: int, mapper: Callable[[Any], Any] | None) -> Callab
         return NULL_LAST if value is None else mapper(value)
 
     return mapped
+
+
+def _entries_of_row(
+    position: int, index: ShardIndex, column: PhysicalType, mapper: Callable[[Any], Any] | None
+) -> Callable[[Row], IndexKey]:
+    none: frozenset[IndexKey] = frozenset()
+    element = column.element
+    if element is not None:
+        empty = frozenset((NULL_LAST,))
+
+        def elements(row: Row) -> IndexKey:
+            value = row[position]
+            if value is None:
+                return none
+            _dims, flat = flatten_list(value, element)
+            if not flat:
+                return empty
+            return frozenset([v if mapper is None else mapper(v) for v in flat if v is not None])
+
+        return elements
+    kind = index.kind
+
+    def document(row: Row) -> IndexKey:
+        text = row[position]
+        return none if text is None else document_entries(kind, text)
+
+    return document
 
 
 def _single_of_key(mapper: Callable[[Any], Any] | None) -> Callable[[Key], IndexKey]:

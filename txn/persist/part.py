@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
 from txn.encode import decode_spec
+from txn.entries import entry_type
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
@@ -87,6 +88,8 @@ def epoch_of_blob(name: str) -> int | None:
 def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
     """Return the key codec of an index of a shard."""
     types = {c.attnum: c.type for c in spec.columns}
+    if index.inverted:
+        return KeyCodec([entry_type(index.kind, types[index.attnums[0]])])
     return KeyCodec([types[a] for a in index.attnums])
 
 
@@ -260,6 +263,10 @@ class Part:
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
         """Return positions whose key equals ``key`` (full, no NULLs). MissingFile: no such sidecar."""
         return self._sidecar(index).lookup(key)
+
+    def count(self, index: IndexId, key: Key) -> int:
+        """Return how many entries equal ``key`` (NULLs allowed). MissingFile: no such sidecar."""
+        return self._sidecar(index).count(key)
 
     def sorted_keys(self, index: IndexId) -> SortedKeys:
         """Return the keys of an index as arrays; in a thread. Raises MissingFile, DamagedFile."""

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from txn.columns import column_arrays, column_fields, one_chunk
 from txn.encode import encode_spec
+from txn.entries import entry_arrays
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.part import FORMAT, GROUP_ROWS, Part, index_codec, parquet_name, sidecar_name, system_name
@@ -153,6 +154,9 @@ async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardInde
 
     def build() -> Buffers:
         columns, dims = key_columns(table, index)
+        if index.inverted:
+            entries, positions = entry_arrays(index, columns[0])
+            return build_key_sidecar(codec, [entries], [None], positions)
         return build_key_sidecar(codec, columns, dims)
 
     await _publish(blob, sidecar_name(part, index.index), build)

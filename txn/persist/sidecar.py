@@ -5,6 +5,7 @@
 
     key sidecar   | header 64 | types | keys ............ | positions (unless 0, 1, 2 ...) |
                    integers:   keys   int64[k], k rows with a key; the other positions are those of NULLs
+                               (rows: here and below entries, of which an inverted index has any number for a row)
                    bytes:      keys   offsets u64[n + 1], then after the positions the heap of txn.keycodec keys
 
 All numbers are little-endian, sections begin at multiples of 8. A lookup is a binary search in the mapping: a
@@ -84,27 +85,31 @@ def _positions(order: Any) -> Buffers:
     return [data, _pad(len(data))]
 
 
-def build_key_sidecar(codec: KeyCodec, columns: Sequence[Any], dims: Sequence[Any]) -> Buffers:
+def build_key_sidecar(
+    codec: KeyCodec, columns: Sequence[Any], dims: Sequence[Any], places: Any = None
+) -> Buffers:
     """Return a key sidecar's contents for an index over ``columns`` (pyarrow arrays in part order).
 
-    Runs in a thread; takes about 0.2 us a row for integers, 0.5 us for texts.
+    ``places``: the position in the part (uint32) of each entry, where these are not the part's rows one by one: of an
+    inverted index, which has any number of entries for a row. Runs in a thread; takes about 0.2 us a row for integers, 0.5 us for texts.
     """
     types = msgspec.msgpack.encode(codec.types)
     rows = len(columns[0])
     if codec.is_int:
         values = int64_view(columns[0])
         keys = rows - values.null_count
-        if not values.null_count and _is_sorted(values):
+        if places is None and not values.null_count and _is_sorted(values):
             return [*_header(_INTS, rows, keys, _IDENTITY, types), _raw(values, 8)]
         order = pc.array_sort_indices(values, null_placement="at_end")
         ordered = values.take(order).slice(0, keys)
+        order = order if places is None else places.take(order)
         return [*_header(_INTS, rows, keys, 0, types), _raw(ordered, 8), *_positions(order)]
     encoded = codec.encode_arrow(columns, dims)
     flags, positions = _IDENTITY, []
-    if not _is_sorted(encoded):
+    if places is not None or not _is_sorted(encoded):
         order = pc.array_sort_indices(encoded)
         encoded = encoded.take(order)
-        flags, positions = 0, _positions(order)
+        flags, positions = 0, _positions(order if places is None else places.take(order))
     if encoded.offset:
         encoded = pa.concat_arrays([encoded, encoded.slice(0, 0)])
     _, offsets, heap = encoded.buffers()
@@ -327,6 +332,11 @@ class KeySidecar:
             found.append(self._positions[at])
             at += 1
         return found
+
+    def count(self, key: Key) -> int:
+        """Return how many entries equal ``key`` (full; here NULL equals NULL)."""
+        low, high = self._span(KeyRange(prefix=key))
+        return high - low
 
     def _span(self, wanted: KeyRange) -> tuple[int, int]:
         """Return the half-open range of sorted slots, NULLs included, that the range selects."""

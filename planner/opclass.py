@@ -1,0 +1,164 @@
+"""Operator classes: what an index method does with a type, and which of that indexes here can.
+
+method       types and classes
+btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
+gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from planner import ast
+from planner.casts import is_binary_coercible
+from planner.catalog import ColumnDef, RelationDef
+from planner.domains import base_oid
+from planner.errors import Span, SqlError, not_supported
+from planner.facts import (
+    ANYARRAY,
+    ANYENUM,
+    ANYMULTIRANGE,
+    ANYRANGE,
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    JSONB,
+    NAME,
+    NUMERIC,
+    OID,
+    RECORD,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    VARCHAR,
+    facts,
+    rows,
+)
+from planner.resolve import default_opclass
+from planner.typefacts import element_of, format_type
+
+METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
+
+ELEMENTS: Final = frozenset(
+    (
+        BOOL, INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, NAME, BYTEA, UUID, DATE, TIME,
+        TIMESTAMP, TIMESTAMPTZ,
+    )
+)  # fmt: skip
+"""Types of array elements that gin indexes take beside enums: equal values are one key."""
+
+
+@cache
+def _classes() -> dict[tuple[int, str], tuple[int, int, bool]]:
+    """Return operator classes by (method oid, name, not unique in PostgreSQL either): the first default one, else the first."""
+    found: dict[tuple[int, str], tuple[int, int, bool]] = {}
+    for row in rows("opclass"):
+        key = int(row["opcmethod"]), str(row["opcname"])
+        made = int(row["oid"]), int(row["opcintype"]), row["opcdefault"] == "t"
+        if key not in found or (made[2] and not found[key][2]):
+            found[key] = made
+    return found
+
+
+@cache
+def _default_oids() -> dict[tuple[int, int], int]:
+    return {
+        (int(row["opcmethod"]), int(row["opcintype"])): int(row["oid"])
+        for row in rows("opclass")
+        if row["opcdefault"] == "t"
+    }
+
+
+def class_oid(type_oid: int, method: str, name: str = "") -> int:
+    """Return the oid of an operator class: the one called ``name``, else the type's default one, 0 if it has none."""
+    am = METHOD_OIDS[method]
+    if name:
+        return _classes()[am, name][0]
+    return _default_oids().get((am, _input_type(type_oid)), 0)
+
+
+def _input_type(type_oid: int) -> int:
+    """Return the type that the operator classes for a type are declared for."""
+    if type_oid == VARCHAR:
+        return TEXT
+    fact = facts().types.get(type_oid)
+    if fact is None:
+        return type_oid
+    if fact.category == "A":
+        return ANYARRAY
+    return {"e": ANYENUM, "r": ANYRANGE, "m": ANYMULTIRANGE, "c": RECORD}.get(fact.kind, type_oid)
+
+
+def check_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
+    """Return the name of the operator class of an index key, "" for the type's default one.
+
+    Raises SqlError 42704 (no such class, no default one), 42804 (not of this type); 0A000 for a class, and for a type, of
+    which no index is kept here.
+    """
+    name = ""
+    if written:
+        name = _written_class(type_oid, method, written, span)
+    else:
+        check_indexable(type_oid, method)
+    if method == "gin":
+        element = element_of(base_oid(type_oid))
+        fact = facts().types.get(element) if element else None
+        if element and element not in ELEMENTS and (fact is None or fact.kind != "e"):
+            raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
+        if not element and base_oid(type_oid) != JSONB:
+            raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
+    return name
+
+
+def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
+    name = written[-1]
+    found = _classes().get((METHOD_OIDS[method], name))
+    if found is None:
+        shown = ".".join(written)
+        raise SqlError(
+            "42704", f'operator class "{shown}" does not exist for access method "{method}"', span=span
+        )
+    _oid, input_type, is_default = found
+    base = base_oid(type_oid)
+    if _input_type(base) != input_type and not is_binary_coercible(base, input_type):
+        raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')
+    if is_default:
+        return ""
+    if method in ("btree", "hash") and not name.endswith("_pattern_ops"):
+        raise not_supported(f'operator class "{name}"', span=span)
+    return name
+
+
+def check_retyped(relation: RelationDef, column: ColumnDef, type_oid: int) -> None:
+    """Check that the indexes over a column can be over another type. Raises SqlError 42704, 42804, 0A000."""
+    for index in relation.indexes:
+        method = (
+            index.method if index.method not in ("gist", "spgist") else "btree"
+        )  # of exclusion constraints
+        for position, attnum in enumerate(index.key_columns):
+            if attnum == column.attnum:
+                name = index.opclasses[position] if index.opclasses else ""
+                check_class(type_oid, method, (name,) if name else (), None)
+
+
+def check_indexable(oid: int, method: str) -> None:
+    """Raise 42704 when the type has no default operator class for an index method."""
+    if method in ("btree", "hash"):
+        has_one = default_opclass(oid, METHOD_OIDS[method]) is not None
+    else:
+        has_one = class_oid(base_oid(oid), method) != 0
+    if not has_one or (element_of(oid) and default_opclass(element_of(oid)) is None):
+        raise SqlError(
+            "42704",
+            f'data type {format_type(oid)} has no default operator class for access method "{method}"',
+            hint="You must specify an operator class for the index or define a default operator class for "
+            "the data type.",
+        )

@@ -1,0 +1,306 @@
+"""Inverted indexes against brute force: every entry of every value, with flushes, merges, vacuum, builds and crashes between."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from tests.support.durable import run
+from tests.support.store import (
+    BY_K,
+    INT,
+    SHARD,
+    TEXT,
+    StepClock,
+    now,
+    open_memory_store,
+    tear_away,
+    tiny_limits,
+)
+from txn.entries import document_entries, key_entry
+from txn.errors import LockNotAvailable, WriteConflict
+from txn.persist.memory import MemoryDisk
+from txn.store import ShardStore
+from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
+
+BY_TAGS, BY_KEYS, BY_PATHS = IndexId(20), IndexId(21), IndexId(22)
+WORDS = "abcdef"
+INVERTED = (
+    ShardIndex(index=BY_TAGS, attnums=(2,), unique=False, kind="elements"),
+    ShardIndex(index=BY_KEYS, attnums=(3,), unique=False, kind="json"),
+    ShardIndex(index=BY_PATHS, attnums=(3,), unique=False, kind="json_paths"),
+)
+
+
+def spec(version: int = 1, indexes: tuple[ShardIndex, ...] = INVERTED) -> ShardSpec:
+    """k int8 primary key, tags text[], doc text with a document."""
+    return ShardSpec(
+        shard=SHARD,
+        version=version,
+        columns=(
+            ShardColumn(attnum=1, type=INT),
+            ShardColumn(attnum=2, type=PhysicalType(kind="list", element=TEXT)),
+            ShardColumn(attnum=3, type=TEXT),
+        ),
+        indexes=(ShardIndex(index=BY_K, attnums=(1,), unique=True, primary=True), *indexes),
+    )
+
+
+def document(rng: random.Random) -> Any:
+    kind = rng.randrange(6)
+    if kind < 2:
+        return {rng.choice(WORDS): document(rng) for _ in range(rng.randrange(3))}
+    if kind == 2:
+        return [document(rng) for _ in range(rng.randrange(3))]
+    return rng.choice([1, 2.5, None, True, "a", "b", 'q"\\'])
+
+
+def random_row(rng: random.Random, k: int) -> tuple[Any, ...]:
+    tags = [rng.choice([*WORDS, None]) for _ in range(rng.randrange(4))]
+    doc = {rng.choice(WORDS): document(rng) for _ in range(rng.randrange(3))}
+    return (
+        k,
+        None if rng.random() < 0.1 else tuple(tags),
+        None if rng.random() < 0.1 else json.dumps(doc),
+    )
+
+
+def entries(index: IndexId, row: tuple[Any, ...]) -> set[Any]:
+    """What a row is entered under, as the module says it."""
+    if index == BY_TAGS:
+        if row[1] is None:
+            return set()
+        return {v for v in row[1] if v is not None} if row[1] else {None}
+    return (
+        set()
+        if row[2] is None
+        else set(document_entries("json" if index == BY_KEYS else "json_paths", row[2]))
+    )
+
+
+async def check(txn: Any, expected: dict[int, tuple[Any, ...]], indexes: tuple[ShardIndex, ...]) -> None:
+    for definition in indexes:
+        index = definition.index
+        under: dict[Any, list[int]] = {}
+        for k, row in expected.items():
+            for entry in entries(index, row):
+                under.setdefault(entry, []).append(k)
+        for entry in [*under, "nobody" if index == BY_TAGS else 5]:
+            found = await now(txn.lookup(SHARD, index, [(entry,)]))
+            assert sorted(r.values[0] for r in found) == sorted(under.get(entry, [])), (
+                definition.kind,
+                entry,
+            )
+            assert all(r.values == expected[r.values[0]] for r in found)
+        some = list(under)[:4]
+        found = await now(txn.lookup(SHARD, index, [(e,) for e in some]))
+        assert sorted(r.values[0] for r in found) == sorted({k for e in some for k in under[e]}), (
+            "each row once"
+        )
+
+
+async def rows_by_k(txn: Any) -> dict[int, Any]:
+    return {r.values[0]: r for r in [r async for chunk in txn.scan(SHARD) for r in chunk]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_entry_finds_its_rows(seed: int) -> None:
+    rng = random.Random(seed)
+
+    async def go() -> None:
+        disk, clock = MemoryDisk(), StepClock()
+        store: ShardStore = await open_memory_store(disk, clock=clock)
+        indexes = INVERTED if seed % 2 else ()
+        txn = store.begin()
+        await now(txn.begin_write([]))
+        txn.create_shard(spec(indexes=indexes))
+        await now(txn.commit())
+        rows: dict[int, tuple[Any, ...]] = {}
+        readers: list[tuple[Any, dict[int, tuple[Any, ...]]]] = []
+        for step in range(24):
+            if step == 8 and not indexes:  # over rows that are hot, and in parts
+                txn = store.begin()
+                await now(txn.begin_write([SHARD]))
+                await now(txn.alter_shard(spec(2, INVERTED)))
+                await now(txn.commit())
+                for reader, _seen in readers:
+                    reader.rollback()
+                readers, indexes = [], INVERTED
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            present = await rows_by_k(txn)
+            after = dict(rows)
+            for _ in range(rng.randrange(1, 6)):
+                k = rng.randrange(30)
+                row = random_row(rng, k)
+                txn.next_statement()
+                if k not in after:
+                    (present_id,) = await now(txn.insert(SHARD, [row]))
+                    present[k] = replace_id(present_id)
+                    after[k] = row
+                elif rng.random() < 0.3:
+                    await now(txn.delete(SHARD, [present[k].row_id]))
+                    del after[k]
+                else:
+                    await now(txn.update(SHARD, [(present[k].row_id, row)]))
+                    after[k] = row
+            txn.next_statement()
+            await check(txn, after, indexes)
+            if rng.random() < 0.2:
+                txn.rollback()
+            else:
+                await now(txn.commit())
+                rows = after
+            if rng.random() < 0.3:
+                await store.flush(history=rng.random() < 0.5)
+            if rng.random() < 0.3:
+                store.core.vacuum()
+            store.validate()
+            if len(readers) < 3:
+                readers.append((store.begin(read_only=True), dict(rows)))
+            elif rng.random() < 0.3:
+                readers.pop(0)[0].rollback()
+            for reader, seen in readers:
+                await check(reader, seen, indexes)
+            if rng.random() < 0.1:
+                for reader, _seen in readers:
+                    reader.rollback()
+                readers = []
+                await tear_away(store, disk)
+                store = await open_memory_store(disk, clock=clock)
+        for reader, _seen in readers:
+            reader.rollback()
+        await store.close()
+
+    with tiny_limits():
+        run(go)
+
+
+class replace_id:
+    def __init__(self, row_id: int) -> None:
+        self.row_id = row_id
+
+
+async def table(disk: MemoryDisk) -> ShardStore:
+    store: ShardStore = await open_memory_store(disk)
+    txn = store.begin()
+    await now(txn.begin_write([]))
+    txn.create_shard(spec())
+    await now(txn.insert(SHARD, [(1, ("a", "b"), '{"a": 1}'), (2, ("b",), '{"a": 2}')]))
+    await now(txn.commit())
+    return store
+
+
+def test_nobody_enters_a_row_under_an_entry_that_another_has_read() -> None:
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        reader = store.begin()
+        await now(reader.begin_write([SHARD]))
+        assert len(await now(reader.lookup(SHARD, BY_TAGS, [("a",)]))) == 1
+        writer = store.begin(lock_timeout_ms=-1)
+        await now(writer.begin_write([SHARD]))
+        await now(writer.insert(SHARD, [(3, ("c",), None)]))  # another entry: nothing to wait for
+        with pytest.raises(LockNotAvailable):
+            await now(writer.insert(SHARD, [(4, ("c", "a"), None)]))
+        writer.rollback()
+        updater = store.begin(lock_timeout_ms=-1)
+        await now(updater.begin_write([SHARD]))
+        (other,) = await now(updater.lookup(SHARD, BY_K, [(2,)]))
+        await now(updater.update(SHARD, [(other.row_id, (2, ("b", "c"), None))]))
+        with pytest.raises(LockNotAvailable):
+            await now(updater.update(SHARD, [(other.row_id, (2, ("b", "a"), None))]))
+        updater.rollback()
+        reader.rollback()
+        await store.close()
+
+    run(go)
+
+
+@pytest.mark.parametrize("tags", [("a", "z"), ("z", "a", "b")])
+def test_what_was_read_by_entry_is_compared_at_the_first_write(tags: tuple[str, ...]) -> None:
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        first = store.begin()
+        assert len(await now(first.lookup(SHARD, BY_TAGS, [("a",), ("q",)]))) == 1
+        second = store.begin()
+        await now(second.begin_write([SHARD]))
+        await now(second.insert(SHARD, [(3, tags, None)]))
+        await now(second.commit())
+        with pytest.raises(WriteConflict):
+            await now(first.begin_write([SHARD]))
+        third = store.begin()
+        assert len(await now(third.lookup(SHARD, BY_TAGS, [("b",), ("q",)]))) == (3 if "b" in tags else 2)
+        other = store.begin()
+        await now(other.begin_write([SHARD]))
+        await now(other.insert(SHARD, [(9, ("x",), None)]))
+        await now(other.commit())
+        await now(third.begin_write([SHARD]))  # nothing that it has looked for
+        third.rollback()
+        await store.close()
+
+    run(go)
+
+
+def test_entries_are_counted_in_memory_and_in_parts() -> None:
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        await store.flush()
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.insert(SHARD, [(3, ("b", "b", "c"), '{"a": 1, "b": 1}'), (4, (), None)]))
+        await now(txn.commit())
+        reader = store.begin(read_only=True)
+        assert reader.count_entries(SHARD, BY_TAGS, [("a",), ("b",), ("c",), ("d",), (None,)]) == [
+            1,
+            3,
+            1,
+            0,
+            1,
+        ]
+        assert reader.count_entries(SHARD, BY_KEYS, [(key_entry("a"),), (key_entry("b"),)]) == [3, 1]
+        reader.rollback()
+        await store.close()
+
+    run(go)
+
+
+def test_entries_of_documents() -> None:
+    assert document_entries("json", '["a"]') == {key_entry("a")} == document_entries("json", '"a"')
+    assert key_entry("a") in document_entries("json", '{"a": []}')
+    assert key_entry("a") not in document_entries("json", '{"b": "a"}')
+    assert (
+        document_entries("json", "1.50")
+        == document_entries("json", "15e-1")
+        != document_entries("json", "1.51")
+    )
+    assert document_entries("json", "-0") == document_entries("json", "0.00")
+    assert (
+        document_entries("json", "100") == document_entries("json", "1e2") != document_entries("json", "10")
+    )
+    assert (
+        len(
+            {
+                *document_entries("json", "true"),
+                *document_entries("json", "null"),
+                *document_entries("json", '"t"'),
+            }
+        )
+        == 3
+    )
+    assert (
+        document_entries("json_paths", '{"a": {}, "b": []}')
+        == frozenset()
+        == document_entries("json_paths", "{}")
+    )
+    assert document_entries("json_paths", '{"a": [1, {"b": 2}]}') == {
+        *document_entries("json_paths", '{"a": 1}'), *document_entries("json_paths", '{"a": {"b": 2}}')
+    }  # fmt: skip
+    assert document_entries("json_paths", '{"a": 1, "b": 2}').isdisjoint(
+        document_entries("json_paths", '{"a": 2, "b": 1}')
+    )
+    deep = "[" * 50_000 + '{"k": 1}' + "]" * 50_000
+    assert document_entries("json_paths", deep) == document_entries("json_paths", '{"k": 1}')
+    assert document_entries("json", '{"q\\u0022\\n": 1}') == document_entries("json", json.dumps({'q"\n': 1}))
