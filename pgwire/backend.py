@@ -74,7 +74,7 @@ class Responder(Protocol):
         """Whether the client has gone: what is sent is discarded."""
 
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
-        """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe)."""
+        """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe). DataError 22P05."""
 
     def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
         """Queue ``count`` complete, already framed DataRow messages (see pgwire.codecs.rows).
@@ -92,10 +92,17 @@ class Responder(Protocol):
         """Queue PortalSuspended."""
 
     def notice(self, report: ErrorReport) -> None:
-        """Queue NoticeResponse."""
+        """Queue NoticeResponse. Raises DataError 22P05 where the client's encoding lacks a character of it."""
 
     def parameter_status(self, name: str, value: str) -> None:
         """Queue ParameterStatus: it goes out just before ReadyForQuery, with the last value given."""
+
+    def client_encoding(self, name: str) -> None:
+        """Read and write texts in this encoding (a canonical name of ``pgwire.codecs.encodings``) from now on.
+
+        That is for the messages. Rows and COPY data, whose values the backend encodes, are as ``CodecSettings`` say.
+        Parameters of Bind arrive as the client sent them.
+        """
 
     def tcp_options(self) -> Mapping[str, int]:
         """Return the options of the client's socket (``pgwire.tcp``); none where it is none of TCP."""

@@ -14,14 +14,24 @@ session's hot path (``bench/wire_loop.py`` measures it).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
 from pgwire import decode
 from pgwire import messages as m
-from pgwire.backend import TransactionStatus
-from pgwire.encode import READY_FOR_QUERY, encode_backend, error_response
+from pgwire.backend import FieldDescription, TransactionStatus
+from pgwire.codecs.encodings import UTF8, Encoding
+from pgwire.codecs.errors import DataError
+from pgwire.encode import (
+    READY_FOR_QUERY,
+    Write,
+    cached_row_description,
+    encode_backend,
+    error_response,
+    row_description,
+)
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
 from pgwire.framing import (
     DEFAULT_MAX_MESSAGE_BYTES,
@@ -81,13 +91,16 @@ class Connection:
         "_frames",
         "_limits",
         "data",
+        "describe",
         "farewell",
         "out",
         "parted",
+        "read",
         "start",
         "startup_message",
         "state",
         "stop",
+        "write",
     )
 
     def __init__(self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
@@ -99,6 +112,12 @@ class Connection:
         """What a session that is being ended says in place of its statement's cancellation (57014)."""
         self.parted = False
         """An error that ends the session has been sent."""
+        self.read: decode.Read = decode.utf8
+        """What reads texts of the client."""
+        self.write: Write = UTF8.encode
+        """What writes texts to it."""
+        self.describe: Callable[[Sequence[FieldDescription]], bytes] = cached_row_description
+        """What encodes RowDescription."""
         self.start = 0
         self.stop = 0
         self.startup_message: m.FrontendMessage | None = None
@@ -106,6 +125,17 @@ class Connection:
         self._limits = _limits(max_message_bytes)
         self._copy_left = 0  # bytes of the current CopyData that have not been consumed
         self._encryption_asked: set[int] = set()
+
+    def speak(self, encoding: Encoding) -> None:
+        """From now on the client's texts are in ``encoding``, both ways."""
+        self.write = encoding.encode
+        if encoding.utf8:
+            self.read, self.describe = decode.utf8, cached_row_description
+        else:
+            self.read, self.describe = (
+                decode.reader(encoding),
+                partial(row_description, write=encoding.encode),
+            )
 
     # ------------------------------------------------------------------ input
 
@@ -138,7 +168,7 @@ class Connection:
         if kind > 255:
             assert self.startup_message is not None
             return self.startup_message
-        return decode.frontend(kind, self.data, self.start, self.stop)
+        return decode.frontend(kind, self.data, self.start, self.stop, self.read)
 
     @property
     def untouched(self) -> bool:
@@ -303,7 +333,7 @@ class Connection:
             if kind == _COPY_DONE:
                 decode.nothing(self.data, self.start, self.stop)
                 return None
-            raise CopyFailed(decode.query(self.data, self.start, self.stop))
+            raise CopyFailed(decode.query(self.data, self.start, self.stop, self.read))
         return b"".join(parts)
 
     def _copy_whole(self, parts: list[bytes]) -> int:
@@ -371,7 +401,12 @@ class Connection:
             self.state = State.CLOSED
         elif self.state is not State.CLOSED:  # a lost stream: the error that says so comes after the fact
             self.advance(ord("E"))
-        self.out.append(error_response(report))
+        try:
+            data = error_response(report, self.write)
+        except DataError as error:  # what it says cannot be said; that can, as PostgreSQL does
+            report = ErrorReport(severity=report.severity, sqlstate=error.sqlstate, message=error.message)
+            data = error_response(report, self.write)
+        self.out.append(data)
 
     def ready(self, status: TransactionStatus) -> None:
         """Queue ReadyForQuery: the batch is answered."""

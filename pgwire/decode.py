@@ -4,8 +4,9 @@ The functions that the server's hot path calls (``parse``, ``bind``, ``execute``
 straight from the receive buffer and return plain tuples; ``frontend`` wraps them into message values.
 
 Contract of all of them: ``data[start:stop]`` is exactly the payload of one frame; bytes behind ``stop``
-belong to someone else. Malformed payloads raise ``RemoteProtocolError`` (08P01; 22021 for text that is not
-UTF-8), not fatal, since framing is intact. The message texts are PostgreSQL's.
+belong to someone else. Malformed payloads raise ``RemoteProtocolError`` (08P01; 22021 and 22P05 for bytes that
+are no text), not fatal, since framing is intact. The message texts are PostgreSQL's. Texts are UTF-8 unless
+``read``, made by ``reader``, says otherwise; it is asked only for texts that are not empty.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from struct import Struct
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from pgwire import messages as m
 from pgwire.backend import FieldDescription, TransactionStatus
+from pgwire.codecs.encodings import UTF8, Encoding
+from pgwire.codecs.errors import DataError
 from pgwire.errors import ErrorReport, RemoteProtocolError
 
 _UINT16 = Struct(">H")
@@ -36,30 +39,40 @@ _PLAIN_FORMATS: Final[dict[bytes, tuple[int, ...]]] = {
 }
 
 
-def _text(data: bytes) -> str:
-    """Decode UTF-8; 22021 as PostgreSQL words it."""
+Read: TypeAlias = Callable[[bytes], str]
+"""From bytes of the client to the text they are. Raises RemoteProtocolError 22021, 22P05."""
+
+
+def reader(encoding: Encoding) -> Read:
+    """Return the function that reads texts of a client's encoding."""
+
+    def read(data: bytes) -> str:
+        try:
+            return encoding.decode(data)
+        except DataError as error:
+            raise RemoteProtocolError(error.message, sqlstate=error.sqlstate) from None
+
+    return read
+
+
+_careful_utf8: Final = reader(UTF8)
+
+
+def utf8(data: bytes) -> str:
+    """Read UTF-8: the usual case, at the price of one call."""
     try:
         return data.decode()
-    except UnicodeDecodeError as error:
-        # PostgreSQL names the bytes the leading one announces, as far as they are there.
-        first = data[error.start]
-        announced = (
-            1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF8 else 1
-        )
-        bad = data[error.start : error.start + announced]
-        shown = " ".join(f"0x{byte:02x}" for byte in bad)
-        raise RemoteProtocolError(
-            f'invalid byte sequence for encoding "UTF8": {shown}', sqlstate="22021"
-        ) from None
+    except UnicodeDecodeError:
+        return _careful_utf8(data)
 
 
-def _cstring(data: bytes, start: int, stop: int) -> tuple[str, int]:
+def _cstring(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str, int]:
     """Return the NUL-terminated text at ``start`` and the offset behind it."""
     try:
         end = data.index(0, start, stop)
     except ValueError:
         raise RemoteProtocolError(_NO_NUL) from None
-    return (_text(data[start:end]) if end > start else ""), end + 1
+    return (read(data[start:end]) if end > start else ""), end + 1
 
 
 def _finish(pos: int, stop: int) -> None:
@@ -68,17 +81,17 @@ def _finish(pos: int, stop: int) -> None:
         raise RemoteProtocolError(_TRAILING if pos < stop else _NO_DATA_LEFT)
 
 
-def query(data: bytes, start: int, stop: int) -> str:
+def query(data: bytes, start: int, stop: int, read: Read = utf8) -> str:
     """Return the text of Query."""
-    sql, pos = _cstring(data, start, stop)
+    sql, pos = _cstring(data, start, stop, read)
     _finish(pos, stop)
     return sql
 
 
-def parse(data: bytes, start: int, stop: int) -> tuple[str, str, tuple[int, ...]]:
+def parse(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str, str, tuple[int, ...]]:
     """Return statement name, text and parameter oids of Parse."""
-    name, pos = _cstring(data, start, stop)
-    sql, pos = _cstring(data, pos, stop)
+    name, pos = _cstring(data, start, stop, read)
+    sql, pos = _cstring(data, pos, stop, read)
     if stop - pos < 2:
         raise RemoteProtocolError(_NO_DATA_LEFT)
     count = _UINT16.unpack_from(data, pos)[0]
@@ -102,17 +115,17 @@ def _formats(data: bytes, pos: int, stop: int) -> tuple[tuple[int, ...], int]:
 
 
 def bind(
-    data: bytes, start: int, stop: int
+    data: bytes, start: int, stop: int, read: Read = utf8
 ) -> tuple[str, str, tuple[int, ...], list[bytes | None], tuple[int, ...]]:
     """Return portal, statement, parameter formats, parameters and result formats of Bind."""
     try:
         # The usual shapes in one go: names are empty or short, formats all text or all binary. Reading may
         # run past ``stop`` into the next frame; then ``pos`` does too, and the last check sees it.
         end = data.index(0, start, stop)
-        portal = _text(data[start:end]) if end > start else ""
+        portal = read(data[start:end]) if end > start else ""
         pos = end + 1
         end = data.index(0, pos, stop)
-        statement = _text(data[pos:end]) if end > pos else ""
+        statement = read(data[pos:end]) if end > pos else ""
         pos = end + 1
         param_formats = _PLAIN_FORMATS.get(data[pos : pos + 2])
         if param_formats is not None:
@@ -149,18 +162,18 @@ def bind(
     return portal, statement, param_formats, params, result_formats
 
 
-def execute(data: bytes, start: int, stop: int) -> tuple[str, int]:
+def execute(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str, int]:
     """Return portal and row limit of Execute; a negative limit means none, as in PostgreSQL."""
     if stop - start == 5 and data[start] == 0:
         portal, pos = "", start + 1
     else:
-        portal, pos = _cstring(data, start, stop)
+        portal, pos = _cstring(data, start, stop, read)
         _finish(pos + 4, stop)
     limit: int = _INT32.unpack_from(data, pos)[0]
     return portal, (limit if limit > 0 else 0)
 
 
-def named(data: bytes, start: int, stop: int, message: str) -> tuple[int, str]:
+def named(data: bytes, start: int, stop: int, message: str, read: Read = utf8) -> tuple[int, str]:
     """Return subtype (ord of S or P) and name of Describe or Close; ``message`` names it in errors."""
     if start >= stop:
         raise RemoteProtocolError("no data left in message")
@@ -168,7 +181,7 @@ def named(data: bytes, start: int, stop: int, message: str) -> tuple[int, str]:
     if stop - start == 2 and data[start + 1] == 0:
         name = ""
     else:
-        name, pos = _cstring(data, start + 1, stop)
+        name, pos = _cstring(data, start + 1, stop, read)
         _finish(pos, stop)
     if subtype != 80 and subtype != 83:
         raise RemoteProtocolError(f"invalid {message} message subtype {subtype}")
@@ -222,24 +235,24 @@ def _startup_parameters(payload: bytes) -> dict[str, str]:
     return parameters
 
 
-def frontend(kind: int, data: bytes, start: int, stop: int) -> m.FrontendMessage:
+def frontend(kind: int, data: bytes, start: int, stop: int, read: Read = utf8) -> m.FrontendMessage:
     """Return the message of type ``kind`` (a byte; start-up packets have their own function)."""
     match chr(kind):
         case "Q":
-            return m.Query(query(data, start, stop))
+            return m.Query(query(data, start, stop, read))
         case "P":
-            return m.Parse(*parse(data, start, stop))
+            return m.Parse(*parse(data, start, stop, read))
         case "B":
-            portal, statement, param_formats, params, result_formats = bind(data, start, stop)
+            portal, statement, param_formats, params, result_formats = bind(data, start, stop, read)
             return m.Bind(portal, statement, param_formats, tuple(params), result_formats)
         case "D":
-            subtype, name = named(data, start, stop, "DESCRIBE")
+            subtype, name = named(data, start, stop, "DESCRIBE", read)
             return m.Describe("S" if subtype == 83 else "P", name)
         case "C":
-            subtype, name = named(data, start, stop, "CLOSE")
+            subtype, name = named(data, start, stop, "CLOSE", read)
             return m.Close("S" if subtype == 83 else "P", name)
         case "E":
-            return m.Execute(*execute(data, start, stop))
+            return m.Execute(*execute(data, start, stop, read))
         case "F":
             return m.FunctionCall(data[start:stop])
         case "p":
@@ -247,7 +260,7 @@ def frontend(kind: int, data: bytes, start: int, stop: int) -> m.FrontendMessage
         case "d":
             return m.CopyData(data[start:stop])
         case "f":
-            return m.CopyFail(query(data, start, stop))
+            return m.CopyFail(query(data, start, stop, read))
         case "X":
             return m.Terminate()
         case "H":

@@ -6,13 +6,14 @@ Constant replies are encoded once, here. Lists of fields are encoded once per tu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, singledispatch
 from struct import Struct, pack
-from typing import Final
+from typing import Final, TypeAlias
 
 from pgwire import messages as m
 from pgwire.backend import FieldDescription, TransactionStatus
+from pgwire.codecs.encodings import UTF8
 from pgwire.errors import ErrorReport
 
 _HEADER = Struct(">cI")
@@ -24,9 +25,13 @@ def frame(kind: bytes, payload: bytes | bytearray | memoryview = b"") -> bytes:
     return _HEADER.pack(kind, len(payload) + 4) + payload
 
 
-def cstring(text: str) -> bytes:
-    """Return NUL-terminated UTF-8. A NUL inside, which the protocol cannot carry, is dropped."""
-    data = text.encode("utf-8", "replace")
+Write: TypeAlias = Callable[[str], bytes]
+"""From a text to its bytes in the client's encoding. Raises DataError 22P05 for a character that it lacks."""
+
+
+def cstring(text: str, write: Write = UTF8.encode) -> bytes:
+    """Return NUL-terminated text. A NUL inside, which the protocol cannot carry, is dropped."""
+    data = write(text)
     return (data.replace(b"\0", b"") if b"\0" in data else data) + b"\0"
 
 
@@ -52,11 +57,11 @@ def int16_list(values: Sequence[int]) -> bytes:
     return pack(f">H{len(values)}h", len(values), *values)
 
 
-def row_description(fields: Sequence[FieldDescription]) -> bytes:
+def row_description(fields: Sequence[FieldDescription], write: Write = UTF8.encode) -> bytes:
     """Encode RowDescription."""
     parts = [pack(">H", len(fields))]
     for field in fields:
-        parts.append(cstring(field.name))
+        parts.append(cstring(field.name, write))
         parts.append(
             _FIELD.pack(
                 field.table_oid, field.attnum, field.type_oid, field.type_size, field.typmod, field.format
@@ -70,7 +75,7 @@ _descriptions: dict[int, tuple[Sequence[FieldDescription], bytes]] = {}
 
 
 def cached_row_description(fields: Sequence[FieldDescription]) -> bytes:
-    """Encode RowDescription, once per tuple object.
+    """Encode RowDescription in UTF-8, once per tuple object.
 
     The key is the tuple's identity: hashing its fields would cost as much as encoding them. The entry keeps
     the tuple alive, so an identity is never reused while it is in the table.
@@ -97,14 +102,14 @@ def command_complete(tag: str) -> bytes:
     return frame(b"C", cstring(tag))
 
 
-def parameter_status(name: str, value: str) -> bytes:
+def parameter_status(name: str, value: str, write: Write = UTF8.encode) -> bytes:
     """Encode ParameterStatus."""
-    return frame(b"S", cstring(name) + cstring(value))
+    return frame(b"S", cstring(name) + cstring(value, write))
 
 
-def notification(pid: int, channel: str, payload: str) -> bytes:
+def notification(pid: int, channel: str, payload: str, write: Write = UTF8.encode) -> bytes:
     """Encode NotificationResponse."""
-    return frame(b"A", pack(">i", pid) + cstring(channel) + cstring(payload))
+    return frame(b"A", pack(">i", pid) + cstring(channel, write) + cstring(payload, write))
 
 
 # Wire order of the optional fields, as PostgreSQL sends them (manual 55.8).
@@ -123,27 +128,27 @@ _REPORT_FIELDS: Final[tuple[tuple[bytes, str], ...]] = (
 )
 
 
-def report_fields(report: ErrorReport) -> bytes:
+def report_fields(report: ErrorReport, write: Write = UTF8.encode) -> bytes:
     """Encode the body that ErrorResponse and NoticeResponse share."""
-    severity = cstring(report.severity)
-    parts = [b"S", severity, b"V", severity, b"C", cstring(report.sqlstate), b"M", cstring(report.message)]
+    severity, message = cstring(report.severity), cstring(report.message, write)
+    parts = [b"S", severity, b"V", severity, b"C", cstring(report.sqlstate), b"M", message]
     for code, name in _REPORT_FIELDS:
         value = getattr(report, name)
         if value is not None:
             parts.append(code)
-            parts.append(cstring(str(value)))
+            parts.append(cstring(str(value), write))
     parts.append(b"\0")
     return b"".join(parts)
 
 
-def error_response(report: ErrorReport) -> bytes:
+def error_response(report: ErrorReport, write: Write = UTF8.encode) -> bytes:
     """Encode ErrorResponse."""
-    return frame(b"E", report_fields(report))
+    return frame(b"E", report_fields(report, write))
 
 
-def notice_response(report: ErrorReport) -> bytes:
+def notice_response(report: ErrorReport, write: Write = UTF8.encode) -> bytes:
     """Encode NoticeResponse."""
-    return frame(b"N", report_fields(report))
+    return frame(b"N", report_fields(report, write))
 
 
 def copy_response(kind: bytes, overall: int, column_formats: Sequence[int]) -> bytes:

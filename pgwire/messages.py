@@ -4,7 +4,7 @@ A message is what it means, not its bytes: ``encode`` and ``decode`` turn one in
 hot path does not build these values (see ``session``); tests, the client side and everything that is not
 measured in microseconds do.
 
-Text is ``str`` and always UTF-8 on the wire. Fields are in wire order, so the values read like the manual:
+Text is ``str``; on the wire it is in the client's encoding, UTF-8 unless something else was agreed on. Fields are in wire order, so the values read like the manual:
 ``Bind("", "s1", (0,), (b"42",), (1,))``.
 """
 

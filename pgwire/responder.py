@@ -17,6 +17,8 @@ from typing import Any, Final, Protocol
 
 from pgwire import encode, tcp
 from pgwire.backend import FieldDescription
+from pgwire.codecs.encodings import encoding
+from pgwire.codecs.errors import DataError
 from pgwire.connection import Connection, CopyFailed
 from pgwire.errors import BackendError, ErrorReport, LocalProtocolError, RemoteProtocolError
 from pgwire.state import State
@@ -96,7 +98,7 @@ class WireResponder:
             raise LocalProtocolError(
                 "row_description is for the simple protocol; Describe answers it otherwise"
             )
-        self._out.append(encode.cached_row_description(fields))
+        self._out.append(self._connection.describe(fields))
 
     def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
         """Queue framed DataRow messages. ``encoded`` must not change afterwards: it is not copied."""
@@ -137,8 +139,8 @@ class WireResponder:
     # ------------------------------------------------------------------ remarks
 
     def notice(self, report: ErrorReport) -> None:
-        """Queue NoticeResponse, and send it: whoever runs something long wants to say so now."""
-        self._remark(78, encode.notice_response(report))
+        """Queue NoticeResponse, and send it: whoever runs something long wants to say so now. Raises DataError 22P05."""
+        self._remark(78, encode.notice_response(report, self._connection.write))
         self.flush()
 
     def parameter_status(self, name: str, value: str) -> None:
@@ -152,8 +154,19 @@ class WireResponder:
         for name, value in self.statuses.items():
             if self.reported.get(name) != value:
                 self.reported[name] = value
-                self._remark(83, encode.parameter_status(name, value))
+                self._remark(83, self._status(name, value))
         self.statuses.clear()
+
+    def _status(self, name: str, value: str) -> bytes:
+        """Return ParameterStatus. No statement is there to fail for a name of a role that the client's encoding lacks."""
+        try:
+            return encode.parameter_status(name, value, self._connection.write)
+        except DataError:
+            return encode.parameter_status(name, value.encode("ascii", "replace").decode())
+
+    def client_encoding(self, name: str) -> None:
+        """From now on the client's texts are in encoding ``name``."""
+        self._connection.speak(encoding(name))
 
     def tcp_options(self) -> Mapping[str, int]:
         """Return what holds for the client's socket."""
@@ -164,8 +177,14 @@ class WireResponder:
         tcp.write(self.transport.get_extra_info("socket"), name, value)
 
     def notification(self, pid: int, channel: str, payload: str) -> None:
-        """Queue NotificationResponse."""
-        self._remark(65, encode.notification(pid, channel, payload))
+        """Queue NotificationResponse; a WARNING 22P05 in its place where the client's encoding lacks a character of it."""
+        try:
+            data = encode.notification(pid, channel, payload, self._connection.write)
+        except DataError as error:
+            report = ErrorReport(severity="WARNING", sqlstate=error.sqlstate, message=error.message)
+            self._remark(78, encode.notice_response(report))
+            return
+        self._remark(65, data)
 
     def _remark(self, kind: int, data: bytes) -> None:
         """Queue a message that may come at any time; the peer being gone is no error here."""

@@ -20,7 +20,6 @@ from pgwire.encode import (
     CLOSE_COMPLETE,
     NO_DATA,
     PARSE_COMPLETE,
-    cached_row_description,
     parameter_description,
 )
 from pgwire.errors import BackendError, ErrorReport, LocalProtocolError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    sql = decode.query(data, start, stop)
+    sql = decode.query(data, start, stop, session.connection.read)
     pending = session.backend.query(sql, session.responder)
     if pending is not None:
         return pending if isinstance(pending, asyncio.Future) else _await_ready(session, pending)
@@ -47,7 +46,7 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
 
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    name, sql, param_oids = decode.parse(data, start, stop)
+    name, sql, param_oids = decode.parse(data, start, stop, session.connection.read)
     pending = session.backend.parse(name, sql, param_oids)
     if pending is not None:
         return _await_reply(session, pending, PARSE_COMPLETE)
@@ -56,7 +55,8 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 
 def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop)
+    read = session.connection.read
+    portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop, read)
     pending = session.backend.bind(portal, statement, param_formats, params, result_formats)
     if pending is not None:
         return _await_reply(session, pending, BIND_COMPLETE)
@@ -65,11 +65,11 @@ def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | Non
 
 
 def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    subtype, name = decode.named(data, start, stop, "DESCRIBE")
+    subtype, name = decode.named(data, start, stop, "DESCRIBE", session.connection.read)
     if subtype == 80:
         portal = session.backend.describe_portal(name)
         if type(portal) is tuple:
-            session.connection.out.append(cached_row_description(portal))
+            session.connection.out.append(session.connection.describe(portal))
             return None
         if portal is None:
             session.connection.out.append(NO_DATA)
@@ -83,7 +83,7 @@ def _on_describe(session: Session, data: bytes, start: int, stop: int) -> Step |
 
 
 def _describe_portal(session: Session, fields: tuple[FieldDescription, ...] | None) -> None:
-    session.connection.out.append(NO_DATA if fields is None else cached_row_description(fields))
+    session.connection.out.append(NO_DATA if fields is None else session.connection.describe(fields))
 
 
 def _describe_statement(session: Session, statement: StatementDescription) -> None:
@@ -92,7 +92,7 @@ def _describe_statement(session: Session, statement: StatementDescription) -> No
 
 
 def _on_execute(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    portal, max_rows = decode.execute(data, start, stop)
+    portal, max_rows = decode.execute(data, start, stop, session.connection.read)
     responder = session.responder
     responder.ended = False
     pending = session.backend.execute(portal, max_rows, responder)
@@ -104,7 +104,7 @@ def _on_execute(session: Session, data: bytes, start: int, stop: int) -> Step | 
 
 
 def _on_close(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    subtype, name = decode.named(data, start, stop, "CLOSE")
+    subtype, name = decode.named(data, start, stop, "CLOSE", session.connection.read)
     backend = session.backend
     pending = backend.close_portal(name) if subtype == 80 else backend.close_statement(name)
     if pending is not None:

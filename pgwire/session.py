@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pgwire import opening, serving
 from pgwire.auth.exchange import Exchange
 from pgwire.backend import Backend, settled
+from pgwire.codecs.errors import DataError
 from pgwire.connection import NO_FRAME, Connection
 from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
@@ -384,6 +385,8 @@ class Session:
         elif isinstance(error, RemoteProtocolError):
             severity = "FATAL" if error.fatal else "ERROR"
             report = ErrorReport(severity=severity, sqlstate=error.sqlstate, message=error.message)
+        elif isinstance(error, DataError):  # a description that the client's encoding has no characters for
+            report = ErrorReport(severity="ERROR", sqlstate=error.sqlstate, message=error.message)
         elif isinstance(error, ConnectionError) and (
             self.responder.lost or self.connection.state is State.CLOSED
         ):

@@ -76,7 +76,7 @@ NOTES = {
     "holdfast.report_commit_ts": "send that to the client as a ParameterStatus",
     "default_transaction_isolation": "all four names are taken and echoed; all run strict serializable",
     "transaction_isolation": "as `default_transaction_isolation`, for one transaction",
-    "client_encoding": "UTF8 (and SQL_ASCII, which converts nothing)",
+    "client_encoding": "all of PostgreSQL's but MULE_INTERNAL ([pgwire](pgwire.md#client-encodings))",
     "lock_timeout": "also inside a running transaction",
     "idle_in_transaction_session_timeout": "FATAL `25P03`",
     "idle_session_timeout": "FATAL `57P05`",

@@ -23,6 +23,8 @@ def obstacle(spec: LoadSpec) -> str | None:
         column = spec.relation.column(attnum)
         if column.type.oid in NAMED:
             return f'column "{column.name}", whose type is read with the catalog'
+    if spec.encoding != "UTF8":
+        return f"data in {spec.encoding}"
     if spec.demands:
         return "what the domains of columns demand, which is in the catalog"
     for what, expr in _expressions(spec):

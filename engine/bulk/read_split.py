@@ -22,8 +22,11 @@ from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import ColumnLoader, Piece, row_batches, serves
 from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
+from pgwire.codecs.copy import copy_context, with_context
+from pgwire.codecs.copy_encoding import Transcoder
 from pgwire.codecs.copy_in import CopyDecoder, LineDecoder, copy_decoder
 from pgwire.codecs.copy_json import JsonDecoder
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from planner.evaluate import Env, Shared
 from planner.facts import facts
@@ -115,11 +118,14 @@ class _Lines:
         self._split = split
         self._reading = reading
         self._columns = [shard_column(c) for c in loader.relation.stored_columns]
+        self._transcoder = (
+            None if loader.spec.encoding == "UTF8" else Transcoder(encoding(loader.spec.encoding))
+        )
         self._decoder = decoder = make_decoder(loader.spec)
         if not split.first and isinstance(decoder, LineDecoder | JsonDecoder):
             decoder.resume(split.eol, split.line)
         self._by_column: ColumnLoader | None = None
-        if serves(loader, decoder):
+        if self._transcoder is None and serves(loader, decoder):  # faults come behind the rows before them
             self._by_column = ColumnLoader(loader, self._columns, decoder)
 
     def batches(self, file: BinaryIO) -> Iterator[Any]:
@@ -136,9 +142,19 @@ class _Lines:
             raise error
 
     def _next(self, file: BinaryIO, size: int) -> bytes:
-        data = file.read(min(size, self._split.end - self._split.start - self._reading.read))
-        self._reading.read += len(data)
-        return data
+        """Return what comes next of the split, in UTF-8; nothing at its end."""
+        transcoder = self._transcoder
+        while True:
+            data = file.read(min(size, self._split.end - self._split.start - self._reading.read))
+            self._reading.read += len(data)
+            if transcoder is None:
+                return data
+            if transcoder.fault is not None:
+                line = self._decoder.next_line or 1
+                raise with_context(transcoder.fault, copy_context(self._loader.relation.name, line))
+            text = transcoder.feed(data) if data else transcoder.finish()
+            if text or (not data and transcoder.fault is None):
+                return text
 
     def _careful(self, data: bytes) -> Iterator[Any]:
         at = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from pgwire.codecs.copy_out import (
     copy_row_encoder,
     copy_trailer,
 )
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
@@ -78,6 +79,7 @@ class Sheet:
                 if names.count(name) > 1:
                     raise SqlError("42701", f'column name "{name}" occurs more than once')
         oids, typmods = tuple(c.type.oid for c in columns), tuple(c.type.typmod for c in columns)
+        settings = replace(settings, encoding=options.text_encoding(settings.encoding))
         return cls(names, oids, typmods, options, settings)
 
     @property
@@ -107,9 +109,11 @@ def json_encoder(sheet: Sheet, session: Any = None, *, framed: bool = False) -> 
     knows = cast(EvalSession, session if session is not None else _Settings(sheet.settings))
     oids = sheet.oids
 
+    to = encoding(sheet.settings.encoding).encode
+
     def line(row: tuple[Any, ...]) -> bytes:
         cells = [key + to_json(value, oid, knows) for key, value, oid in zip(keys, row, oids, strict=True)]
-        return ("{" + ",".join(cells) + "}\n").encode()
+        return to("{" + ",".join(cells) + "}\n")
 
     def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytes, int]:
         lines = [line(row) for row in rows]
@@ -138,7 +142,11 @@ def encoders(
 
 def header_of(sheet: Sheet) -> bytes:
     """Return what precedes the rows."""
-    return b"" if sheet.options.format in ("json", "parquet") else copy_header(sheet.options, sheet.names)
+    return (
+        b""
+        if sheet.options.format in ("json", "parquet")
+        else copy_header(sheet.options, sheet.names, sheet.settings)
+    )
 
 
 # -- Parquet -------------------------------------------------------------------------------------------

@@ -532,6 +532,18 @@ def pg_collation(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
+@relation("pg_conversion", "static")
+def pg_conversion(session: Session) -> Iterator[RowDict]:
+    """Yield pg_conversion: PostgreSQL's own; no others can be made."""
+    for row in f.rows("conversions"):
+        yield {
+            "oid": int(row["oid"]), "conname": row["conname"], "connamespace": f.PG_CATALOG_OID,
+            "conowner": SUPERUSER_OID, "conforencoding": int(row["conforencoding"]),
+            "contoencoding": int(row["contoencoding"]), "conproc": int(row["conproc"]),
+            "condefault": row["condefault"] == "t",
+        }  # fmt: skip
+
+
 @relation("pg_range", "static")
 def pg_range(session: Session) -> Iterator[RowDict]:
     """Yield pg_range."""

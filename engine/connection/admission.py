@@ -198,7 +198,9 @@ def _settings(
             overrides[name] = value
         if overrides[name] != value:
             out.set_tcp_option(name, int(overrides[name]))
-    return Settings(overrides, changed=functools.partial(_tell, out))
+    settings = Settings(overrides, changed=functools.partial(_tell, out))
+    out.client_encoding(settings.get("client_encoding"))
+    return settings
 
 
 def _tell(out: Responder, name: str, value: str) -> None:
@@ -206,6 +208,8 @@ def _tell(out: Responder, name: str, value: str) -> None:
     if name in TCP_OPTIONS:
         out.set_tcp_option(name, int(value))
     else:
+        if name == "client_encoding":
+            out.client_encoding(value)
         out.parameter_status(name, value)
 
 

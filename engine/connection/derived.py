@@ -46,7 +46,9 @@ class Derived:
         self.user = user
         style, order = get("datestyle").split(", ")
         interval_style, zone = get("intervalstyle"), get("timezone")
+        encoding = get("client_encoding")
         self.codec = CodecSettings(
+            encoding="UTF8" if encoding == "SQL_ASCII" else encoding,
             date_style=cast(DateStyle, style),
             date_order=cast(DateOrder, order),
             interval_style=cast(IntervalStyle, interval_style),

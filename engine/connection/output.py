@@ -13,6 +13,7 @@ from engine.connection.session import Session
 from engine.reads.plans import Plan
 from pgwire.backend import FieldDescription, Responder
 from pgwire.codecs.columnar import batch_encoder
+from pgwire.codecs.encodings import UTF8, encoding
 from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import row_encoder
 from pgwire.codecs.settings import CodecSettings
@@ -120,7 +121,7 @@ def param_decoder(
 ) -> Callable[[bytes], Any]:
     """Return the function from a parameter's bytes to its value. ``session`` finds what reg* types name.
 
-    It raises 22P02 and its kin, 22021 for text that is not UTF-8; an unknown format is 22023.
+    It raises 22P02 and its kin, 22021 and 22P05 for bytes that are no text of the client's encoding; an unknown format is 22023.
     """
     if format_ == 1:
         return binary_decoder(oid, settings)
@@ -138,14 +139,19 @@ def param_decoder(
             return int(data)
         try:
             text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            shown = f"0x{data[error.start]:02x}"
-            raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {shown}') from None
+        except UnicodeDecodeError:
+            text = UTF8.decode(data)
         if "\0" in text:
             raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
         return read(text)
 
-    return decode
+    def decode_foreign(data: bytes) -> Any:
+        return read(to_text(data))
+
+    if settings.encoding == "UTF8":
+        return decode
+    to_text = encoding(settings.encoding).decode
+    return decode_foreign
 
 
 def encoder_of(

@@ -18,7 +18,9 @@ from engine.reads.plans import Plan
 from engine.transaction.block_state import BlockState
 from engine.transaction.time_travel import catalog_at
 from pgwire.codecs.copy import with_context
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
@@ -173,12 +175,12 @@ class PreparedStatements:
     def _shown(self, data: bytes) -> str | None:
         """Return a parameter as errors show it (log_parameter_max_length_on_error); None where it is no text."""
         try:
-            text = data.decode()
-        except UnicodeDecodeError:
+            text = encoding(self._session.output_settings.encoding).decode(data)
+        except DataError:
             return None
         most = self._session.settings.integer("log_parameter_max_length_on_error")
-        if 0 <= most < len(data):
-            text = data[:most].decode("utf-8", "ignore") + "..."
+        if 0 <= most < len(text.encode()):
+            text = clip_bytes(text, most) + "..."
         return "'" + text.replace("'", "''") + "'"
 
     def to_execute(

@@ -9,6 +9,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from engine.connection.setting_defs import SettingDef
+from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.errors import SqlError, not_supported
 
@@ -153,14 +154,16 @@ def _time_zone(value: str) -> str:
 
 
 def _encoding(value: str) -> str:
-    folded = value.strip("'\"").lower().replace("-", "").replace("_", "")
-    if folded in ("utf8", "unicode"):
-        return "UTF8"
-    if folded in ("sqlascii",):
-        return "SQL_ASCII"
-    raise SqlError(
-        "0A000", f'client_encoding "{value}" is not supported', hint="Use UTF8; the server stores UTF8 only."
-    )
+    """Return the canonical name. 22023 for an unknown one, 0A000 for MULE_INTERNAL, as in PostgreSQL."""
+    found = canonical(value)
+    if found is None:
+        raise invalid("client_encoding", value)
+    if not convertible(found):
+        raise SqlError(
+            "0A000", f'invalid value for parameter "client_encoding": "{value}"',
+            detail=f"Conversion between {found} and UTF8 is not supported.",
+        )  # fmt: skip
+    return found
 
 
 def normalise(setting: SettingDef, value: str, current: str) -> str:
@@ -208,5 +211,5 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
             )
         return value.strip()
     if name == "application_name":
-        return "".join(ch if " " <= ch <= "~" else "?" for ch in value)
+        return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in value])
     return value

@@ -57,6 +57,13 @@ class LoadSpec:
     generated: tuple[tuple[int, Expr], ...]
     demands: tuple[tuple[int, Demand], ...] = ()
 
+    @property
+    def encoding(self) -> str:
+        """What the rows are in, a canonical name; those of the binary format have texts in ``settings.encoding``."""
+        return (
+            "UTF8" if self.options.format == "binary" else self.options.text_encoding(self.settings.encoding)
+        )
+
     @classmethod
     def of(cls, session: Session, statement: Copy, relation: RelationDef) -> LoadSpec:
         """Return that of a bound statement."""

@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 
 from pgwire.codecs import domain, numeric
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
-from pgwire.codecs.registry import binary_encoder, kept_for_settings, text_encoder
+from pgwire.codecs.encodings import encoding
+from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_encoder
 from pgwire.codecs.rows import format_of
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.zone import zone
@@ -142,8 +143,16 @@ def _by_value(column: Any, encode: Callable[[Any], bytes]) -> Any:
     return pa.array([None if v is None else encode(v) for v in values_of(column)], pa.binary())
 
 
+def in_encoding(texts: Any, name: str) -> Any:
+    """Return a binary array of UTF-8 in a client's encoding. Raises DataError 22P05."""
+    if name == "UTF8" or pc.all(pc.string_is_ascii(texts.cast(pa.string()))).as_py() is not False:
+        return texts
+    write = encoding(name).encode
+    return pa.array([None if v is None else write(v.decode()) for v in texts.to_pylist()], pa.binary())
+
+
 def text_column(column: Any, oid: int, settings: CodecSettings) -> Any:
-    """Return the text form of a column as a binary array."""
+    """Return the text form of a column as a binary array, in UTF-8."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return text_column(column.dictionary_decode(), oid, settings)
@@ -235,7 +244,7 @@ def _binary_column(column: Any, oid: int, settings: CodecSettings) -> Any:
     if pa.types.is_dictionary(kind):
         return _binary_column(column.dictionary_decode(), oid, settings)
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and oid in _TEXTS:
-        return column.cast(pa.binary())
+        return in_encoding(column.cast(pa.binary()), settings.encoding)
     swapped = _SWAPPED.get(oid)
     fits = swapped is not None and not pa.types.is_decimal(kind) and not pa.types.is_nested(kind)
     if swapped is not None and fits and sys.byteorder == "little":
@@ -351,7 +360,7 @@ def batch_encoder(
     memoryview of Arrow memory or a bytearray. Pure: may run in any thread.
 
     Raises:
-        DataError: 0A000 for a type without codec (when a batch needs it).
+        DataError: 0A000 for a type without codec (when a batch needs it); 22P05 for a character that the client's encoding lacks.
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
 
@@ -368,9 +377,13 @@ def batch_encoder(
             out += chunk(batch.slice(at, CHUNK_ROWS))
         return out, rows
 
+    def shown(column: Any, oid: int) -> Any:
+        texts = text_column(column, oid, settings)
+        return texts if codec(oid).ascii else in_encoding(texts, settings.encoding)
+
     def chunk(batch: Any) -> Any:
         cells = [
-            (_binary_column if format_ else text_column)(batch.column(i), oid, settings)
+            _binary_column(batch.column(i), oid, settings) if format_ else shown(batch.column(i), oid)
             for i, (oid, format_) in enumerate(zip(type_oids, each, strict=True))
         ]
         framed = _frame(cells, batch.num_rows)

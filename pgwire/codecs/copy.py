@@ -22,7 +22,7 @@ class CopyOptions:
     r"""Options of one COPY; None means "not given".
 
     ``delimiter``, ``null``, ``quote`` and ``escape`` get their defaults from ``effective_*``. ``header`` may be
-    ``"match"`` (COPY FROM: names must match). The ``force_*`` sets hold column *indexes*. ``on_error``,
+    ``"match"`` (COPY FROM: names must match). ``encoding`` is a canonical name; see ``text_encoding``. The ``force_*`` sets hold column *indexes*. ``on_error``,
     ``reject_limit`` (0: none) and ``log_verbosity`` are those of PostgreSQL 17 and 18.
     """
 
@@ -32,6 +32,7 @@ class CopyOptions:
     header: bool | Literal["match"] = False
     quote: str | None = None
     escape: str | None = None
+    encoding: str | None = None
     force_quote: frozenset[int] = field(default=frozenset())
     force_not_null: frozenset[int] = field(default=frozenset())
     force_null: frozenset[int] = field(default=frozenset())
@@ -61,6 +62,16 @@ class CopyOptions:
         """The quote character."""
         return self.escape or self.effective_quote
 
+    def text_encoding(self, client: str) -> str:
+        """Return what the file is in, given the client's encoding: that, unless said otherwise. Parquet is UTF8.
+
+        In binary format the client's counts, whatever is said (copyto.c converts texts of the text formats alone).
+        """
+        if self.format == "parquet":
+            return "UTF8"
+        name = client if self.encoding is None or self.format == "binary" else self.encoding
+        return "UTF8" if name == "SQL_ASCII" else name
+
     def check(self, direction: Literal["from", "to"]) -> None:
         """Refuse what PostgreSQL refuses: 42601, 0A000 or 22023 with its wording."""
         csv, binary = self.format == "csv", self.format not in ("text", "csv")
@@ -69,6 +80,8 @@ class CopyOptions:
             raise DataError("42601", f"cannot specify DELIMITER in {mode} mode")
         if binary and self.null is not None:
             raise DataError("42601", f"cannot specify NULL in {mode} mode")
+        if self.format == "parquet" and self.encoding is not None:
+            raise DataError("42601", "cannot specify ENCODING in PARQUET mode")
         if self.format == "binary" and self.on_error != "stop":
             raise DataError("42601", "only ON_ERROR STOP is allowed in BINARY mode")
         if self.reject_limit and self.on_error == "stop":

@@ -5,6 +5,9 @@ r"""COPY TO: rows of values or Arrow batches -> text, CSV or binary rows.
     d | int32 length | row
 
 The result then is ready for the socket; without framing it is the bytes of a file.
+
+Texts are escaped first, then put into the encoding of the settings. That is the same as the other way round, since no encoding
+has ASCII's bytes for other characters, but for a few that look like it (``Encoding.lookalikes``): those are replaced before.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
-from pgwire.codecs.columnar import CHUNK_ROWS, length_table, text_column, values_of
+from pgwire.codecs.columnar import CHUNK_ROWS, in_encoding, length_table, text_column, values_of
 from pgwire.codecs.copy import BINARY_SIGNATURE, CopyOptions
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 
@@ -29,18 +33,20 @@ _CONTROLS: Final = {
 _SAFE_CHARACTERS: Final = frozenset("0123456789+-.:eEtfaInNyi ")
 
 
-def copy_header(options: CopyOptions, columns: Sequence[str]) -> bytes:
-    """Return what precedes the rows: the binary signature, the header line, or nothing."""
+def copy_header(options: CopyOptions, columns: Sequence[str], settings: CodecSettings) -> bytes:
+    """Return what precedes the rows: the binary signature, the header line, or nothing. Raises DataError 22P05."""
     if options.format == "binary":
         return BINARY_SIGNATURE + bytes(8)
     if not options.header:
         return b""
     delimiter = options.effective_delimiter
+    to = encoding(settings.encoding)
+    names = [name.translate(to.lookalikes) for name in columns]
     if options.format == "csv":
         quote = _csv_quoter(options, forced=False, single=len(columns) == 1)
-        return (delimiter.join([quote(name) for name in columns]) + "\n").encode("utf-8")
+        return to.encode(delimiter.join([quote(name) for name in names]) + "\n")
     escape = _text_escaper(options)
-    return (delimiter.join([escape(name) for name in columns]) + "\n").encode("utf-8")
+    return to.encode(delimiter.join([escape(name) for name in names]) + "\n")
 
 
 def copy_trailer(options: CopyOptions) -> bytes:
@@ -85,8 +91,11 @@ def _cell_functions(
     functions: list[Callable[[Any], str]] = []
     escape = _text_escaper(options)
     safe_delimiter = options.effective_delimiter not in _SAFE_CHARACTERS
+    lookalikes = encoding(settings.encoding).lookalikes
     for index, oid in enumerate(type_oids):
         printer = text_printer(oid, settings)
+        if lookalikes and not codec(oid).ascii:
+            printer = _then(printer, lambda text: text.translate(lookalikes))
         safe = codec(oid).plain and safe_delimiter
         if options.format == "csv":
             forced = index in options.force_quote
@@ -112,12 +121,15 @@ def copy_row_encoder(
     """Return the function from rows of values to (encoded rows, their number).
 
     Raises:
-        DataError: 0A000 for a type without codec.
+        DataError: 0A000 for a type without codec; the function 22P05, for a character that the encoding lacks.
     """
     if options.format == "binary":
         return _binary_rows(type_oids, settings, framed)
     functions = _cell_functions(type_oids, options, settings)
-    space: dict[str, Any] = {"N": options.effective_null, "D": options.effective_delimiter}
+    utf8 = settings.encoding == "UTF8"
+    space: dict[str, Any] = {
+        "N": options.effective_null, "D": options.effective_delimiter, "to": encoding(settings.encoding).encode,
+    }  # fmt: skip
     cells: list[str] = []
     for i, function in enumerate(functions):
         if function is not str:
@@ -128,14 +140,16 @@ def copy_row_encoder(
     target = "".join(f"v{i}, " for i in range(len(type_oids))) or "_"
     add = "add(f'" + body + "')"
     if framed:
-        add = "b = f'" + body + "'.encode(); add(b'd' + (len(b) + 4).to_bytes(4, 'big') + b)"
+        row = f"f'{body}'.encode()" if utf8 else f"to(f'{body}')"
+        add = f"b = {row}; add(b'd' + (len(b) + 4).to_bytes(4, 'big') + b)"
+    whole = "b''.join(out)" if framed else "''.join(out).encode()" if utf8 else "to(''.join(out))"
     source = (
         "def encode(rows):\n"
         "    out = []\n"
         "    add = out.append\n"
         f"    for {target} in rows:\n"
         f"        {add}\n"
-        f"    return {'b' if framed else ''}''.join(out){'' if framed else '.encode()'}, len(out)\n"
+        f"    return {whole}, len(out)\n"
     )
     exec(compile(source, "<copy encoder>", "exec"), space)
     encode: CopyEncoder = space["encode"]
@@ -177,7 +191,7 @@ def copy_batch_encoder(
     import pyarrow.compute as pc
 
     by_row = copy_row_encoder(type_oids, options, settings, framed=framed)
-    if options.format == "binary" or not type_oids:
+    if options.format == "binary" or not type_oids or encoding(settings.encoding).lookalikes:
 
         def encode_rows(batch: Any) -> tuple[bytes, int]:
             columns = [values_of(batch.column(i)) for i in range(len(type_oids))]
@@ -215,7 +229,7 @@ def copy_batch_encoder(
         for i in range(len(type_oids)):
             parts += [cells(batch.column(i), i), delimiter.encode()]
         parts[-1] = b"\n"
-        rows = pc.binary_join_element_wise(*parts, b"")
+        rows = in_encoding(pc.binary_join_element_wise(*parts, b""), settings.encoding)
         if framed:
             lengths = pc.add(pc.binary_length(rows), 4)
             if pc.max(lengths).as_py() >= len(length_table()):

@@ -39,6 +39,7 @@ from pgwire.codecs import bool as bool_
 from pgwire.codecs import datetime_show as show
 from pgwire.codecs import float as float_
 from pgwire.codecs import int as int_
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
@@ -98,6 +99,31 @@ def _add(
         oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_), recv=_always(recv),
         send=_always(send), plain=plain, ascii=ascii,
     )  # fmt: skip
+
+
+def _add_text(oid: int, name: str, size: int, parse: Parse, show_: Print, recv: Recv, send: Send) -> None:
+    """Add a type whose binary form is text, in the client's encoding (with a version byte before it, which is ASCII)."""
+    _CODECS[oid] = Codec(
+        oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_),
+        recv=lambda settings: _from_client(recv, settings), send=lambda settings: _to_client(send, settings),
+        ascii=False,
+    )  # fmt: skip
+
+
+def _from_client(recv: Recv, settings: CodecSettings) -> Recv:
+    """Return ``recv``, which reads UTF-8, for what is in the client's encoding."""
+    if settings.encoding == "UTF8":
+        return recv
+    read = encoding(settings.encoding).decode
+    return lambda data: recv(read(bytes(data)).encode("utf-8"))
+
+
+def _to_client(send: Send, settings: CodecSettings) -> Send:
+    """Return ``send``, which writes UTF-8, in the client's encoding."""
+    if settings.encoding == "UTF8":
+        return send
+    write = encoding(settings.encoding).encode
+    return lambda value: write(send(value).decode("utf-8"))
 
 
 def _add_for(
@@ -185,28 +211,20 @@ def _add_texts() -> None:
         (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
         (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
-        _add(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text, ascii=False)
+        _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
     _add(869, "inet", -1, network.parse_inet, network.show_inet, network.recv_inet, network.send_inet)
     _add(650, "cidr", -1, network.parse_cidr, network.show_cidr, network.recv_cidr, network.send_cidr)
     _add(829, "macaddr", 6, macaddr.parse, macaddr.show, macaddr.recv, macaddr.send)
     _add(774, "macaddr8", 8, macaddr.parse8, macaddr.show, macaddr.recv8, macaddr.send)
     _add(790, "money", 8, money.parse, money.show, money.recv, money.send)
     _add(3220, "pg_lsn", 8, network.parse_lsn, network.show_lsn, network.recv_lsn, network.send_lsn)
-    _add(
-        domain.NAME, "name", 64, text.parse_name, text.show_text, text.recv_name, text.send_text, ascii=False
-    )
+    _add_text(domain.NAME, "name", 64, text.parse_name, text.show_text, text.recv_name, text.send_text)
     _add(domain.CHAR, '"char"', 1, text.parse_char, text.show_text, text.recv_char, text.send_char)
-    _add(
-        domain.JSON, "json", -1, json.parse_json, text.show_text, json.recv_json, text.send_text, ascii=False
+    _add_text(domain.JSON, "json", -1, json.parse_json, text.show_text, json.recv_json, text.send_text)
+    _add_text(domain.JSONB, "jsonb", -1, json.parse_jsonb, text.show_text, json.recv_jsonb, json.send_jsonb)
+    _add_text(
+        domain.JSONPATH, "jsonpath", -1, jsonpath.parse_text, text.show_text, jsonpath.recv, jsonpath.send
     )
-    _add(
-        domain.JSONB, "jsonb", -1, json.parse_jsonb, text.show_text, json.recv_jsonb, json.send_jsonb,
-        ascii=False,
-    )  # fmt: skip
-    _add(
-        domain.JSONPATH, "jsonpath", -1, jsonpath.parse_text, text.show_text, jsonpath.recv, jsonpath.send,
-        ascii=False,
-    )  # fmt: skip
 
 
 def _add_times() -> None:
@@ -343,11 +361,11 @@ def register_enum(oid: int, array_oid: int) -> None:
 
     def recv(settings: CodecSettings) -> Recv:
         parse = enum_parser(oid, settings)
-        return lambda data: parse(text.decode(data))
+        return _from_client(lambda data: parse(text.decode(data)), settings)
 
     def send(settings: CodecSettings) -> Send:
         show = enum_printer(oid, settings)
-        return lambda value: text.send_text(show(value))
+        return _to_client(lambda value: text.send_text(show(value)), settings)
 
     _CODECS[oid] = Codec(
         oid=oid, name="enum", size=4, parse=functools.partial(enum_parser, oid),

@@ -7,7 +7,7 @@ columns costs nothing per row. Two shapes:
 
 - **text**: the message is built as a ``str`` of characters up to U+00FF that stand for bytes (lengths come from a
   table of four-character strings) and encoded once per batch as Latin-1. Building strings is what CPython
-  does fastest. Values that are not ASCII go through UTF-8 and back to such characters.
+  does fastest. Values that are not ASCII go through the client's encoding and back to such characters.
 - **all columns binary and of fixed size**: one ``struct`` pack per row that has no NULL.
 
 Five int and text columns cost about 1 microsecond a row.
@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
 from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
+from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 
@@ -61,6 +62,14 @@ def _latin(text: str) -> str:
     return text.encode("utf-8").decode("latin-1")
 
 
+def _latin_of(name: str) -> Callable[[str], str]:
+    """Return the function from a text to its bytes in a client's encoding, as characters."""
+    if name == "UTF8":
+        return _latin
+    write = encoding(name).encode
+    return lambda text: write(text).decode("latin-1")
+
+
 def format_of(formats: Sequence[int], index: int) -> int:
     """Return the format code of a column: none given = text, one = for all."""
     if not formats:
@@ -75,7 +84,7 @@ def row_encoder(type_oids: tuple[int, ...], formats: tuple[int, ...], settings: 
     ``formats`` are format codes as in Bind: none, one for all, or one per column.
 
     Raises:
-        DataError: 0A000 for a type without codec.
+        DataError: 0A000 for a type without codec; the function 22P05, for a character that the client's encoding lacks.
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
     general = _string_encoder(type_oids, each, settings)
@@ -89,7 +98,7 @@ def _string_encoder(
 ) -> RowEncoder:
     """Compile the general shape."""
     names = [f"v{i}" for i in range(len(type_oids))]
-    space: dict[str, Any] = {"N": NULL, "latin": _latin}
+    space: dict[str, Any] = {"N": NULL, "latin": _latin_of(settings.encoding)}
     lines: list[str] = []
     for i, (oid, format_) in enumerate(zip(type_oids, formats, strict=True)):
         lines.append(f"        if v{i} is None: s{i} = ''; l{i} = N")

@@ -23,6 +23,9 @@ class CodecSettings:
     1970, UTC), used only by input of 'now', 'today', 'tomorrow' and 'yesterday' and by zone abbreviations in
     times without a date; it takes no part in equality, since no output depends on it.
 
+    ``encoding`` is the client's, by its canonical name (SQL_ASCII counts as UTF8): what texts look like in binary forms
+    and in rows that are sent. Text forms are ``str`` and know none.
+
     ``types``: what values of users' types are called, as one state of the catalog has it; None: the latest.
     """
 
@@ -32,6 +35,7 @@ class CodecSettings:
     time_zone: str = "UTC"
     bytea_output: Literal["hex", "escape"] = "hex"
     extra_float_digits: int = 1
+    encoding: str = "UTF8"
     types: UserTypes | None = None
     now_us: int = field(default=0, compare=False)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from pgwire.codecs.copy import CopyOptions, Format
+from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
@@ -32,7 +33,6 @@ from planner.errors import SqlError, not_supported
 from planner.query import Delete, Insert, QueryExpr, Update, Var
 from planner.walk import walk
 
-_ENCODINGS = frozenset(("utf8", "unicode"))
 _FORMATS = ("text", "csv", "binary", "json", "parquet")
 
 
@@ -238,11 +238,16 @@ def _options(
         header=_header(found.get("header", False)),
         quote=_text(found, "quote"),
         escape=_text(found, "escape"),
+        encoding=_text(found, "encoding"),
         on_error=found.get("on_error", "stop"),  # type: ignore[arg-type]
         reject_limit=found.get("reject_limit", 0),  # type: ignore[arg-type]
         log_verbosity=found.get("log_verbosity", "default"),  # type: ignore[arg-type]
         **force,
     )
+    if codec.encoding is not None and not convertible(codec.encoding):
+        source, target = (codec.encoding, "UTF8") if node.is_from else ("UTF8", codec.encoding)
+        what = f'default conversion function for encoding "{source}" to "{target}"'
+        raise SqlError("42883", f"{what} does not exist")
     for name in ("on_error", "reject_limit"):
         if name in found and not node.is_from:
             raise SqlError("22023", f"COPY {name.upper()} cannot be used with COPY TO")
@@ -327,14 +332,12 @@ def _read_names(option: ast.Option) -> object:
 
 def _read_encoding(option: ast.Option) -> str:
     text = _read_text(option)
-    plain = text.lower().replace("-", "").replace("_", "")
-    if plain in _ENCODINGS:
-        return "UTF8"
-    if plain in _KNOWN_ENCODINGS:
-        raise not_supported(f"COPY with ENCODING {text}", span=option.span)
-    raise SqlError(
-        "22023", f'argument to option "{option.name}" must be a valid encoding name', span=option.span
-    )
+    found = canonical(text)
+    if found is None:
+        raise SqlError(
+            "22023", f'argument to option "{option.name}" must be a valid encoding name', span=option.span
+        )
+    return found
 
 
 def _read_on_error(option: ast.Option) -> str:
@@ -368,54 +371,6 @@ def _read_limit(option: ast.Option) -> int:
         raise SqlError("22023", f"REJECT_LIMIT ({limit}) must be greater than zero")
     return limit
 
-
-_KNOWN_ENCODINGS = frozenset(
-    [
-        "sqlascii",
-        "latin1",
-        "latin2",
-        "latin3",
-        "latin4",
-        "latin5",
-        "latin6",
-        "latin7",
-        "latin8",
-        "latin9",
-        "latin10",
-        "iso88591",
-        "iso885915",
-        "iso88595",
-        "iso88596",
-        "iso88597",
-        "iso88598",
-        "win1250",
-        "win1251",
-        "win1252",
-        "win1253",
-        "win1254",
-        "win1255",
-        "win1256",
-        "win1257",
-        "win1258",
-        "win866",
-        "win874",
-        "koi8r",
-        "koi8u",
-        "eucjp",
-        "eucjis2004",
-        "euccn",
-        "euckr",
-        "euctw",
-        "sjis",
-        "big5",
-        "gbk",
-        "gb18030",
-        "johab",
-        "uhc",
-        "muleinternal",
-        "shiftjis2004",
-    ]
-)
 
 _READERS: dict[str, Callable[[ast.Option], object]] = {
     "format": _read_format,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pgwire.codecs.encodings import canonical
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
@@ -16,7 +17,7 @@ from planner.bind.utility import bind_set, owner_name
 from planner.errors import SqlError, not_supported
 
 _LOCALES: Final = frozenset(("c", "posix", "c.utf-8", "c.utf8"))
-_ENCODINGS: Final = frozenset(("utf8", "utf-8", "unicode", "default", "6"))
+_ENCODINGS: Final = frozenset(("default", "6"))
 _LOCALE_OPTIONS: Final = ("locale", "lc_collate", "lc_ctype")
 _NEVER: Final = frozenset(("role", "session_authorization"))
 
@@ -25,7 +26,10 @@ def _checked(option: ast.Option) -> None:
     """Check an option that has one possible value here. SqlError 42704, 0A000."""
     text = (option_text(option) or "").lower()
     if option.name == "encoding":
-        if text not in _ENCODINGS:
+        known = canonical(text)
+        if text not in _ENCODINGS and known is None and not text.isdigit():
+            raise SqlError("42704", f"{option_text(option)} is not a valid encoding name", span=option.span)
+        if text not in _ENCODINGS and known != "UTF8":
             raise not_supported(f"encoding {option_text(option)} of a database", span=option.span)
     elif option.name in _LOCALE_OPTIONS:
         if text not in _LOCALES and text != "default":

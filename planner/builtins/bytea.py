@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs import bytea as codec
+from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
 from pgwire.codecs.registry import binary_output, has_codec
-from pgwire.codecs.text import decode as decode_utf8
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.errors import SqlError
-from planner.facts import ANYARRAY, BYTEA, facts
+from planner.errors import SqlError, not_supported
+from planner.facts import ANYARRAY, BYTEA, facts, rows
 
 python = REGISTRY.python
 
@@ -155,21 +156,72 @@ def _decode_escape(text: str) -> bytes:
     return bytes(out + text[at:].encode("utf-8"))
 
 
-def _utf8(name: str, what: str) -> None:
-    if name.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
-        raise SqlError("0A000", f'{what} encoding "{name}" is not supported')
+def _encoding(name: str, what: str) -> str:
+    """Return the canonical name of an encoding; 22023 for an unknown one."""
+    found = canonical(name)
+    if found is None:
+        raise SqlError("22023", f'invalid {what} encoding name "{name}"')
+    return found
 
 
 def convert_from(data: bytes, name: str) -> str:
-    """Return the text of UTF-8 bytes; 22021; other encodings are 0A000."""
-    _utf8(name, "conversion from")
-    return decode_utf8(data)
+    """Return the text of bytes in an encoding. Raises as ``convert``."""
+    return convert(data, name, "UTF8").decode()
 
 
 def convert_to(text: str, name: str) -> bytes:
-    """Return a text's UTF-8 bytes; other encodings are 0A000."""
-    _utf8(name, "conversion to")
-    return text.encode("utf-8")
+    """Return a text's bytes in an encoding. Raises as ``convert``."""
+    return convert(text.encode(), "UTF8", name)
+
+
+def convert(data: bytes, source: str, target: str) -> bytes:
+    """Put bytes of one encoding into another.
+
+    Raises DataError 22021 for bytes that are no characters, 22P05 for characters that the other lacks; SqlError 22023 for
+    unknown names, 42883 where PostgreSQL has no conversion, 0A000 for those of its conversions that do not go from or to UTF8.
+    """
+    from_, to = _encoding(source, "source"), _encoding(target, "destination")
+    if from_ != to and "SQL_ASCII" not in (from_, to) and (from_, to) not in _conversions():
+        if convertible(from_):
+            encoding(from_).verify(data)
+        what = f'default conversion function for encoding "{from_}" to "{to}"'
+        raise SqlError("42883", f"{what} does not exist")
+    if not (convertible(from_) and convertible(to)) or (
+        from_ != to and not {from_, to} & {"UTF8", "SQL_ASCII"}
+    ):
+        raise not_supported(f"conversion from {from_} to {to}")
+    if from_ == to or "SQL_ASCII" in (from_, to):  # nothing to convert; the bytes have to be the other's
+        checked = to if from_ == "SQL_ASCII" else from_
+        if checked != "SQL_ASCII":
+            encoding(checked).verify(data)
+        return data
+    encoding(from_).verify(data)
+    return encoding(to).encode(encoding(from_).decode(data))
+
+
+@functools.cache
+def _conversions() -> frozenset[tuple[str, str]]:
+    """Return between which encodings PostgreSQL converts."""
+    numbers = [(int(row["conforencoding"]), int(row["contoencoding"])) for row in rows("conversions")]
+    return frozenset((NAMES[source], NAMES[target]) for source, target in numbers)
+
+
+def characters(data: bytes, name: str) -> int:
+    """Return the number of characters that bytes in an encoding are. 22021, 22023."""
+    found = canonical(name)
+    if found is None:
+        raise SqlError("22023", f'invalid encoding name "{name}"')
+    if found == "SQL_ASCII":
+        return len(data)
+    if not convertible(found):
+        raise not_supported(f"length of bytes in {found}")
+    of = encoding(found)
+    of.verify(data)
+    at = count = 0
+    while at < len(data):
+        at += of.length(data, at)
+        count += 1
+    return count
 
 
 def like(data: bytes, pattern: bytes) -> bool:
@@ -225,7 +277,7 @@ def _register() -> None:
     python("length(bytea)", len)
     python("octet_length(bytea)", len)
     python("bit_length(bytea)", lambda data: len(data) * 8)
-    python("length(bytea,name)", lambda data, name: len(convert_from(data, name)))
+    python("length(bytea,name)", characters)
     python("byteacat(bytea,bytea)", lambda a, b: a + b)
     python("position(bytea,bytea)", lambda data, part: data.find(part) + 1)
     python("bit_count(bytea)", lambda data: int.from_bytes(data, "big").bit_count())
@@ -240,6 +292,7 @@ def _register() -> None:
     python("decode(text,text)", decode)
     python("convert_from(bytea,name)", convert_from)
     python("convert_to(text,name)", convert_to)
+    python("convert(bytea,name,name)", convert)
     python("md5(bytea)", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
     for bits in ("224", "256", "384", "512"):
         python(f"sha{bits}(bytea)", _digest(f"sha{bits}"))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pgwire.codecs.encodings import longest_character
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
@@ -278,7 +279,7 @@ def _register() -> None:
     python("pg_sleep_for(interval)", pg_sleep_for, needs_session=True)
     python("pg_sleep_until(timestamptz)", pg_sleep_until, needs_session=True)
     python("getdatabaseencoding()", lambda: "UTF8")
-    python("pg_encoding_max_length(int4)", lambda n: {6: 4, 0: 1, 8: 1}.get(n))
+    python("pg_encoding_max_length(int4)", longest_character)
     python("pg_size_pretty(int8)", size_pretty)
     python("pg_size_pretty(numeric)", size_pretty)
     python("pg_size_bytes(text)", size_bytes)

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -25,17 +26,6 @@ from planner.typefacts import FIRST_USER_OID, format_type
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF, PG_REWRITE = (
     1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604, 2618,
 )  # fmt: skip
-# PostgreSQL's encodings by number (pg_wchar.h lists them; clients show the name).
-ENCODINGS = (
-    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL", "LATIN1", "LATIN2",
-    "LATIN3", "LATIN4", "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9", "LATIN10", "WIN1256", "WIN1258", "WIN866",
-    "WIN874", "KOI8R", "WIN1251", "WIN1252", "ISO_8859_5", "ISO_8859_6", "ISO_8859_7", "ISO_8859_8", "WIN1250",
-    "WIN1253", "WIN1254", "WIN1255", "WIN1257", "KOI8U", "SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB",
-    "SHIFT_JIS_2004",
-)  # fmt: skip
-_ENCODING_NUMBERS = {name.replace("_", "").lower(): n for n, name in enumerate(ENCODINGS)} | {
-    "unicode": 6, "iso88591": 8, "win": 23,
-}  # fmt: skip
 
 
 # --- visibility -----------------------------------------------------------------------------------
@@ -178,12 +168,13 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
 
 def encoding_name(number: int) -> str:
     """SQL's ``pg_encoding_to_char``: empty for an unknown number."""
-    return ENCODINGS[number] if 0 <= number < len(ENCODINGS) else ""
+    return NAMES[number] if 0 <= number < len(NAMES) else ""
 
 
 def encoding_number(name: str) -> int:
     """SQL's ``pg_char_to_encoding``: -1 for an unknown name; case and punctuation do not matter."""
-    return _ENCODING_NUMBERS.get("".join(c for c in name.lower() if c.isalnum()), -1)
+    found = canonical(name)
+    return -1 if found is None else NUMBERS[found]
 
 
 # --- comments -------------------------------------------------------------------------------------

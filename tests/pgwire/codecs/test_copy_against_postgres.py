@@ -136,7 +136,7 @@ def test_copy_to(connection: Any, spelled: str, options: CopyOptions, columns: i
     with connection.cursor() as cur, cur.copy(f"COPY ({query}) TO STDOUT ({spelled})".encode()) as copy:
         chunks = [bytes(chunk) for chunk in copy]
     oids = (25, 23)[:columns]
-    header = copy_header(options, names)
+    header = copy_header(options, names, DEFAULT)
     body = copy_row_encoder(oids, options, DEFAULT)(rows)[0]
     end = b"\xff\xff" if options.format == "binary" else b""
     assert b"".join(chunks) == header + body + end

@@ -258,7 +258,7 @@ def test_copy_out_reads_back(format_: Any, rows: list[Any], data: Any) -> None:
     assert (
         bytes(copy_batch_encoder(ARROW_OIDS, options, DEFAULT, framed=True)(arrow_batch(rows))[0]) == framed
     )
-    stream = copy_header(options, names) + body + copy_trailer(options)
+    stream = copy_header(options, names, DEFAULT) + body + copy_trailer(options)
     decoder = copy_decoder(options, "t", names)
     found: list[list[Any]] = []
     at = 0
@@ -278,7 +278,7 @@ def test_copy_out_reads_back(format_: Any, rows: list[Any], data: Any) -> None:
 def test_binary_copy_reads_back(rows: list[Any], step: int) -> None:
     options = CopyOptions(format="binary")
     body = copy_row_encoder(ARROW_OIDS, options, DEFAULT)(rows)[0]
-    stream = copy_header(options, []) + body + copy_trailer(options)
+    stream = copy_header(options, [], DEFAULT) + body + copy_trailer(options)
     decoder = copy_decoder(options, "t", [f"c{i}" for i in range(len(ARROW_OIDS))])
     found: list[list[Any]] = []
     for at in range(0, len(stream), step):
