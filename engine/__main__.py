@@ -16,10 +16,12 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
+from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
 from engine.spark import calibrate
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
+from planner.errors import SqlError
 from txn.errors import TxnError
 
 log = logging.getLogger("holdfast")
@@ -88,9 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.rows < calibrate.MIN_ROWS:
             parser.error(f"--rows must be at least {calibrate.MIN_ROWS}")
         return calibrate.run(config, rows=arguments.rows, keep=arguments.store)
-    logging.basicConfig(
-        level=config.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-    )
+    lines = QueuedLog(sys.stderr, "%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(level=config.log_level.upper(), handlers=[lines], format="%(message)s")
     try:
         uvloop.run(serve_forever(config))
         status = 0
@@ -119,10 +120,15 @@ async def serve_forever(config: Config) -> None:
     tls_context, tls_end_point = tls.context(config), tls.end_point(config)  # wrong ones are told at once
     # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
     gc.disable()
+    from engine.connection.settings import server_defaults
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
 
     gc.freeze()
     gc.enable()
+    try:
+        server_defaults(config.setting)
+    except SqlError as error:
+        raise ConfigError(f"setting: {error.message}") from None
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()

@@ -86,6 +86,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
     Option("server_files", "str", "", "directories and s3:// or gs:// URLs, separated by commas, below which COPY may read and write "
            "files of the server and objects; none = nowhere"),
+    Option("setting", "pairs", (), "what a session setting begins with unless role, database or client say otherwise, name=value, such as "
+           "log_statement=ddl; may be repeated"),
     Option("log_level", "choice", "info", "what is logged to standard error",
            choices=("debug", "info", "warning", "error")),
     Option("loop_stall_ms", "int", 0, "log event loop stalls longer than this many milliseconds; 0 = off", 0, 60_000),
@@ -126,6 +128,7 @@ class Config:
     authentication_timeout_s: int
     max_message_bytes: int
     server_files: str
+    setting: tuple[tuple[str, str], ...]
     log_level: str
     loop_stall_ms: int
 
@@ -206,7 +209,7 @@ def _pairs(option: Option, value: Any, source: str) -> tuple[tuple[str, str], ..
         elif not isinstance(text, str | int | float):
             raise ConfigError(f"{source}: {option.name}: the value of {key} has to be a text or a number")
         found[key.strip()] = str(text).strip()
-        problem = check_property(key.strip(), found[key.strip()])
+        problem = check_property(key.strip(), found[key.strip()]) if option.name == "spark_conf" else None
         if problem is not None:
             raise ConfigError(f"{source}: {option.name}: {key.strip()}: {problem}")
     return tuple(found.items())

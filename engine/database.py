@@ -41,6 +41,7 @@ from engine.connection.backend import Connection
 from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.setting_defs import REPORTED
+from engine.connection.settings import server_defaults
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
@@ -118,6 +119,7 @@ class Database:
         self.spark: SparkExecutor | None = None  # also among the executors
         self.calibration: Calibration | None = None
         self.server_files = roots_of(config.server_files)
+        self.setting_defaults = server_defaults(config.setting)
         self.start_time_us = self.clock_us()
         self.stopping: Callable[[], None] | None = None
         self.access_rules = access_rules.read(config.access_rules) if config.access_rules else ()
@@ -359,6 +361,7 @@ class Database:
         connection = admission.admit(self, parameters, pid, peer, out)
         self.sessions[pid] = connection
         connection.session.space.counters.sessions += 1
+        connection.log.begins()
         status = {reported: connection.session.settings.get(reported) for reported in REPORTED}
         return connection, status
 

@@ -62,6 +62,14 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
                 "backend_xmin": txn.id & XID_MASK if txn is not None and other.activity == "active" else None,
                 "query": other.query_text, "backend_type": "client backend",
             }  # fmt: skip
+            if other.settings.get("track_activities") == "off":
+                row |= {
+                    "state": "disabled",
+                    "query": "",
+                    "query_start": None,
+                    "xact_start": None,
+                    "state_change": None,
+                }
         yield row
 
 

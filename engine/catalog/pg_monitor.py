@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
-from engine.connection.setting_defs import HARMLESS, HONOURED, OURS
+from engine.connection.setting_classes import EFFECTIVE, REASONS
+from engine.connection.setting_defs import OURS
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
 
@@ -38,8 +39,8 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
             "min_val": definition.minimum or None, "max_val": definition.maximum or None,
             "enumvals": definition.choices or None, "boot_val": definition.default,
             "reset_val": definition.default, "pending_restart": False,
-            "extra_desc": None if key in HONOURED or any(o.name == key for o in OURS)
-            else "Accepted without effect." if key in HARMLESS else "Shown only.",
+            "extra_desc": None if key in EFFECTIVE or any(o.name == key for o in OURS)
+            else "Accepted without effect." if key in REASONS else "Shown only.",
         }  # fmt: skip
 
 

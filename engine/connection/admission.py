@@ -167,7 +167,7 @@ def _settings(
 ) -> Settings:
     """Return the settings that a session begins with. FATAL 42704, 22023 and others for those of the packet."""
     config = db.config
-    overrides = {
+    overrides = db.setting_defaults | {
         "is_superuser": "on" if role.superuser else "off",
         "session_authorization": role.name,
         "port": str(config.port),
@@ -214,7 +214,7 @@ def _tell(out: Responder, name: str, value: str) -> None:
 
 
 def _override(overrides: dict[str, str], key: str, value: str) -> None:
-    overrides[key.lower()] = Settings(overrides).check(key, value)
+    overrides[key.lower()] = Settings(overrides).check(key, value, beginning=True)
 
 
 def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ from engine.connection.output import field_descriptions
 from engine.connection.portal import Cursor, Portal
 from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
+from engine.connection.statement_log import StatementLog, level_of_plan
 from engine.ddl.temporary import drop_temporaries
 from engine.eager import eager
 from engine.errors import report_of
@@ -68,6 +69,7 @@ class Connection:
         self.portals: dict[str, Portal] = {}
         self.cursors = session.cursors = Cursors(session, self.portals)
         self.interrupts = Interrupts(session)
+        self.log = session.log = StatementLog(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
         session.block.on_end.append(self._block_ended)
@@ -76,7 +78,10 @@ class Connection:
 
     def report(self, error: BaseException) -> ErrorReport | None:
         """Return the report of an expected error, with what others run where it concerns them; None for a bug."""
-        return report_of(error, self.session.catalog, self.session.surroundings)
+        report = report_of(error, self.session.catalog, self.session.surroundings)
+        if report is not None:
+            self.log.report(report)
+        return report
 
     def _fail(self, error: BaseException) -> BaseException:
         """Return the error to raise towards pgwire: a report, or the bug itself."""
@@ -88,6 +93,18 @@ class Connection:
             return await work
         except Exception as error:
             raise self._fail(error) from error
+
+    def _logging(self, work: Awaitable[None] | None, portal: Portal) -> MaybeAwaitable[None]:
+        """Let the log look at how long an Execute took."""
+        if work is None:
+            self.log.end(portal)
+            return None
+
+        async def whole() -> None:
+            await self._reporting(work)
+            self.log.end(portal)
+
+        return whole()
 
     def cancel(self) -> None:
         """CancelRequest: interrupts the running statement, if any."""
@@ -106,6 +123,9 @@ class Connection:
     def parse(self, name: str, sql: str, param_oids: Sequence[int]) -> MaybeAwaitable[None]:
         """Create a prepared statement."""
         self.touch(sql)
+        logs = self.session.derived.logs
+        if logs:
+            self.log.begin(f"parse {name or '<unnamed>'}: {sql}")
         if not name:
             self.prepared.close("")  # gone even where the new one is no statement
         try:
@@ -116,6 +136,8 @@ class Connection:
             self.session.cancelled.check()
         except Exception as error:
             raise self._fail(error) from error
+        if logs:
+            self.log.end()
         return None
 
     def bind(
@@ -128,10 +150,16 @@ class Connection:
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
         self._idle_limit.stop()
+        logs = self.session.derived.logs
         try:
+            if logs:
+                named = (statement or "<unnamed>") + (f"/{portal}" if portal else "")
+                self.log.begin(f"bind {named}: {self.prepared.get(statement).text}")
             extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
         except Exception as error:
             raise self._fail(error) from error
+        if logs:
+            self.log.end(self.portals[portal])
         return None
 
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
@@ -170,10 +198,15 @@ class Connection:
         if plan is None:
             out.empty_query()
             return None
+        logs = self.session.derived.logs
+        if logs:
+            self.log.execute(found)
         try:
             result = extended.execute(self, found, plan, max_rows, out)
         except Exception as error:
             raise self._fail(error) from error
+        if logs:
+            return self._logging(result, found)
         return None if result is None else self._reporting(result)
 
     def _execute_shared(
@@ -274,6 +307,10 @@ class Connection:
         self.close_portal("")
         self.touch(sql)
         cached = self.planning.cached(sql)
+        if self.session.derived.logs:
+            self.log.begin(f"statement: {sql}")
+            if cached is not None:
+                self.log.statement((level_of_plan(cached[0]),))
         if cached is not None and simple.answer_point(self, *cached, out):
             self._idle()
             return None
@@ -312,6 +349,7 @@ class Connection:
     def close(self) -> MaybeAwaitable[None]:
         """The connection ended: roll back and release everything."""
         self._idle_limit.stop()
+        self.log.ends()
         self.interrupts.close()
         self.session.channels.close()
         self._drop_portals()
@@ -339,6 +377,8 @@ class Connection:
     def _idle(self) -> None:
         """A Query or Sync is done: outside a block, settings changed by it are there to stay."""
         session = self.session
+        if self.log.running:
+            self.log.end()
         state = session.block.state
         if state is BlockState.IDLE:
             session.settings.commit()

@@ -26,6 +26,7 @@ class Derived:
         "isolation",
         "local_max_bytes",
         "lock_timeout_ms",
+        "logs",
         "max_staleness_ms",
         "min_read_ts",
         "plan_key",
@@ -76,6 +77,14 @@ class Derived:
         self.idle_limits = self.idle_session_ms > 0 or self.idle_in_transaction_ms > 0
         self.read_only = get("default_transaction_read_only") == "on"
         self.isolation = get("default_transaction_isolation")
+        # Is there anything to look at of statements that succeed?
+        self.logs = (
+            get("log_statement") != "none"
+            or get("log_duration") == "on"
+            or settings.integer("log_min_duration_statement") >= 0
+            or settings.integer("log_min_duration_sample") >= 0
+            or float(get("log_transaction_sample_rate")) > 0
+        )
 
 
 def split_identifiers(text: str) -> list[str]:

@@ -39,6 +39,7 @@ from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.cursors import Cursors
+    from engine.connection.statement_log import StatementLog
     from engine.database import Database
     from engine.writes.parts import Parts
 
@@ -91,6 +92,7 @@ class Session:
         self.system = SystemView(self)
         self.channels = SessionChannels(self)
         self.cursors: Cursors | None = None  # of its connection
+        self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
@@ -274,12 +276,13 @@ class Session:
         detail: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Send a notice unless client_min_messages hides it."""
+        """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says."""
+        report = ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+        if self.log is not None and severity != "LOG":
+            self.log.report(report)
         rank = _NOTICE_RANK.get(severity.lower(), 6)
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
-            self.out.notice(
-                ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
-            )
+            self.out.notice(report)
 
     def warning(self, message: str, sqlstate: str = "01000") -> None:
         """Send a WARNING."""

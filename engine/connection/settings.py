@@ -1,11 +1,11 @@
 """Session settings (PostgreSQL's GUCs and ours): values, validation, transaction rollback.
 
-Three closed groups, all shown in ``docs/settings.md``:
+What a change does is one of four things, all shown in ``docs/settings.md``:
 
-    honoured    change what the server does (DateStyle, search_path, statement_timeout, executor ...)
-    harmless    tune only PostgreSQL's storage or speed: validated, remembered, shown, no effect (P4)
-    refused     everything else: SHOW works, SET to another value is 0A000 (or 55P02 when PostgreSQL itself
-                only takes it at server start)
+    effective         what it says (DateStyle, search_path, statement_timeout, executor ...)
+    without effect    nothing, because nothing here depends on it: validated, remembered, shown (``setting_classes``)
+    refused           0A000: SHOW works, SET to another value does not
+    fixed             55P02, as in PostgreSQL: known at server start, or facts about the server
 
 A value is kept as its canonical text, as SHOW prints it. SET inside a transaction is undone by ROLLBACK and
 by ROLLBACK TO; SET LOCAL ends with the transaction (manual, SET).
@@ -17,7 +17,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from engine.connection.setting_defs import HARMLESS, HONOURED, OURS, REPORTED, SettingDef, definitions
+from engine.connection.setting_classes import EFFECTIVE, accepted
+from engine.connection.setting_defs import OURS, REPORTED, SettingDef, definitions
 from engine.connection.setting_values import normalise, show_with_unit
 from pgwire.errors import BackendError
 from pgwire.tcp import TCP_OPTIONS
@@ -26,6 +27,17 @@ from planner.errors import SqlError
 _TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
+
+
+def server_defaults(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the values that all sessions begin with, as ``Settings`` takes them, from a server's option.
+
+    Raises SqlError 42704, 55P02, 22023, 0A000.
+    """
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        found[name.lower()] = Settings({**found, "is_superuser": "on"}).check(name, value, beginning=True)
+    return found
 
 
 class Settings:
@@ -61,7 +73,7 @@ class Settings:
         definition = definitions().get(key)
         if definition is None:
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
-        return definition.default
+        return self.get("default_" + key) if key in MODES else definition.default
 
     def show(self, name: str) -> str:
         """Return the value as SHOW prints it, with units."""
@@ -80,15 +92,18 @@ class Settings:
         """Return an integer setting in its base unit."""
         return int(self.get(name))
 
-    def check(self, name: str, value: str) -> str:
-        """Validate a change and return the canonical value (see the module's groups for errors)."""
+    def check(self, name: str, value: str, *, beginning: bool = False) -> str:
+        """Validate a change and return the canonical value. ``beginning``: of the session, where more can be said.
+
+        Raises SqlError 42704, 55P02, 42501, 22023, 0A000.
+        """
         key = name.lower()
         definition = definitions().get(key)
         if definition is None:
             if re.fullmatch(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)+", name):
                 return value  # a placeholder: any "class.name" may be set (manual 20.16)
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
-        if definition.context == "internal" and key not in HONOURED:
+        if definition.context == "internal" and key not in EFFECTIVE:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed')
         if definition.context == "postmaster":
             raise SqlError(
@@ -96,14 +111,14 @@ class Settings:
             )
         if definition.context == "sighup":
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
-        if definition.context in ("backend", "superuser-backend"):
+        if definition.context in ("backend", "superuser-backend") and not beginning:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
-        if definition.context == "superuser" and self.get("is_superuser") != "on":
+        if definition.context.startswith("superuser") and self.get("is_superuser") != "on":
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         canonical = normalise(definition, value, self.get(key))
         if canonical == "0" and key in TCP_OPTIONS:
             return self._default(key)  # what the system uses
-        if key in HONOURED or key in HARMLESS or any(key == ours.name for ours in OURS):
+        if accepted(key, canonical) or any(key == ours.name for ours in OURS):
             return canonical
         if canonical == self.get(key):
             return canonical  # asking for what already holds changes nothing

@@ -14,8 +14,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.connection.output import encoder_of, field_descriptions, send_rows
-from engine.connection.portal import Command, Outcome, RowReader, Rows
+from engine.connection.portal import Command, Outcome, Prepared, RowReader, Rows
 from engine.connection.rows import ReadyRows
+from engine.connection.statement_log import level_of
 from engine.eager import settle
 from engine.executor import Result
 from engine.loop.collector import uncollected
@@ -25,6 +26,7 @@ from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import BlockState
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
+from planner import ast
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
 from txn.errors import TxnError
@@ -105,6 +107,10 @@ async def run_text(
                 statements = await asyncio.to_thread(parse, sql)
         else:
             statements = parse(sql)
+        if session.derived.logs:
+            runs = [_executed(conn, s.statement) for s in statements]
+            levels = [level_of(s.statement, p) for s, p in zip(statements, runs, strict=True)]
+            conn.log.statement(levels, next(filter(None, runs), None))
         if not statements:
             out.empty_query()
             return None
@@ -127,6 +133,11 @@ async def run_text(
     finally:
         session.block.one_of_several = False
     return None
+
+
+def _executed(conn: Connection, statement: ast.Node) -> Prepared | None:
+    """Return the prepared statement that an EXECUTE names, if there is one."""
+    return conn.prepared.find(statement.name) if isinstance(statement, ast.Execute) else None
 
 
 async def _in_block(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:

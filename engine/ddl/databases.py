@@ -203,7 +203,7 @@ async def alter_defaults(
         session.settings.get(name)  # 42704
         settings.pop(name.lower(), None)
     else:
-        session.settings.check(name, value)
+        session.settings.check(name, value, beginning=True)
         settings.pop(name.lower(), None)
         settings[name.lower()] = value
     item = DefaultsDef(database=key[0], role=key[1], settings=settings)

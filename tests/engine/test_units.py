@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.connection.setting_defs import HARMLESS, HONOURED, definitions
 from engine.connection.settings import Settings
 from engine.eager import eager
 from engine.errors import _TXN, report_of
@@ -84,11 +83,6 @@ def test_set_is_undone_by_rollback_and_set_local_by_commit() -> None:
     settings.commit()
     assert settings.get("application_name") == "a"
     assert told == [("application_name", v) for v in ("a", "b", "c", "b", "a", "d", "a")]
-
-
-def test_the_closed_groups_name_settings_that_exist_and_do_not_overlap() -> None:
-    assert not HONOURED & HARMLESS
-    assert {name for name in HONOURED | HARMLESS if name not in definitions()} == set()
 
 
 def test_the_page_of_settings_is_current() -> None:

@@ -1,0 +1,83 @@
+"""What a change of each setting does: the one table that SET, docs/settings.md and the tests go by (P4).
+
+    effective         changes what the server does
+    without effect    accepted, because there is nothing here that it could change; the table says why
+    refused           all others that PostgreSQL lets sessions change: another value than the one that holds is 0A000
+
+Nothing is accepted of which a client could see that it was ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+EFFECTIVE: Final = frozenset((
+    "application_name", "bytea_output", "check_function_bodies", "client_encoding", "client_min_messages",
+    "datestyle", "default_transaction_isolation", "default_transaction_read_only",
+    "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lock_timeout",
+    "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",
+    "log_min_duration_statement", "log_min_error_statement", "log_min_messages", "log_parameter_max_length",
+    "log_parameter_max_length_on_error", "log_statement", "log_statement_sample_rate", "log_transaction_sample_rate",
+    "role", "search_path", "session_authorization", "statement_timeout", "tcp_keepalives_count", "tcp_keepalives_idle",
+    "tcp_keepalives_interval", "tcp_user_timeout", "timezone", "track_activities", "transaction_isolation", "transaction_read_only",
+))  # fmt: skip
+"""Those of PostgreSQL that do what they say; Holdfast's own (``setting_defs.OURS``) all do."""
+
+_PLANNER = "how PostgreSQL's planner chooses among plans with the same answer; executors are chosen otherwise (`executor`)"
+_MEMORY = "how much memory one step of a plan may take; here `memory` of the server is shared by all"
+_READING = "how PostgreSQL reads and writes its files ahead; the answer is the same"
+_VACUUM = "the pace and age limits of VACUUM; there are no dead rows or transaction ids to freeze"
+_VALUES = "how large values are stored; parts compress all columns alike"
+
+WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
+    _PLANNER: (
+        "constraint_exclusion", "cpu_index_tuple_cost", "cpu_operator_cost", "cpu_tuple_cost", "cursor_tuple_fraction",
+        "default_statistics_target", "effective_cache_size", "enable_async_append", "enable_bitmapscan",
+        "enable_gathermerge", "enable_hashagg", "enable_hashjoin", "enable_incremental_sort", "enable_indexonlyscan",
+        "enable_indexscan", "enable_material", "enable_memoize", "enable_mergejoin", "enable_nestloop",
+        "enable_parallel_append", "enable_parallel_hash", "enable_partition_pruning", "enable_partitionwise_aggregate",
+        "enable_partitionwise_join", "enable_seqscan", "enable_sort", "enable_tidscan", "force_parallel_mode",
+        "from_collapse_limit", "geqo", "geqo_effort", "geqo_generations", "geqo_pool_size", "geqo_seed",
+        "geqo_selection_bias", "geqo_threshold", "jit", "jit_above_cost", "jit_expressions", "jit_inline_above_cost",
+        "jit_optimize_above_cost", "jit_tuple_deforming", "join_collapse_limit", "max_parallel_maintenance_workers",
+        "max_parallel_workers", "max_parallel_workers_per_gather", "min_parallel_index_scan_size",
+        "min_parallel_table_scan_size", "parallel_leader_participation", "parallel_setup_cost", "parallel_tuple_cost",
+        "plan_cache_mode", "random_page_cost", "recursive_worktable_factor", "seq_page_cost",
+    ),
+    _MEMORY: ("hash_mem_multiplier", "logical_decoding_work_mem", "maintenance_work_mem", "temp_buffers", "work_mem"),
+    _READING: (
+        "backend_flush_after", "commit_siblings", "effective_io_concurrency", "gin_pending_list_limit",
+        "maintenance_io_concurrency", "synchronize_seqscans", "wal_skip_threshold",
+    ),
+    _VACUUM: (
+        "vacuum_cost_delay", "vacuum_cost_limit", "vacuum_cost_page_dirty", "vacuum_cost_page_hit",
+        "vacuum_cost_page_miss", "vacuum_failsafe_age", "vacuum_freeze_min_age", "vacuum_freeze_table_age",
+        "vacuum_multixact_failsafe_age", "vacuum_multixact_freeze_min_age", "vacuum_multixact_freeze_table_age",
+    ),
+    _VALUES: ("default_toast_compression",),
+    "a client that leaves while its statement runs is always noticed at once, and the statement ends": (
+        "client_connection_check_interval",
+    ),
+    "caches of definitions are never read when they are out of date": ("debug_discard_caches",),
+    "deadlocks are found at once, nobody waits for that first": ("deadlock_timeout",),
+    "it warns of backslashes where `standard_conforming_strings` is off, which it never is": ("escape_string_warning",),
+    "no table has row security (pg_dump turns it off)": ("row_security",),
+    "every snapshot is safe, no transaction has to wait for one": ("default_transaction_deferrable", "transaction_deferrable"),
+    "all sessions are one process": ("update_process_title",),
+}  # fmt: skip
+"""Why a setting changes nothing: the settings."""
+
+REASONS: Final[Mapping[str, str]] = {name: why for why, names in WITHOUT_EFFECT.items() for name in names}
+"""The settings without effect by name, and why."""
+
+_ENGLISH: Final = frozenset(
+    ("c", "posix", "c.utf8", "english", "en", "enus", "enus.utf8", "engb", "engb.utf8")
+)
+
+
+def accepted(name: str, value: str) -> bool:
+    """Tell whether a session may change a setting of PostgreSQL (in lower case) to a valid value."""
+    if name == "lc_messages":  # messages are in English
+        return value.lower().replace("-", "").replace("_", "") in _ENGLISH
+    return name in EFFECTIVE or name in REASONS
