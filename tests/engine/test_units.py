@@ -36,7 +36,7 @@ from txn.types import IndexId, RowId, ShardId, Timestamp
         ("datestyle", "sql, dmy", "SQL, DMY"),
         ("timezone", "europe/berlin", "Europe/Berlin"),
         ("TimeZone", "+2", "<+02>-02"),
-        ("application_name", "caf\xe9", "caf?"),
+        ("application_name", "caf\xe9", "caf??"),
         ("bytea_output", "ESCAPE", "escape"),
         ("enable_seqscan", "of", "off"),
         ("app.user", "me", "me"),
