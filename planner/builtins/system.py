@@ -308,7 +308,8 @@ def _register() -> None:
     session_form("pg_opclass_is_visible(oid)", fact(lambda: _fact_oids("opclass")))
     session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
-    for kind in ("conversion", "statistics_obj", "ts_parser", "ts_dict", "ts_config", "ts_template"):
+    session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
+    for kind in ("statistics_obj", "ts_parser", "ts_dict", "ts_config", "ts_template"):
         session_form(f"pg_{kind}_is_visible(oid)", fact(frozenset))
     session_form("pg_get_userbyid(oid)", user_by_id)
     session_form("format_type(oid,int4)", type_name)
