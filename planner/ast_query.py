@@ -430,6 +430,26 @@ FromNode: TypeAlias = TableRef | SubqueryRef | FunctionRef | JoinRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchClause(Node):
+    """SEARCH DEPTH | BREADTH FIRST BY columns SET sequence."""
+
+    columns: tuple[str, ...]
+    breadth: bool
+    sequence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleClause(Node):
+    """CYCLE columns SET mark [TO value DEFAULT default] USING path."""
+
+    columns: tuple[str, ...]
+    mark: str
+    value: Expression
+    default: Expression
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cte(Node):
     """One WITH item; ``query`` may be a data-modifying statement (``planner.ast_statement``)."""
 
@@ -437,6 +457,8 @@ class Cte(Node):
     query: Node
     columns: tuple[str, ...] = ()
     materialized: bool | None = None
+    search: SearchClause | None = None
+    cycle: CycleClause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -568,9 +568,6 @@ class RawReader:
         ctes = []
         for node in body["ctes"]:
             cte = node["CommonTableExpr"]
-            for clause, what in (("search_clause", "SEARCH"), ("cycle_clause", "CYCLE")):
-                if clause in cte:
-                    raise self.refuse(f"{what} clause of WITH", cte[clause])
             materialized = cte.get("ctematerialized", "CTEMaterializeDefault")
             ctes.append(
                 ast.Cte(
@@ -580,10 +577,34 @@ class RawReader:
                     materialized={"CTEMaterializeAlways": True, "CTEMaterializeNever": False}.get(
                         materialized
                     ),
+                    search=self._search(cte.get("search_clause")),
+                    cycle=self._cycle(cte.get("cycle_clause")),
                     span=self.span(cte),
                 )
             )
         return ast.With(ctes=tuple(ctes), recursive=body.get("recursive", False), span=self.span(body))
+
+    def _search(self, body: Raw | None) -> ast.SearchClause | None:
+        if body is None:
+            return None
+        return ast.SearchClause(
+            columns=strings(body["search_col_list"]),
+            breadth=body.get("search_breadth_first", False),
+            sequence=body["search_seq_column"],
+            span=self.span(body),
+        )
+
+    def _cycle(self, body: Raw | None) -> ast.CycleClause | None:
+        if body is None:
+            return None
+        return ast.CycleClause(
+            columns=strings(body["cycle_col_list"]),
+            mark=body["cycle_mark_column"],
+            value=self.expr(body["cycle_mark_value"]),
+            default=self.expr(body["cycle_mark_default"]),
+            path=body["cycle_path_column"],
+            span=self.span(body),
+        )
 
     def statement(self, node: Raw) -> ast.Node:
         """Read a statement inside WITH; the statement reader overrides it to allow DML."""

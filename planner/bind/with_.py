@@ -15,6 +15,9 @@ from functools import cache
 from typing import Any, cast
 
 from planner import ast
+from planner.bind.search_cycle import check_form as check_search_form
+from planner.bind.search_cycle import check_names as check_search_names
+from planner.bind.search_cycle import with_search_and_cycle
 from planner.casts import location
 from planner.errors import Span, SqlError
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
@@ -50,6 +53,8 @@ def bind_with(scope: Scope, clause: ast.With | None) -> None:
     for item in items:
         if clause.recursive and _refers(item.query, item.name):
             _recursive(scope, item)
+        elif item.search is not None or item.cycle is not None:
+            raise SqlError("42601", "WITH query is not recursive", span=item.span)
         else:
             _plain(scope, item)
         scope.future_ctes = scope.future_ctes - {item.name}
@@ -115,6 +120,9 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     bind_with(inner, node.with_)
     left = bind_query(scope.context, node.left, inner)
     columns = named_columns(item, left.columns)
+    if item.search is not None or item.cycle is not None:
+        check_search_form(node)
+        check_search_names(item, columns)
     scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True)
     right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
     made = combine(inner, node, left, right)
@@ -135,6 +143,8 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
             hint="Cast the output of the non-recursive term to the correct type.",
             span=_column_span(left, position - 1),
         )
+    if item.search is not None or item.cycle is not None:
+        made = with_search_and_cycle(inner, item, made, columns)
     query: SetOp = replace(made, ctes=tuple(inner.bound_ctes))
     _enter(scope, item, query, recursive=True)
 

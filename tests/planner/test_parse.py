@@ -133,10 +133,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
         ("CREATE STATISTICS s ON a, b FROM t", "CREATE STATISTICS"),
         ("SECURITY LABEL ON TABLE t IS 'x'", "SECURITY LABEL"),
         ("IMPORT FOREIGN SCHEMA s FROM SERVER t INTO u", "IMPORT FOREIGN SCHEMA"),
-        (
-            "WITH RECURSIVE x AS (SELECT 1 UNION SELECT 2) CYCLE a SET b USING c SELECT 1",
-            "CYCLE clause of WITH",
-        ),
     ],
 )
 def test_what_is_refused_is_named(text: str, construct: str):
