@@ -16,6 +16,7 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
+from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
 from engine.spark import calibrate
@@ -129,6 +130,9 @@ async def serve_forever(config: Config) -> None:
         server_defaults(config.setting)
     except SqlError as error:
         raise ConfigError(f"setting: {error.message}") from None
+    missing = shortage(config.max_connections)
+    if missing is not None:
+        raise ConfigError(missing)
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     loop = asyncio.get_running_loop()

@@ -58,7 +58,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("lease_ms", "int", 5000, "how long a leader answers without hearing from the consensus, and how long a standby "
            "waits", 200, 600_000),
     Option("standby", "bool", False, "wait until the leader has ended or stalls, then lead; needs consensus"),
-    Option("max_connections", "int", 200, "connections served at once", 1, 100_000),
+    Option("max_connections", "int", 200, "connections served at once, the last three of them for superusers; each needs a file descriptor", 1, 100_000),
     Option("memory", "bytes", 0, "memory for hot rows, caches, DuckDB and the JVM together (engine/memory.py); 0 = half of the machine"),
     Option("auth", "choice", "trust", "how clients authenticate: trust (loopback only) or scram-sha-256",
            choices=("trust", "scram-sha-256")),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.config import Config
+from engine.loop.descriptors import shortage
 from txn.errors import TxnError
 from txn.oracle import bound_key
 from txn.persist.checksum import unseal_number
@@ -81,6 +82,8 @@ def _checks(config: Config) -> Iterator[tuple[bool, str]]:
         )
     except OSError as error:
         yield False, f"data directory {data}: {error}"
+    missing = shortage(config.max_connections)
+    yield missing is None, missing or f"file descriptors for {config.max_connections} connections"
     yield from _clock_check(config)
     yield _port_check(config)
 

@@ -22,7 +22,7 @@ INT32: Final = Struct(">i")
 UINT32: Final = Struct(">I")
 
 # Start-up packets and messages that only carry a name are small by nature (as in PostgreSQL).
-MAX_STARTUP_BYTES: Final = 10_000
+MAX_STARTUP_BYTES: Final = 10_004  # the length word included
 MAX_SMALL_BYTES: Final = 10_000
 MAX_AUTH_BYTES: Final = 65_535
 # Default for the messages that carry text or values: Query, Parse, Bind, FunctionCall, CopyData.

@@ -65,7 +65,9 @@ class PreparedStatements:
         Raises SqlError 42P05 for a name that is taken, 53400 if there are too many, and what planning raises.
         """
         self._check_new(name)
-        return self._keep(name, sql, oids, self._planning.plan_text(sql, oids), from_sql=from_sql)
+        return self._keep(
+            name, sql, oids, self._planning.plan_text(sql, oids, tell=not from_sql), from_sql=from_sql
+        )
 
     async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
         """As ``prepare``, for a long text: in a thread."""

@@ -13,6 +13,7 @@ from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.errors import SqlError
+from planner.long_names import cut
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -35,6 +36,12 @@ async def set_variable(
     if name in ("role", "session_authorization"):
         roles.set_role(session, name, statement.value, local=statement.local)
         return Command("RESET" if reset else "SET")
+    if (
+        name == "application_name"
+        and statement.value is not None
+        and (kept := cut(statement.value)) != statement.value
+    ):
+        session.notice(f'identifier "{statement.value}" will be truncated to "{kept}"', sqlstate="42622")
     session.settings.set(name, statement.value, local=statement.local)
     return Command("RESET" if reset else "SET")
 

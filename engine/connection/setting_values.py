@@ -12,6 +12,7 @@ from engine.connection.setting_defs import SettingDef
 from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.errors import SqlError, not_supported
+from planner.long_names import cut
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
@@ -211,5 +212,5 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
             )
         return value.strip()
     if name == "application_name":
-        return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in value])
+        return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in cut(value)])
     return value

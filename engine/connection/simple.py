@@ -102,6 +102,7 @@ async def run_text(
             if block.state is BlockState.IMPLICIT:
                 await block.commit()
             return None
+        conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:
             with uncollected():
                 statements = await asyncio.to_thread(parse, sql)

@@ -26,6 +26,7 @@ from planner import ast
 from planner.as_of import AsOf
 from planner.bind import bind_statement
 from planner.errors import SqlError
+from planner.long_names import truncated
 from planner.parse import Parsed, parse
 from planner.statements import SetTransaction, StatementClass, Transaction
 from txn.types import Timestamp
@@ -57,8 +58,15 @@ class Planning:
         self.db = database
         self.session = session
 
-    def plan_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
-        """Plan a single statement given as text (extended protocol); None for an empty text."""
+    def tell_truncated(self, text: str) -> bool:
+        """Send a notice for each name in a text that is too long; False if there are none. Such texts are not cached."""
+        names = truncated(text)
+        for name, kept in names:
+            self.session.notice(f'identifier "{name}" will be truncated to "{kept}"', sqlstate="42622")
+        return bool(names)
+
+    def plan_text(self, text: str, param_oids: tuple[int, ...], *, tell: bool = False) -> Plan | None:
+        """Plan a single statement given as text (extended protocol); None for an empty text. ``tell``: of truncated names."""
         session = self.session
         # In a failed block binding says what is refused.
         cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not BlockState.FAILED
@@ -67,18 +75,20 @@ class Planning:
             plan = self.db.plans.get(key, session.catalog)
             if plan is not None:
                 return plan
+        told = tell and self.tell_truncated(text)
         statements = parse(text)
         if not statements:
             return None
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         plan = self.bind(statements[0], param_oids)
-        if cacheable and not session.view.is_private and plan.cacheable:
+        if cacheable and not told and not session.view.is_private and plan.cacheable:
             self.db.plans.put(key, plan)
         return plan
 
     async def plan_long_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
-        """As ``plan_text`` for a text too long to be cached: in a thread."""
+        """As ``plan_text`` for a text too long to be cached: in a thread. Tells of truncated names."""
+        self.tell_truncated(text)
         statements = await asyncio.to_thread(parse, text)
         if len(statements) != 1:
             return self.plan_text(text, param_oids)  # says what is wrong
@@ -215,6 +225,8 @@ class Planning:
     def remember(self, text: str, plan: Plan) -> None:
         """Cache a plan by its text; prove its template once the same one was met before."""
         session, templates = self.session, self.db.templates
+        if truncated(text):
+            return  # what is cached tells nothing
         self.db.plans.put((text, (), session.plan_key), plan)
         if plan.as_of is not None or self._literals_matter(plan):
             return
