@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.ast_ddl import ColumnDef
+from planner.ast_option import Option
 from planner.ast_query import Name, Node
 
 
@@ -22,6 +23,14 @@ class CreateComposite(Node):
 
     name: Name
     columns: tuple[ColumnDef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRange(Node):
+    """CREATE TYPE ... AS RANGE (attributes)."""
+
+    name: Name
+    options: tuple[Option, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -277,6 +277,8 @@ class EnumLabel:
     label: str
 
 
+RANGE_CONSTRUCTORS = 5
+
 FIRST_RANK = 1 << 40
 """The rank of an enum's first label, and the distance to the next: halved for each label put in between."""
 
@@ -286,6 +288,10 @@ class TypeDef:
     """A type made by CREATE TYPE or CREATE DOMAIN; ``array_oid`` is the array type over it.
 
     Of kind c(omposite): its ``attributes`` in attnum order, dropped ones included, and the oid of its row of pg_class.
+
+    Of kind r(ange): its subtype (``base``), function for distances (``subtype_diff``, 0: none), and what its constructors and those of
+    its multirange type are called, whatever name it gets later. Its oids follow each other: the type, the array type over it, both
+    for multiranges, the constructors (``planner.builtins.own_ranges``).
 
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
     ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
@@ -297,7 +303,7 @@ class TypeDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["e", "d", "c"]
+    kind: Literal["e", "d", "c", "r"]
     owner: int = 10
     labels: tuple[EnumLabel, ...] = ()
     base: int = 0
@@ -308,11 +314,39 @@ class TypeDef:
     collation: int = 0
     attributes: tuple[ColumnDef, ...] = ()
     relation_oid: int = 0
+    multirange_name: str = ""
+    multirange_array_name: str = ""
+    constructors: tuple[str, str] = ("", "")
+    subtype_diff: int = 0
 
     @property
     def base_type(self) -> SqlType:
         """What a domain is over."""
         return SqlType(self.base, self.base_typmod)
+
+    @property
+    def multirange(self) -> int:
+        """The multirange type of a range type, 0 for other types; the array type over it comes next."""
+        return self.oid + 2 if self.kind == "r" else 0
+
+    @property
+    def first_constructor(self) -> int:
+        """The first of the ``RANGE_CONSTRUCTORS`` functions that come with a range type."""
+        return self.oid + 4
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The names of all types that are made with it, itself included, by oid."""
+        found = {self.oid: self.name, self.array_oid: self.array_name}
+        if self.kind == "r":
+            found |= {self.multirange: self.multirange_name, self.multirange + 1: self.multirange_array_name}
+        return found
+
+    @property
+    def family(self) -> set[int]:
+        """The oids of all that is made with it and stored texts may name: types, and the constructors of ranges."""
+        more = range(self.first_constructor, self.first_constructor + RANGE_CONSTRUCTORS)
+        return {*self.names, *(more if self.kind == "r" else ())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -502,6 +536,10 @@ class Catalog(Protocol):
 
     def row_type(self, oid: int) -> RowType | None:
         """Return the composite type with this oid, None for any other type."""
+
+    def constructors_named(self, name: str) -> Sequence[tuple[str, int]]:
+        """Return (schema, oid) of the constructors of users' range types that are called ``name``."""
+        ...
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""

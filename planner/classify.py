@@ -75,7 +75,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
-            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.AlterComposite()
+            | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -165,7 +165,7 @@ _TAGS: dict[type, str] = {
     ast.Insert: "INSERT", ast.Update: "UPDATE", ast.Delete: "DELETE", ast.Copy: "COPY", ast.Merge: "MERGE",
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
-    ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
+    ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",

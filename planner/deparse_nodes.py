@@ -61,7 +61,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import default_arguments
-from planner.typefacts import element_of
+from planner.typefacts import FIRST_USER_OID, element_of
 
 
 def _operator_name(op: int) -> str:
@@ -117,7 +117,10 @@ def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
     elif e.cast == "sql" and _sql_syntax(p, e):
         return
     else:
-        p.out += quote_identifier(facts().procs[e.proc].name) + "("
+        name = facts().procs[e.proc].name
+        p.out += (
+            quote_identifier(name) if e.proc < FIRST_USER_OID else p.function_name(e.proc, "", name)
+        ) + "("
         _arguments(p, _without_defaults(e), e.variadic)
         p.out += ")"
 

@@ -225,6 +225,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CreateEnumStmt": raw_type.create_enum,
     "AlterEnumStmt": raw_type.alter_enum,
     "CompositeTypeStmt": raw_type.create_composite,
+    "CreateRangeStmt": raw_type.create_range,
     "CreateExtensionStmt": raw_owned.create_extension,
     "AlterExtensionStmt": raw_owned.update_extension,
     "AlterExtensionContentsStmt": raw_owned.alter_extension,

@@ -49,7 +49,6 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 # Statements that are refused altogether, by the name the error gives them.
 REFUSED = {
     "DoStmt": "DO",
-    "CreateRangeStmt": "CREATE TYPE AS RANGE",
     "AlterTypeStmt": "ALTER TYPE",
     "CreateTrigStmt": "CREATE TRIGGER",
     "CreateEventTrigStmt": "CREATE EVENT TRIGGER",

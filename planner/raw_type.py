@@ -23,6 +23,11 @@ def create_composite(reader: DdlReader, body: Raw) -> ast.Node:
     )
 
 
+def create_range(reader: DdlReader, body: Raw) -> ast.Node:
+    """Read CREATE TYPE ... AS RANGE."""
+    return ast.CreateRange(name=strings(body["typeName"]), options=reader.options(body.get("params")))
+
+
 def alter_enum(reader: RawReader, body: Raw) -> ast.Node:
     """Read ALTER TYPE ... ADD VALUE and RENAME VALUE."""
     name = strings(body["typeName"])

@@ -36,6 +36,18 @@ class CreateComposite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRange:
+    """CREATE TYPE ... AS RANGE. ``subtype``, ``subtype_diff`` (0: none): oids; ``multirange``: the name of its multirange type, "" for the usual one."""
+
+    schema: str
+    name: str
+    subtype: int
+    collation: int
+    subtype_diff: int
+    multirange: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddAttribute:
     """ADD ATTRIBUTE."""
 
@@ -207,6 +219,7 @@ TypeStatement: TypeAlias = (
     | CreateComposite
     | CreateDomain
     | CreateEnum
+    | CreateRange
     | DropType
     | RenameEnumValue
 )

@@ -71,8 +71,13 @@ def array_of(oid: int) -> int:
 
 @functools.cache
 def _ranges() -> dict[int, tuple[int, int]]:
-    """Return subtype and multirange type of each range type."""
+    """Return subtype and multirange type of each range type, users' ones included."""
     return {int(r["rngtypid"]): (int(r["rngsubtype"]), int(r["rngmultitypid"])) for r in rows("range")}
+
+
+def register_range(oid: int, subtype: int, multirange: int) -> None:
+    """Make a user's range type known."""
+    _ranges()[oid] = subtype, multirange
 
 
 def range_subtype(oid: int) -> int:

@@ -14,6 +14,7 @@ from planner.builtins.reg import NAMED
 from planner.classify import is_volatile
 from planner.query import CoerceToDomain, CurrentSetting, Expr, SubLink
 from planner.rules.stable import extract_stable
+from planner.typefacts import FIRST_USER_OID, element_of, type_kind
 from planner.walk import walk
 
 
@@ -21,7 +22,7 @@ def obstacle(spec: LoadSpec) -> str | None:
     """Return what keeps the rows of a load from being made elsewhere, None if nothing does."""
     for attnum in spec.attnums:
         column = spec.relation.column(attnum)
-        if column.type.oid in NAMED:
+        if column.type.oid in NAMED or _is_own_range(column.type.oid):
             return f'column "{column.name}", whose type is read with the catalog'
     if spec.encoding != "UTF8":
         return f"data in {spec.encoding}"
@@ -33,6 +34,12 @@ def obstacle(spec: LoadSpec) -> str | None:
         if any(isinstance(node, SubLink | CurrentSetting | CoerceToDomain) for node in walk(expr)):
             return f"{what}, which depends on more than the row"
     return None
+
+
+def _is_own_range(oid: int) -> bool:
+    """Tell whether a type is a range or multirange of a user's type, or an array of such: other processes do not know it."""
+    oid = element_of(oid) or oid
+    return oid >= FIRST_USER_OID and type_kind(oid) in ("r", "m")
 
 
 def _expressions(spec: LoadSpec) -> Iterator[tuple[str, Expr]]:

@@ -34,6 +34,7 @@ from engine.catalog.state import (
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.options import TIMELINE
+from planner.bind.own_range import default_multirange_name
 from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
 from planner.typefacts import FIRST_USER_OID
 
@@ -241,6 +242,7 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
                 *type_keys(catalog, item.base),
                 *(key for column in item.attributes for key in type_keys(catalog, column.declared.oid)),
                 *named_in(catalog, *texts),
+                *([("function", item.subtype_diff, 0)] if item.subtype_diff >= FIRST_USER_OID else ()),
             }
         case CommentDef() | AclDef():
             key = object_key(catalog, item.class_oid, item.object_oid)
@@ -357,9 +359,13 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             found = catalog.schema(statement.schema)
             if found is not None:
                 wants.change(key_of(found))
-        case st.CreateEnum() | st.CreateComposite():
+        case st.CreateEnum() | st.CreateComposite() | st.CreateRange():
             name = session.temp_schema if statement.schema == "pg_temp" else statement.schema
             _create(wants, catalog, name, statement.name)
+            if isinstance(statement, st.CreateRange):
+                wants.name(name, statement.multirange or default_multirange_name(statement.name))
+                if catalog.function_by_oid(statement.subtype_diff) is not None:
+                    wants.rely(("function", statement.subtype_diff, 0))
         case st.AddEnumValue() | st.RenameEnumValue() | st.AlterComposite():
             wants.change(("type", statement.type, 0))
         case st.AlterType():

@@ -110,7 +110,7 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
     }  # fmt: skip
     made = session.catalog.type_by_oid(oid)
     if made is not None:
-        values["udt_name"] = made.name if oid == made.oid else made.array_name
+        values["udt_name"] = made.names[oid]
         values["udt_schema"] = made.schema
     elif oid >= FIRST_USER_OID:
         rows = session.catalog.row_type_relation(oid)

@@ -163,7 +163,7 @@ def new_names(catalog: CatalogSnapshot, puts: Iterable[Stored]) -> dict[StoredKe
                     if catalog.relation(item.schema, name) is None:
                         found[name_key(item.schema, name)] = partial(_refuse_relation, item.schema, name)
             case TypeDef():
-                for name in (item.name, item.array_name):
+                for name in item.names.values():
                     if catalog.type_oid(item.schema, name) is None:
                         found[name_key(item.schema, name)] = partial(_refuse_type, item, name)
             case SchemaDef() if catalog.schema(item.name) is None:

@@ -160,7 +160,7 @@ def check_constraints(session: Session) -> Iterator[RowDict]:
 def _udt(session: Session, oid: int) -> RowDict:
     found = session.catalog.type_by_oid(oid)
     if found is not None:
-        name = found.name if found.oid == oid else found.array_name
+        name = found.names[oid]
         return {"udt_catalog": session.database, "udt_schema": found.schema, "udt_name": name}
     return {
         "udt_catalog": session.database,

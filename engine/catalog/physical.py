@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgwire.codecs.ranges import RANGES
+from pgwire.codecs.ranges import range_type
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.errors import not_supported
 from planner.facts import BIT as BIT_OID
@@ -66,9 +66,6 @@ _KINDS.update(
         5069: "int64",
     }
 )
-_KINDS.update(
-    {oid: "tailed" if r.scaled else "bytes" for r in RANGES.values() for oid in (r.oid, r.multirange)}
-)
 # unsigned 32-bit identifiers need 64 bits
 _KINDS.update(
     dict.fromkeys(
@@ -115,6 +112,8 @@ def physical_type(type_: SqlType) -> PhysicalType:
     fact = facts().types.get(type_.oid)
     if fact is not None and fact.kind == "e":
         return PhysicalType(kind="int64")
+    if fact is not None and fact.kind in ("r", "m"):
+        return PhysicalType(kind="tailed" if range_type(type_.oid).scaled else "bytes")
     if fact is not None and fact.kind == "c" and type_.oid >= FIRST_USER_OID:
         return PhysicalType(kind="tailed")
     if fact is not None and fact.category == "A" and fact.element and fact.length == -1:

@@ -40,6 +40,7 @@ from planner.acl import (
 )
 from planner.catalog import (
     DEFAULT_TIMELINE,
+    RANGE_CONSTRUCTORS,
     AclDef,
     ColumnDef,
     ConstraintDef,
@@ -348,6 +349,7 @@ class CatalogSnapshot:
         "_by_name",
         "_by_oid",
         "_constraints",
+        "_constructors",
         "_functions",
         "_functions_by_name",
         "_owned",
@@ -400,6 +402,7 @@ class CatalogSnapshot:
         self._types_by_name: dict[tuple[str, str], int] = {}
         self.extensions: dict[str, ExtensionDef] = {}
         self._functions: dict[int, FunctionDef] = {}
+        self._constructors: dict[str, tuple[tuple[str, int], ...]] = {}
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
         for relation in virtual_relations():
             self._add(relation)
@@ -456,9 +459,15 @@ class CatalogSnapshot:
             )
 
     def _add_type(self, type_: TypeDef) -> None:
-        self._types[type_.oid] = self._types[type_.array_oid] = type_
-        self._types_by_name[type_.schema, type_.name] = type_.oid
-        self._types_by_name[type_.schema, type_.array_name] = type_.array_oid
+        for oid, name in type_.names.items():
+            self._types[oid] = type_
+            self._types_by_name[type_.schema, name] = oid
+        if type_.kind == "r":
+            of_range, of_multirange = type_.constructors
+            for number in range(RANGE_CONSTRUCTORS):
+                made = type_.schema, type_.first_constructor + number
+                called = of_range if number < 2 else of_multirange
+                self._constructors[called] = (*self._constructors.get(called, ()), made)
         if type_.kind == "c":
             self._add(composite_relation(type_))
 
@@ -502,7 +511,7 @@ class CatalogSnapshot:
         return self._types_by_name.get((schema, name))
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
-        """Return the user's type that has this oid, or whose array type has."""
+        """Return the user's type that has this oid, or whose array type or multirange type has."""
         return self._types.get(oid)
 
     def row_type(self, oid: int) -> RowType | None:
@@ -533,6 +542,10 @@ class CatalogSnapshot:
             if relation is not None and relation.exclusions:
                 found.append(ShardId(oid))
         return found
+
+    def constructors_named(self, name: str) -> Sequence[tuple[str, int]]:
+        """Return (schema, oid) of the constructors of users' range types that are called ``name``."""
+        return self._constructors.get(name, ())
 
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         """Return the users' functions called ``name`` in any schema, oldest first."""
@@ -769,7 +782,7 @@ class CatalogSnapshot:
                     highest = max(highest, item.oid)
                 case TypeDef():
                     parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
-                    highest = max(highest, item.oid, item.array_oid, item.relation_oid, *parts)
+                    highest = max(highest, item.relation_oid, *item.family, *parts)
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         return highest

@@ -13,12 +13,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
-from pgwire.codecs.registry import register_domain, register_enum, register_row
+from pgwire.codecs.ranges import RangeType
+from pgwire.codecs.registry import register_domain, register_enum, register_range, register_row
 from pgwire.codecs.user_types import EnumLabels
 from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type
 from planner.facts import TypeFact, facts, register_type
 from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import register_range as know_range
 
 ROWS_OF: Final = frozenset("rvm")
 """Kinds of relations that have a row type."""
@@ -33,6 +35,9 @@ def register(type_: TypeDef) -> None:
         _register_domain(type_)
     elif type_.kind == "c":
         register_rows_of(type_.oid, type_.array_oid, type_.name, type_.array_name)
+        return
+    elif type_.kind == "r":
+        _register_range(type_)
         return
     else:
         register_type(
@@ -83,6 +88,30 @@ def row_shape(made: RowType) -> RowShape:
         ),
         width=len(made.columns),
     )  # fmt: skip
+
+
+def _register_range(type_: TypeDef) -> None:
+    """A range type, its multirange type, the array types over both, and their constructors."""
+    from planner.builtins.own_ranges import register_constructors  # which loads those of all types
+
+    made = RangeType(type_.oid, type_.name, type_.base, type_.multirange, type_.multirange_name)
+    arrays = {type_.oid: type_.array_oid, type_.multirange: type_.multirange + 1}
+    for (oid, array_oid), kind in zip(arrays.items(), "rm", strict=True):
+        register_type(
+            TypeFact(
+                oid=oid, name=type_.names[oid], length=-1, by_value=False, kind=kind, category="R", preferred=False,
+                delimiter=",", element=0, array=array_oid,
+            )
+        )  # fmt: skip
+        register_type(
+            TypeFact(
+                oid=array_oid, name=type_.names[array_oid], length=-1, by_value=False, kind="b", category="A",
+                preferred=False, delimiter=",", element=oid, array=0,
+            )
+        )  # fmt: skip
+    know_range(type_.oid, type_.base, type_.multirange)
+    register_range(made, type_.array_oid, type_.multirange + 1)
+    register_constructors(made, type_.array_oid, type_.first_constructor, *type_.constructors)
 
 
 def _register_domain(type_: TypeDef) -> None:

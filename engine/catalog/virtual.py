@@ -176,6 +176,7 @@ class VirtualCatalog:
             pg_domains,
             pg_functions,
             pg_monitor,
+            pg_ranges,
             pg_types,
         )
 
@@ -186,6 +187,7 @@ class VirtualCatalog:
             pg_composites,
             pg_domains,
             pg_functions,
+            pg_ranges,
             pg_default_acl,
             pg_monitor,
             pg_activity,

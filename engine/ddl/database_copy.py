@@ -250,6 +250,8 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield item.oid, row_array_oid(item.oid) - item.oid + 1
             yield from ((index.oid, 1) for index in item.indexes)
             yield from ((constraint.oid, 1) for constraint in item.constraints)
+        case TypeDef(kind="r"):
+            yield item.oid, len(item.family)
         case TypeDef():
             parts = [item.oid, item.array_oid]
             parts += [item.relation_oid] if item.kind == "c" else []
@@ -278,6 +280,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 base=oids[item.base],
                 attributes=tuple(_column(attribute, oids) for attribute in item.attributes),
                 relation_oid=oids[item.relation_oid],
+                subtype_diff=oids[item.subtype_diff],
                 default_sql=None if item.default_sql is None else oids.in_text(item.default_sql),
                 checks=tuple(_constraint(check, oids) for check in item.checks),
             )

@@ -44,6 +44,11 @@ def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> Iterator[T
             yield made
 
 
+def _ranges(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeDef]:
+    """Return the range types whose distances are computed by any of ``functions``."""
+    return [made for made in catalog.user_types() if made.kind == "r" and made.subtype_diff in functions]
+
+
 def links_to(session: Session, functions: Collection[int], roots: Collection[Any]) -> list[Dependency]:
     """Return how tables and domains hang on functions; parts of the relations among ``roots`` are left out."""
     found: list[Dependency] = []
@@ -57,6 +62,9 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
                 after = without_columns(use.relation, {int(use.what)})
                 for view in views_that_break(session, use.relation, after):
                     found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+        for made in _ranges(session.catalog, {oid}):
+            found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
+            found += type_dependencies(session, [made])[0]
         for made in _domains(session.catalog, {oid}):
             if oid in named_oids(made.default_sql):
                 found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
@@ -74,7 +82,7 @@ async def drop_parts(session: Session, functions: Collection[int]) -> None:
     for use in uses_of(session, functions):
         if use.kind != "view" and _is_there(session, use):
             await drop_use(session, use)
-    lost: list[int] = []
+    lost = [made.oid for made in _ranges(session.catalog, functions)]
     for domain in list(_domains(session.catalog, functions)):
         kept = tuple(c for c in domain.checks if not named_oids(c.check_sql) & set(functions))
         default = domain.default_sql

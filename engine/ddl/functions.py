@@ -26,7 +26,6 @@ from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
-from planner.typefacts import element_of
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -72,7 +71,7 @@ async def _refit(
     from engine.ddl.function_uses import callers, refit  # it drops columns
 
     def acts(function: FunctionDef) -> tuple[Any, ...]:
-        means = function.source, function.body_sql, function.path, function.strict
+        means = function.source, function.body_sql, function.path, function.internal, function.strict
         return *means, function.definer, function.settings, function.schema, function.name
 
     if old is None:
@@ -173,8 +172,8 @@ def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
         relation = catalog.row_type_relation(oid)
         if relation is not None:
             found.add(row_type_key(relation[0].oid))
-        elif catalog.type_by_oid(element_of(oid) or oid) is not None:
-            found.add(element_of(oid) or oid)
+        elif (made := catalog.type_by_oid(oid)) is not None:
+            found.add(made.oid)
     return found
 
 

@@ -129,7 +129,7 @@ class _Check:
                 self._rename(statement)
             case st.Drop():
                 self._drop(statement)
-            case st.CreateEnum():
+            case st.CreateEnum() | st.CreateRange():
                 self._create_in(statement.schema)
             case st.CreateComposite():
                 self._create_in(statement.schema)

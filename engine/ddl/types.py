@@ -204,6 +204,8 @@ async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, para
         renamed = array_name(session.catalog, type_.schema, statement.name)
         type_ = replace(type_, name=statement.name, array_name=renamed)
     elif statement.schema is not None and statement.schema != type_.schema:
+        if type_.kind == "r":
+            raise not_supported("ALTER TYPE ... SET SCHEMA of a range type")
         name, oid = await target_schema(session, statement.schema, "p")
         if session.catalog.type_oid(name, type_.name) is not None:
             raise SqlError("42710", f'type "{type_.name}" already exists in schema "{name}"')
@@ -221,9 +223,18 @@ def type_words(session: Session, type_: TypeDef) -> str:
     return f"type {type_name(session, type_.oid, None)}"
 
 
+def member_words(session: Session, type_: TypeDef, member: int) -> str:
+    """Return how messages call what is made with a type: an array or multirange type, a constructor of ranges."""
+    if member in type_.names:
+        return f"type {type_name(session, member, None)}"
+    proc = facts().procs[member]
+    types = ",".join(type_name(session, oid, None) or "" for oid in proc.arg_types)
+    return f"function {quote_ident(proc.name)}({types})"
+
+
 def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeDef, ColumnDef]]:
     """Return the attributes of composite types that are of a type or of the array type over it; oldest type first."""
-    family = {type_.oid, type_.array_oid}
+    family = type_.family
     return [
         (made, column)
         for made in sorted(catalog.user_types(), key=lambda t: t.oid)
@@ -234,7 +245,7 @@ def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeD
 
 def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
     """Return the domains over a type, or over its arrays, and those whose constraints name it; oldest first."""
-    family = {type_.oid, type_.array_oid}
+    family = type_.family
 
     def depends(made: TypeDef) -> bool:
         texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
@@ -260,28 +271,30 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
     words: dict[Any, str] = {}
     views: set[int] = set()
     for type_ in with_types_over(session.catalog, types):
-        on, array = ("type", type_.oid), ("type", type_.array_oid)
+        on = ("type", type_.oid)
         words[on] = type_words(session, type_)
-        words[array] = words[on] + "[]"
-        found.append(Dependency(array, type_.array_oid, "", on))
+        for member in sorted(type_.family - {type_.oid}):
+            words["type", member] = member_words(session, type_, member)
+            found.append(Dependency(("type", member), member, "", on))
         for other in _types_over(session.catalog, type_):
             text = words.setdefault(("type", other.oid), type_words(session, other))
             found.append(
                 Dependency(
-                    ("type", other.oid), other.oid, text, array if other.base == type_.array_oid else on
+                    ("type", other.oid),
+                    other.oid,
+                    text,
+                    ("type", other.base) if other.base in type_.family else on,
                 )
             )
         for other, column in _attributes_of(session.catalog, type_):
             text = f"column {quote_ident(column.name)} of composite {type_words(session, other)}"
-            member = ("attribute", other.oid, column.attnum)
-            found.append(
-                Dependency(member, other.oid, text, array if column.declared.oid == type_.array_oid else on)
-            )
-        uses = uses_of(session, {type_.oid, type_.array_oid}, type_.array_oid)
+            attribute = ("attribute", other.oid, column.attnum)
+            found.append(Dependency(attribute, other.oid, text, ("type", column.declared.oid)))
+        uses = uses_of(session, type_.family)
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
         for use in uses:
             relation = use.relation
-            below = array if use.array else on
+            below = ("type", use.of)
             if relation.kind in "vm" and use.kind == "column":
                 if not read & set(relation.depends_on):
                     views.add(relation.oid)
@@ -353,8 +366,9 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
-    if oid == made.array_oid:
-        element = type_words(session, made)
+    if oid != made.oid:
+        of_multirange = made.multirange and oid == made.multirange + 1
+        element = member_words(session, made, made.multirange) if of_multirange else type_words(session, made)
         raise SqlError(
             "2BP01",
             f"cannot drop type {called} because {element} requires it",
@@ -456,14 +470,10 @@ def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
 
 async def _drop_uses(session: Session, type_: TypeDef) -> None:
     await _drop_attributes(session, type_)
-    family = {type_.oid, type_.array_oid}
-    views = {
-        u.relation.oid: u.relation
-        for u in uses_of(session, family, type_.array_oid)
-        if u.relation.kind in "vm"
-    }
+    family = type_.family
+    views = {u.relation.oid: u.relation for u in uses_of(session, family) if u.relation.kind in "vm"}
     await drop_relations(session, list(views.values()), cascade=True, quiet=True)
-    for use in uses_of(session, family, type_.array_oid):
+    for use in uses_of(session, family):
         await drop_use(session, use)
 
 

@@ -30,39 +30,38 @@ class Use(NamedTuple):
     kind: str
     relation: RelationDef
     what: int | str
-    array: bool = False  # it is a column of the array type
+    of: int = 0  # which of what was asked for it uses
 
 
-def uses_of(session: Session, family: Collection[int], array_oid: int = 0) -> list[Use]:
+def uses_of(session: Session, family: Collection[int]) -> list[Use]:
     """Return what uses types or functions directly, oldest relation first; not what goes with a column that does.
 
-    ``family``: their oids, those of array types included; ``array_oid``: of these, one that is an array type.
+    ``family``: their oids, those of array types and whatever else comes with a type included.
     """
     family = set(family)
     found: list[Use] = []
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
-        named = relation.kind in "vm" and bool(named_oids(relation.view_sql) & family)
+        named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
         gone: set[int] = set()
         for column in relation.live:
-            computed = column.generated and named_oids(column.default_sql) & family
-            if (column.declared.oid in family or computed) and not named:
+            called = named_oids(column.default_sql) & family
+            declared = column.declared.oid
+            if (declared in family or (column.generated and called)) and not named:
                 gone.add(column.attnum)
-                found.append(Use("column", relation, column.attnum, column.declared.oid == array_oid))
-            elif named_oids(column.default_sql) & family:
-                found.append(Use("default", relation, column.attnum))
+                of = declared if declared in family else min(called)
+                found.append(Use("column", relation, column.attnum, of))
+            elif called:
+                found.append(Use("default", relation, column.attnum, min(called)))
         for constraint in relation.constraints:
-            if named_oids(constraint.check_sql) & family and not gone & set(constraint.attnums):
-                found.append(Use("check", relation, constraint.name))
+            called = named_oids(constraint.check_sql) & family
+            if called and not gone & set(constraint.attnums):
+                found.append(Use("check", relation, constraint.name, min(called)))
         for index in relation.indexes:
-            texts = " ".join((*index.expressions, index.where_sql))
-            if (
-                index.computed
-                and named_oids(texts) & family
-                and not gone & _columns_of(session, index, relation)
-            ):
-                found.append(Use("index", relation, index.oid))
+            called = named_oids(" ".join((*index.expressions, index.where_sql))) & family
+            if index.computed and called and not gone & _columns_of(session, index, relation):
+                found.append(Use("index", relation, index.oid, min(called)))
         if named:
-            found.append(Use("view", relation, 0))
+            found.append(Use("view", relation, 0, min(named)))
     return found
 
 

@@ -28,7 +28,8 @@ from typing import Any, Final
 from pgwire.codecs import domain
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.domain import US_PER_DAY
-from pgwire.codecs.ranges import MULTIRANGES, RANGES, comparable, number_key
+from pgwire.codecs.range_elements import number_key
+from pgwire.codecs.ranges import MULTIRANGES, RANGES, comparable
 
 KeyOf = Callable[[Any], bytes]
 
@@ -60,6 +61,11 @@ _plain: dict[int, int] = {}
 def know_enum(oid: int, array_oid: int) -> None:
     """Say that a type is an enum."""
     _enums.add(oid)
+    _elements[array_oid] = oid
+
+
+def know_array(array_oid: int, oid: int) -> None:
+    """Say that a type is an array of a user's range or multirange type."""
     _elements[array_oid] = oid
 
 

@@ -5,12 +5,12 @@
     multirange  range ... 00                        ordered, apart from each other; shorter ones first
 
     bound       01 and nine 00                            no lower bound
-                02 element (8 bytes, sign flipped) at     int4, int8, date, timestamp, timestamptz
-                03 element (digits, ends itself)   at     numeric
+                02 element (8 bytes, sign flipped) at     int4, int8, date, timestamp, timestamptz ...
+                03 element (ends itself)           at     numeric; floats, texts ... in ranges of one's own
                 04 and nine 00                            no upper bound
     at          01 just below the element (upper, exclusive) · 02 at it (inclusive) · 03 just above it (lower, exclusive)
 
-So all ranges but those of numeric, and the empty one, have 21 bytes, and the engines find bounds by their places
+Elements: ``pgwire.codecs.range_elements``. So the ranges of the first kind, but for the empty one, have 21 bytes, and the engines find bounds by their places
 (``planner.builtins.range_sql``). Any two bounds compare as bytes, lower ones with upper ones, too (PostgreSQL's range_cmp_bounds). A numeric's display
 scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
 
@@ -22,21 +22,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from pgwire.codecs import domain
 from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.quoted import Unended, read_quoted
+from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
 
-_SIGN: Final = 0x8000_0000_0000_0000
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
-_INVERT: Final = bytes(255 - i for i in range(256))
-_BCD_UP: Final = bytes(min(i + 1, 255) for i in range(256))
-_BCD_DOWN: Final = bytes(max(i - 1, 0) for i in range(256))
-_SPECIAL: Final = {1: Decimal("-Infinity"), 3: Decimal(0), 5: Decimal("Infinity"), 6: Decimal("NaN")}
-_LOWEST, _FIXED, _DIGITS, _HIGHEST = 1, 2, 3, 4
+_LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
 
 
@@ -70,7 +64,7 @@ NO_UPPER: Final = Bound(bytes((_HIGHEST, *[0] * 9)))
 
 @dataclass(frozen=True, slots=True)
 class RangeType:
-    """A range type and its multirange type.
+    """A range type and its multirange type: a built-in one, or one of CREATE TYPE ... AS RANGE.
 
     Attributes:
         step: of discrete types: the function to the next element (22003, 22008), the element itself where it is infinite.
@@ -87,6 +81,11 @@ class RangeType:
     def scaled(self) -> bool:
         """Whether elements have display scales."""
         return self.subtype == domain.NUMERIC
+
+    @property
+    def fixed(self) -> bool:
+        """Whether bounds are at fixed places."""
+        return self.subtype in FIXED
 
 
 def _step_int4(value: int) -> int:
@@ -115,7 +114,9 @@ _ALL: Final = (
     RangeType(3912, "daterange", domain.DATE, 4535, "datemultirange", _step_date),
     RangeType(3926, "int8range", domain.INT8, 4536, "int8multirange", _step_int8),
 )
+BUILT_IN: Final = frozenset(type_.oid for type_ in _ALL)
 RANGES: Final = {type_.oid: type_ for type_ in _ALL}
+"""By oid, users' ones too (``pgwire.codecs.registry.register_range``)."""
 MULTIRANGES: Final = {type_.multirange: type_ for type_ in _ALL}
 
 
@@ -127,49 +128,15 @@ def range_type(oid: int) -> RangeType:
 # -- elements --------------------------------------------------------------------------------------------
 
 
-def number_key(value: Decimal) -> bytes:
-    """Return bytes that order as numerics do; they end themselves, and display scales do not count."""
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        return b"\x06" if exponent != "F" else b"\x01" if sign else b"\x05"
-    significant = "".join(map(str, digits)).lstrip("0")
-    if not significant:
-        return b"\x03"
-    magnitude = len(significant) + exponent
-    significant = significant.rstrip("0")
-    significant += "0" * (len(significant) & 1)
-    body = (
-        (magnitude + 0x4000_0000).to_bytes(4, "big") + bytes.fromhex(significant).translate(_BCD_UP) + b"\x00"
-    )
-    return b"\x02" + body.translate(_INVERT) if sign else b"\x04" + body
-
-
-def _number_of(data: bytes, scale: int) -> Decimal:
-    kind = data[0]
-    if kind in _SPECIAL:
-        value = _SPECIAL[kind]
-        return Decimal((0, (0,), -scale)) if kind == 3 else value
-    body = data[1:-1].translate(_INVERT) if kind == 2 else data[1:-1]
-    magnitude = int.from_bytes(body[:4], "big") - 0x4000_0000
-    digits = body[4:].translate(_BCD_DOWN).hex().rstrip("0")
-    wanted = max(magnitude + scale, len(digits))
-    return Decimal((int(kind == 2), tuple(map(int, digits.ljust(wanted, "0"))), magnitude - wanted))
-
-
-def _number_end(data: bytes, at: int) -> int:
-    kind = data[at]
-    if kind in _SPECIAL:
-        return at + 1
-    return data.index(b"\xff" if kind == 2 else b"\x00", at + 5) + 1
-
-
 def place(type_: RangeType, value: Any) -> Bound:
     """Return the place of an element among bounds: that of an inclusive bound."""
+    if type_.fixed:
+        return Bound(bytes((_FIXED,)) + fixed_key(value) + bytes((_AT,)))
     if type_.scaled:
         exponent = value.as_tuple().exponent
         scale = -exponent if isinstance(exponent, int) else 0
-        return Bound(bytes((_DIGITS,)) + number_key(value) + bytes((_AT,)), scale)
-    return Bound(bytes((_FIXED,)) + ((value + _SIGN) & _MASK).to_bytes(8, "big") + bytes((_AT,)))
+        return Bound(bytes((_OTHER,)) + number_key(value) + bytes((_AT,)), scale)
+    return Bound(bytes((_OTHER,)) + other_key(type_.subtype, value) + bytes((_AT,)))
 
 
 def element(bound: Bound) -> Any:
@@ -177,8 +144,8 @@ def element(bound: Bound) -> Any:
     if bound.infinite:
         return None
     if bound.key[0] == _FIXED:
-        return int.from_bytes(bound.key[1:9], "big") - _SIGN
-    return _number_of(bound.key[1:-1], bound.scale)
+        return int.from_bytes(bound.key[1:9], "big") - SIGN
+    return value_of(bound.key[1:-1], bound.scale)
 
 
 # -- values ----------------------------------------------------------------------------------------------
@@ -243,7 +210,7 @@ def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
 
 
 def _bound_end(data: bytes, at: int) -> int:
-    return _number_end(data, at + 1) + 1 if data[at] == _DIGITS else at + 10
+    return key_end(data, at + 1) + 1 if data[at] == _OTHER else at + 10
 
 
 def _read(data: bytes, at: int) -> tuple[Span, int]:

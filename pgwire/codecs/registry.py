@@ -48,7 +48,7 @@ from pgwire.oids import TYPE_NAME
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
-    "codec", "has_codec", "has_rows", "kept_for_settings", "register_domain", "register_enum", "register_row",
+    "codec", "has_codec", "has_rows", "kept_for_settings", "register_domain", "register_enum", "register_range", "register_row",
     "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
     "type_size",
 ]  # fmt: skip
@@ -261,14 +261,18 @@ def _add_composites() -> None:
 
 def _add_ranges() -> None:
     for type_ in ranges.RANGES.values():
-        _add_range(
-            type_, type_.oid, type_.name, ranges.range_parser, ranges.range_printer, ranges.range_receiver,
-            ranges.range_sender,
-        )  # fmt: skip
-        _add_range(
-            type_, type_.multirange, type_.multirange_name, ranges.multirange_parser, ranges.multirange_printer,
-            ranges.multirange_receiver, ranges.multirange_sender,
-        )  # fmt: skip
+        _add_range_and_multirange(type_)
+
+
+def _add_range_and_multirange(type_: ranges.RangeType) -> None:
+    _add_range(
+        type_, type_.oid, type_.name, ranges.range_parser, ranges.range_printer, ranges.range_receiver,
+        ranges.range_sender,
+    )  # fmt: skip
+    _add_range(
+        type_, type_.multirange, type_.multirange_name, ranges.multirange_parser, ranges.multirange_printer,
+        ranges.multirange_receiver, ranges.multirange_sender,
+    )  # fmt: skip
 
 
 def _add_range(
@@ -281,6 +285,7 @@ def _add_range(
         oid=oid, name=name, size=-1,
         parse=lambda s: parser(type_, element.parse(s)), show=lambda s: printer(element.show(s)),
         recv=lambda s: receiver(type_, element.recv(s)), send=lambda s: sender(element.send(s)),
+        ascii=element.ascii,
     )  # fmt: skip
 
 
@@ -373,6 +378,15 @@ def register_enum(oid: int, array_oid: int) -> None:
     )  # fmt: skip
     _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
     composite_keys.know_enum(oid, array_oid)
+
+
+def register_range(type_: ranges.RangeType, array_oid: int, multirange_array_oid: int) -> None:
+    """Give a user's range type, its multirange type and the array types over them their codecs."""
+    ranges.RANGES[type_.oid] = ranges.MULTIRANGES[type_.multirange] = type_
+    _add_range_and_multirange(type_)
+    for array_type, element in ((array_oid, type_.oid), (multirange_array_oid, type_.multirange)):
+        _CODECS[array_type] = _array_codec(array_type, _CODECS[element])
+        composite_keys.know_array(array_type, element)
 
 
 def register_row(oid: int, array_oid: int) -> None:

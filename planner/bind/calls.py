@@ -80,6 +80,11 @@ def resolve_call(
     )
 
 
+def is_users_function(oid: int) -> bool:
+    """Tell whether a function is one of CREATE FUNCTION, which has a body: constructors of users' ranges have none."""
+    return oid >= FIRST_USER_OID and oid not in facts().procs
+
+
 def groups_of(
     context: BindContext, schema: str, name: str, fact_of: Callable[[FunctionDef], ProcFact] = proc_fact
 ) -> list[Sequence[ProcFact]] | None:
@@ -87,9 +92,11 @@ def groups_of(
     by_oid = _BY_OID.fullmatch(name) if not schema else None
     if by_oid is not None:
         function = context.catalog.function_by_oid(int(by_oid[1]))
-        return None if function is None else [[fact_of(function)]]
+        proc = facts().procs.get(int(by_oid[1]))  # a constructor of ranges
+        return [[fact_of(function)]] if function is not None else None if proc is None else [[proc]]
     made = context.catalog.functions_named(name)
-    if not made:
+    constructors = context.catalog.constructors_named(name)
+    if not made and not constructors:
         return None
     if schema == "pg_temp":
         schema = next((s for s in context.search_path if s.startswith("pg_temp_")), schema)
@@ -102,6 +109,7 @@ def groups_of(
             groups.append(facts().procs_by_name.get(name, ()))
         else:
             mine = [fact_of(function) for function in made if function.schema == entry]
+            mine += [facts().procs[oid] for within, oid in constructors if within == entry]
             found = found or bool(mine)
             groups.append(mine)
     return groups if found else None

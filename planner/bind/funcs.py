@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner import ast
-from planner.bind.calls import make_call, resolve_call
+from planner.bind.calls import is_users_function, make_call, resolve_call
 from planner.bind.clauses import check_aggregate, check_grouping, check_set, check_window, sets_in_call
 from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
@@ -41,7 +41,7 @@ from planner.resolve import (
     signature_text,
 )
 from planner.scope import Scope, window_call_in
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import format_type
 from planner.types import SqlType
 
 # Functions of PostgreSQL take at most this many arguments.
@@ -83,7 +83,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
             raise _not_aggregate(node, name, span)
         return coerce(args[0], SqlType(found.result), CastContext.EXPLICIT, scope.context.env, span=span)
     proc = found.fact
-    if proc.volatility == "v" and proc.oid < FIRST_USER_OID:
+    if proc.volatility == "v" and not is_users_function(proc.oid):
         scope.context.flags.add("volatile")
     if proc.kind == "a":
         return _aggregate(scope, node, found, args, order_args, filter_, sets_before)
@@ -98,7 +98,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         )
     if not _undecorated(node):
         raise _not_aggregate(node, name, span)
-    if proc.oid >= FIRST_USER_OID:
+    if is_users_function(proc.oid):
         return _users_call(scope, found, args, sets_before if in_from else None, span)
     made = function_arguments(found, args, scope.context.env)
     if proc.returns_set:
@@ -245,7 +245,7 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
         return None
     if found.kind == "cast" or found.fact.kind != "f":
         return None
-    if found.fact.oid >= FIRST_USER_OID:
+    if is_users_function(found.fact.oid):
         return _users_call(scope, found, [arg], None, span)
     if found.fact.returns_set:
         check_set(scope, span)

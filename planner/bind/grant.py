@@ -79,7 +79,10 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
 
 def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
     found = users_type(context, name, change=False, what=what)
-    if found.array_oid == context.find_type(name[-2] if len(name) > 1 else "", name[-1]):
+    oid = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
+    if found.multirange and oid in (found.multirange, found.multirange + 1):
+        raise not_supported("privileges of multirange types")
+    if found.array_oid == oid:
         raise SqlError(
             "0LP01",
             "cannot set privileges of array types",

@@ -113,6 +113,9 @@ class _NoCatalog:
             )
         return RowType(oid=oid, name=shape.name, columns=tuple(columns))
 
+    def constructors_named(self, name: str) -> Sequence[tuple[str, int]]:
+        return ()
+
     def functions_named(self, name: str) -> Sequence[FunctionDef]:
         return ()
 

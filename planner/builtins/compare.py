@@ -16,7 +16,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from pgwire.codecs.ranges import RANGES, comparable
+from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
@@ -28,6 +28,7 @@ from planner.facts import (
     NUMERIC,
     RECORD,
     TIMETZ,
+    TypeFact,
     facts,
 )  # fmt: skip
 from planner.typefacts import FIRST_USER_OID, format_type
@@ -141,17 +142,13 @@ def _jsonb_hash(text: str) -> Any:
     return _freeze(_json_load(text))
 
 
-# what ranges of numeric compare is a part of their values
-_SCALED_RANGES: dict[int, Key] = {
-    oid: comparable for r in RANGES.values() if r.scaled for oid in (r.oid, r.multirange)
-}
 _SORT: dict[int, Key] = {
     BPCHAR: _strip, FLOAT4: _nan_sort, FLOAT8: _nan_sort, NUMERIC: _nan_sort, INTERVAL: interval_length,
-    TIMETZ: _timetz, RECORD: _record, JSONB: _jsonb_sort, **_SCALED_RANGES,
+    TIMETZ: _timetz, RECORD: _record, JSONB: _jsonb_sort,
 }  # fmt: skip
 _HASH: dict[int, Key] = {
     BPCHAR: _strip, FLOAT4: _nan_hash, FLOAT8: _nan_hash, NUMERIC: _nan_hash, INTERVAL: interval_length,
-    RECORD: _record, JSONB: _jsonb_hash, **_SCALED_RANGES,
+    RECORD: _record, JSONB: _jsonb_hash,
 }  # fmt: skip
 
 
@@ -166,8 +163,14 @@ def sort_key(oid: int) -> Key | None:
         element = facts().types.get(fact.element)
         tuples = element is not None and element.name in ("interval", "timetz", "tid", "record")
         return _array_key(sort_key(fact.element), tuples)
+    return _key_by_kind(oid, fact)
+
+
+def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
     if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
         return comparable
+    if fact is not None and fact.kind in ("r", "m") and range_type(oid).scaled:
+        return comparable  # a part of the values of ranges of numeric
     if fact is None or fact.kind == "c":
         return _record
     return None
@@ -186,11 +189,7 @@ def hash_key(oid: int) -> Key | None:
             return None
         kind = facts().types.get(fact.element)
         return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "tid", "record"))
-    if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
-        return comparable
-    if fact is None or fact.kind == "c":
-        return _record
-    return None
+    return _key_by_kind(oid, fact)
 
 
 # --- the functions ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pgwire.codecs.ranges import (
+    BUILT_IN,
     RANGES,
     RangeType,
     Span,
@@ -136,7 +137,9 @@ def _made(combine: Callable[[RangeType, Spans, Spans], Spans]) -> Callable[..., 
     return function
 
 
-def _constructor(type_: RangeType) -> Callable[..., bytes]:
+def multirange_constructor(type_: RangeType) -> Callable[..., bytes]:
+    """Return SQL's function from an array of ranges to a multirange."""
+
     def construct(values: tuple[bytes | None, ...] = ()) -> bytes:
         if values and isinstance(values[0], tuple):
             raise SqlError("21000", "multiranges cannot be constructed from multidimensional arrays")
@@ -250,8 +253,8 @@ def _register() -> None:
     python("range_merge(anymultirange)", merged, needs_types=True)
     python("multirange(anyrange)", of_range, needs_types=True)
     python("unnest(anymultirange)", unnest, needs_types=True)
-    for type_ in RANGES.values():
-        construct = _constructor(type_)
+    for type_ in (RANGES[oid] for oid in BUILT_IN):
+        construct = multirange_constructor(type_)
         python(f"{type_.multirange_name}()", construct)
         python(
             f"{type_.multirange_name}({type_.name})", lambda value, construct=construct: construct((value,))

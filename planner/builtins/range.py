@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs.ranges import (
+    BUILT_IN,
     RANGES,
     Bound,
     RangeType,
@@ -96,7 +97,9 @@ def contains_element(value: bytes, item: Any, *, types: Types) -> bool:
 # -- functions that make ranges ------------------------------------------------------------------------
 
 
-def _constructor(type_: RangeType) -> Callable[..., bytes]:
+def range_constructor(type_: RangeType) -> Callable[..., bytes]:
+    """Return SQL's function from two elements, and the words for its bounds, to a range."""
+
     def construct(lower: Any, upper: Any, flags: str | None = "[)") -> bytes:
         if flags is None:
             raise SqlError("22000", "range constructor flags argument must not be null")
@@ -240,10 +243,10 @@ def _register() -> None:
     for position, name in enumerate(("lower", "upper")):
         python(f"{name}_inc(anyrange)", _end(position, "inclusive"))
         python(f"{name}_inf(anyrange)", _end(position, "infinite"))
-    for type_ in RANGES.values():
+    for type_ in (RANGES[oid] for oid in BUILT_IN):
         subtype, difference = _DIFFERENCES[type_.name]
-        python(f"{type_.name}({subtype},{subtype})", _constructor(type_))
-        python(f"{type_.name}({subtype},{subtype},text)", _constructor(type_))
+        python(f"{type_.name}({subtype},{subtype})", range_constructor(type_))
+        python(f"{type_.name}({subtype},{subtype},text)", range_constructor(type_))
         python(f"{type_.name}_subdiff({subtype},{subtype})", difference)
         if type_.step is not None:
             python(f"{type_.name}_canonical({type_.name})", lambda value: value)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pgwire.codecs.ranges import RANGES, place
+from pgwire.codecs.ranges import place, range_type
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.lower import build as b
@@ -22,6 +22,8 @@ from planner.lower.value import NOT_CONSTANT, Val, kind_of
 from planner.types import TIMESTAMP_INFINITY, SqlType
 
 _FULL, _EMPTY = 21, 1
+_ELEMENTS = ("int32", "int64", "date", "timestamp", "timestamptz")
+"""Kinds of elements that are made of the bytes of a bound."""
 
 
 def _piece(d: Dialect, value: Node, start: int, stop: int) -> Node:
@@ -30,8 +32,8 @@ def _piece(d: Dialect, value: Node, start: int, stop: int) -> Node:
 
 def _fixed(value: Val) -> Node:
     """Return the bytes of a range whose bounds are at fixed places; 0A000 for others."""
-    if kind_of(value.type.oid) != "bytes":
-        raise not_supported("a function of ranges of numeric in this executor")
+    if kind_of(value.type.oid) != "bytes" or not range_type(value.type.oid).fixed:
+        raise not_supported("a function of such ranges in this executor")
     return value.node
 
 
@@ -87,7 +89,7 @@ def _place(d: Dialect, range_: Val, item: Val) -> Node:
     if item.constant is None:
         return d.literal(None, "bytes")
     if item.constant is not NOT_CONSTANT:
-        return d.literal(place(RANGES[range_.type.oid], item.constant).key, "bytes")
+        return d.literal(place(range_type(range_.type.oid), item.constant).key, "bytes")
     if kind_of(item.type.oid) not in ("int32", "int64"):
         raise not_supported("a range and an element of each row in this executor")
     number, sign = d.as_kind(item.node, "int64"), d.literal(-(2**63), "int64")
@@ -138,6 +140,8 @@ def _end(start: int) -> SqlForm:
 
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         value = _fixed(args[0])
+        if kind_of(result.oid) not in _ELEMENTS:
+            raise not_supported("the bounds of such ranges in this executor")
         digits = b.fn("hex", _piece(d, value, start + 1, start + 8))
         high = b.op("-", _half(d, digits, 1), d.literal(2**31, "int64"))
         number = b.op("+", b.op("*", high, d.literal(2**32, "int64")), _half(d, digits, 9))

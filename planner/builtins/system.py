@@ -64,7 +64,7 @@ def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     made = session.catalog.type_by_oid(oid)
     fact = facts().types.get(oid)
     if made is not None:
-        schema, name = made.schema, made.name if oid == made.oid else made.array_name
+        schema, name = made.schema, made.names[oid]
     elif fact is not None and oid < FIRST_USER_OID:
         schema, name = "pg_catalog", fact.name
     elif oid in domains():
@@ -152,10 +152,11 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
         return domain if type_is_visible(session, oid) else f"information_schema.{domain}"
     made = session.catalog.type_by_oid(oid)
     if made is not None:
-        name = quote_ident(made.name)
-        if not type_is_visible(session, made.oid):
+        of = made.multirange if made.kind == "r" and oid >= made.multirange else made.oid
+        name = quote_ident(made.names[of])
+        if not type_is_visible(session, of):
             name = f"{quote_ident(made.schema)}.{name}"
-        return name + ("[]" if oid == made.array_oid else "")
+        return name + ("" if oid == of else "[]")
     found = session.catalog.row_type_relation(oid)
     if found is None:
         return None

@@ -60,7 +60,12 @@ def namer(session: EvalSession) -> built_in.FunctionNamer:
 
     def name(oid: int, schema: str, called: str) -> str:
         function = session.catalog.function_by_oid(oid)
-        return quote_ident(called) if function is None else function_name(session, function)
+        if function is not None:
+            return function_name(session, function)
+        # a constructor of ranges
+        schemas = [within for within, made in session.catalog.constructors_named(called) if made == oid]
+        visible = not schemas or schemas[0] in session.search_path
+        return quote_ident(called) if visible else f"{quote_ident(schemas[0])}.{quote_ident(called)}"
 
     return name
 

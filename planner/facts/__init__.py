@@ -180,6 +180,20 @@ def _proc(row: Mapping[str, str]) -> ProcFact:
     )  # fmt: skip
 
 
+def register_proc(fact: ProcFact) -> None:
+    """Make a function known by its oid that comes with a user's type: a constructor of ranges."""
+    procs = facts().procs
+    assert isinstance(procs, dict)
+    procs[fact.oid] = fact
+
+
+def register_cast(fact: CastFact) -> None:
+    """Make a cast known that comes with a user's type."""
+    casts = facts().casts
+    assert isinstance(casts, dict)
+    casts[fact.source, fact.target] = fact
+
+
 @functools.cache
 def facts() -> Facts:
     """Return the facts (loaded once)."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pgwire.codecs.ranges import RANGES
+from pgwire.codecs.ranges import range_type
 from planner import facts as f
 from planner.errors import not_supported
 from planner.facts import facts
@@ -130,10 +130,6 @@ KINDS.update(
         5069: "int64",
     }
 )
-# ranges of numeric have bytes at their end that are not compared (``pgwire.codecs.ranges``)
-KINDS.update(
-    {oid: "tailed" if r.scaled else "bytes" for r in RANGES.values() for oid in (r.oid, r.multirange)}
-)
 
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}
 
@@ -160,6 +156,9 @@ def kind_of(oid: int) -> str:
     fact = facts().types.get(oid)
     if fact is not None and fact.kind == "e":
         return "int64"
+    if fact is not None and fact.kind in ("r", "m"):
+        # those of numeric have bytes at their end that are not compared (``pgwire.codecs.ranges``)
+        return "tailed" if range_type(oid).scaled else "bytes"
     if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
         return "tailed"
     raise not_supported(f"type {fact.name if fact else oid} in this executor")

@@ -61,6 +61,9 @@ class MemoryCatalog:
         """Return a composite type: there are none."""
         return None
 
+    def constructors_named(self, name: str) -> tuple[tuple[str, int], ...]:
+        return ()
+
     def functions_named(self, name: str) -> tuple[FunctionDef, ...]:
         """Return the functions called ``name``: there are none."""
         return ()

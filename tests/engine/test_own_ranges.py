@@ -1,0 +1,173 @@
+"""Range types of one's own: the same on every executor and in both wire formats, durable, copied with their database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.types.range import Range, register_range
+
+from sqllogictest.client import Client, ServerError, Target
+from tests.support.server import ServerProcess
+
+SETUP = """
+DROP SCHEMA IF EXISTS orx CASCADE;
+CREATE SCHEMA orx;
+SET search_path = orx, public;
+CREATE TYPE floatrange AS RANGE (subtype = float8, subtype_diff = float8mi);
+CREATE TYPE intspan AS RANGE (subtype = int4);
+CREATE TYPE textrange AS RANGE (subtype = text);
+CREATE TYPE amounts AS RANGE (subtype = numeric);
+CREATE TYPE timerange AS RANGE (subtype = time);
+CREATE TABLE many (id int PRIMARY KEY, f floatrange, s intspan, w textrange, n amounts, t timerange, a floatrange[], m floatmultirange);
+INSERT INTO many SELECT g, floatrange(g / 2.0, g), intspan(g, g + 3, '[]'), textrange(chr(97 + g % 20), NULL), amounts(g * 1.10, g * 2),
+  timerange(NULL, time '00:00' + g * interval '1 second'), ARRAY[floatrange(g, g + 1), NULL], floatmultirange(floatrange(g, g + 1), floatrange(g + 2, g + 3))
+  FROM generate_series(1, 3000) g;
+"""
+
+QUERIES = {
+    "SELECT count(*) FROM many WHERE f && '[10,20)'": [("29",)],
+    "SELECT count(*) FROM many WHERE s @> 7": [("4",)],
+    "SELECT count(*) FROM many WHERE w @> 'c'::text": [("450",)],
+    "SELECT count(*) FROM many WHERE n && '[1.5,2.5]'": [("2",)],
+    "SELECT t FROM many WHERE t @> time '00:40' ORDER BY t DESC LIMIT 1": [("(,00:50:00)",)],
+    "SELECT id FROM many WHERE f = '[3,6)'": [("6",)],
+    "SELECT f FROM many ORDER BY f LIMIT 1": [("[0.5,1)",)],
+    "SELECT s FROM many ORDER BY s DESC LIMIT 1": [("[3000,3003]",)],
+    "SELECT count(DISTINCT w), count(DISTINCT n) FROM many": [("20", "3000")],
+    "SELECT a.id FROM many a JOIN many b ON a.f = b.f AND a.s = b.s WHERE b.id = 9": [("9",)],
+    "SELECT w, count(*) FROM many GROUP BY w ORDER BY w LIMIT 2": [("[a,)", "150"), ("[b,)", "150")],
+    "SELECT id, lower(f), upper(s), a, m FROM many WHERE id = 2": [
+        ("2", "1", "5", '{"[2,3)",NULL}', "{[2,3),[4,5)}")
+    ],
+    "SELECT lower(s), count(*) FROM many WHERE upper(s) < 6 GROUP BY 1 ORDER BY 1": [("1", "1"), ("2", "1")],
+}
+
+
+@pytest.fixture(scope="module")
+def ranges(server: ServerProcess) -> ServerProcess:
+    server.sql(SETUP)
+    return server
+
+
+BY_ROWS = ("f &&", "w @>", "n &&")
+"""Filters over ranges whose bounds are at no fixed place: the row executor's alone."""
+
+
+@pytest.mark.parametrize("executor", ["index", "auto", "local"])
+def test_every_executor_gives_the_same(ranges: ServerProcess, executor: str) -> None:
+    client = ranges.connect()
+    client.run(f"SET search_path = orx, public; SET executor = {executor}")
+    for sql, expected in QUERIES.items():
+        if executor == "local" and any(test in sql for test in BY_ROWS):
+            with pytest.raises(ServerError) as caught:
+                client.run(sql)
+            assert caught.value.sqlstate == "0A000", sql
+            continue
+        assert [tuple(row) for row in client.run(sql).rows] == expected, sql
+    client.close()
+
+
+def test_both_wire_formats_and_copy(ranges: ServerProcess) -> None:
+    with psycopg.connect(ranges.url, autocommit=True) as connection:
+        connection.execute("SET search_path = orx, public")
+        for binary in (False, True):
+            row = connection.execute(
+                "SELECT f::text, f, s, m, a FROM many WHERE id = %s", [3], binary=binary
+            ).fetchone()
+            assert row is not None
+            assert row[0] == "[1.5,3)"
+        info = psycopg.types.range.RangeInfo.fetch(connection, "floatrange")
+        assert info is not None
+        register_range(info, connection)
+        many = psycopg.types.multirange.MultirangeInfo.fetch(connection, "floatmultirange")
+        assert many is not None
+        assert (many.range_oid, many.subtype_oid) == (info.oid, 701)
+        for binary in (False, True):
+            sent = "%b" if binary else "%s"
+            got = connection.execute(
+                f"SELECT {sent}::floatrange, '[1,2)'::floatrange, 'empty'::floatrange",
+                [Range(-1.5, float("inf"), "[]")],
+                binary=binary,
+            ).fetchone()
+            assert got == (Range(-1.5, float("inf"), "[]"), Range(1.0, 2.0, "[)"), Range(empty=True))
+        connection.execute("CREATE TABLE back (LIKE many)")
+        for form in ("text", "csv", "binary"):
+            connection.execute("TRUNCATE back")
+            with connection.cursor().copy(f"COPY many TO STDOUT (FORMAT {form})") as out:
+                data = b"".join(bytes(block) for block in out)
+            with connection.cursor().copy(f"COPY back FROM STDIN (FORMAT {form})") as into:
+                into.write(data)
+            for pair in ("many EXCEPT TABLE back", "back EXCEPT TABLE many"):
+                assert connection.execute(f"TABLE {pair}").fetchall() == [], form
+        connection.execute("DROP TABLE back")
+
+
+def test_the_order_of_elements(ranges: ServerProcess) -> None:
+    client = ranges.connect()
+    client.run("SET search_path = orx, public")
+    rows = client.run(
+        "SELECT r FROM unnest(ARRAY[floatrange('-Infinity', 0), floatrange(-2, 0), floatrange(-1e-300, 0), floatrange(0, 1),"
+        " floatrange(1e300, NULL), floatrange('Infinity', NULL), floatrange('NaN', NULL), floatrange(NULL, 5), 'empty'])"
+        " WITH ORDINALITY u(r, n) ORDER BY r, n DESC"
+    ).rows
+    assert [row[0] for row in rows] == [
+        "empty", "(,5)", "[-Infinity,0)", "[-2,0)", "[-1e-300,0)", "[0,1)", "[1e+300,)", "[Infinity,)", "[NaN,)",
+    ]  # fmt: skip
+    rows = client.run(
+        "SELECT r FROM unnest(ARRAY['[a,b)', '[,b)', '[\"\",b)', '[aa,b)', '[a,ba)', '(a,b)', '[ä,)']::textrange[]) u(r) ORDER BY r"
+    ).rows
+    assert [row[0] for row in rows] == ["(,b)", '["",b)', "[a,b)", "[a,ba)", "(a,b)", "[aa,b)", "[ä,)"]
+    assert [tuple(r) for r in client.run("SELECT floatrange('-0', 1) = floatrange(0, 1)").rows] == [("t",)]
+    client.close()
+
+
+def test_types_outlast_kill_9_and_are_copied(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data", "--spark-start", "off")
+    try:
+        server.sql("CREATE TYPE span AS RANGE (subtype = float8)")
+        server.sql(
+            "CREATE TABLE t (id int, r span DEFAULT span(1, 2), m span_multirange, CHECK (r <> span(0, 0)))"
+        )
+        server.sql("CREATE INDEX ON t (r); INSERT INTO t VALUES (1, '[1,3]', '{[1,2)}')")
+        server.kill()
+        server = ServerProcess(tmp_path / "data", "--spark-start", "off")
+        server.sql("INSERT INTO t (id) VALUES (2)")
+        assert server.sql("SELECT * FROM t WHERE r <= '[1,3]' ORDER BY id") == [
+            ("1", "[1,3]", "{[1,2)}"),
+            ("2", "[1,2)", None),
+        ]
+        server.sql("CREATE TYPE later AS ENUM ('a')")  # its oids are free ones
+        server.sql("CREATE DATABASE of_ranges TEMPLATE postgres")
+        server.sql("DROP TYPE span CASCADE")
+        copy = Client(replace(Target.from_url(server.url), database="of_ranges"), timeout_s=60)
+        copy.run("INSERT INTO t (id, m) VALUES (3, span_multirange(span(5, 6)))")
+        found = copy.run("SELECT * FROM t ORDER BY id").rows
+        assert [tuple(row) for row in found] == [
+            ("1", "[1,3]", "{[1,2)}"),
+            ("2", "[1,2)", None),
+            ("3", "[1,2)", "{[5,6)}"),
+        ]
+        with pytest.raises(ServerError) as caught:
+            copy.run("INSERT INTO t VALUES (4, 'empty')")
+        assert caught.value.sqlstate == "23514"
+        copy.close()
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        ("CREATE TYPE n AS RANGE (subtype = int4, canonical = f)", "a range type with CANONICAL"),
+        ("CREATE TYPE n AS RANGE (subtype = interval)", "a range type over interval"),
+        ("CREATE TYPE n AS RANGE (subtype = text, subtype_opclass = text_pattern_ops)", 'operator class "text_pattern_ops" of a range type'),
+        ("ALTER TYPE orx.floatrange SET SCHEMA public", "ALTER TYPE ... SET SCHEMA of a range type"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_named(ranges: ServerProcess, sql: str, what: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        ranges.sql(sql)
+    assert (caught.value.sqlstate, caught.value.message) == ("0A000", f"{what} is not supported")
