@@ -64,14 +64,21 @@ async def run_with_retries(
         refuse_in_block(session, plan)
     again_from_start = alone or session.block.is_untouched
     by_itself = alone and whole
-    hopeful = plan.retryable and (by_itself or may_race(session))
+    # A commit before the answer is written would be too early where the client's encoding may lack a character of it.
+    committed_here = by_itself and (plan.columns is None or session.output_settings.encoding == "UTF8")
+    hopeful = plan.retryable and (committed_here or may_race(session))
     undo = None if again_from_start or not plan.retryable else statement_point(session)
     retries = replans = reruns = 0
     while True:
         session.block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
             outcome = await run.run(conn, plan, params, out)
-            if by_itself and session.block.optimistic and session.block.watching and _is_complete(outcome):
+            if (
+                committed_here
+                and session.block.optimistic
+                and session.block.watching
+                and _is_complete(outcome)
+            ):
                 await session.block.commit()
             return outcome, plan
         except Replan:

@@ -150,6 +150,24 @@ def test_characters_that_the_client_lacks(pair: Pair, sql: bytes) -> None:
     pair.query(b"ROLLBACK")
 
 
+@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        b"INSERT INTO lacks VALUES (1, chr(8364)) RETURNING b", b'INSERT INTO lacks VALUES (1, NULL) RETURNING a AS U&"\\20ac"',
+        b"UPDATE lacks SET b = chr(8364) WHERE a = 0 RETURNING b", b"DELETE FROM lacks RETURNING chr(8364)",
+        b"INSERT INTO lacks SELECT g, chr(8364) FROM generate_series(1, 3) g RETURNING *",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_does_not_happen(pair: Pair, sql: bytes, extended: bool) -> None:
+    pair.query(b"SET client_min_messages = error; DROP TABLE IF EXISTS lacks")
+    pair.query(b"CREATE TABLE lacks (a int PRIMARY KEY, b text); INSERT INTO lacks VALUES (0, 'x')")
+    said = pair.extended(sql, []) if extended else pair.query(sql)
+    assert any(isinstance(one, list) and one[1] == b"22P05" for one in said)
+    assert pair.query(b"SELECT a, b FROM lacks")[0] == (b"SELECT 1", [b"a", b"b"], [[b"0", b"x"]])
+    pair.query(b"DROP TABLE lacks")
+
+
 def test_changes_count_at_once(pair: Pair) -> None:
     said = pair.query(
         b"SELECT '\xe9'; SET client_encoding = 'utf8'; SELECT '\xe9'; SET NAMES 'win1252'; SELECT chr(8364)"
@@ -348,7 +366,7 @@ def test_all_characters(postgres: str) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-# -- psql ------------------------------------------------------------------------------------------------------
+# -- clients ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="no psql")
@@ -388,3 +406,29 @@ def test_psql(dsns: tuple[str, str], name: str, word: str) -> None:
         answers.append((ran.returncode, said, ran.stderr))
     assert answers[0] == answers[1]
     assert encoding(name).encode(word) in answers[0][1]
+
+
+ANSI_DRIVER = Path("/usr/lib/x86_64-linux-gnu/odbc/psqlodbca.so")
+
+
+@pytest.mark.skipif(shutil.which("isql") is None, reason="no isql: install unixodbc")
+@pytest.mark.skipif(not ANSI_DRIVER.exists(), reason="no psqlODBC: install odbc-postgresql")
+def test_the_ansi_driver_of_odbc(dsns: tuple[str, str]) -> None:
+    script = b"""select 'd\xe9j\xe0' as "\xe9", length('\xe9'), current_setting('client_encoding'), chr(8364)
+        select 'd\xe9j\xe0' as "\xe9", length('\xe9'), current_setting('client_encoding')
+        select '\xe9'::int
+        select '\xe9' || x from (values ('\xe8')) v(x)
+    """
+    answers = []
+    for dsn in dsns:
+        at = psycopg.conninfo.conninfo_to_dict(dsn)
+        line = (
+            f"Driver={ANSI_DRIVER};Server={at['host']};Port={at['port']};UID={at['user']};Database={at['dbname']};"
+            "ConnSettings=SET client_encoding='LATIN1'"
+        )
+        ran = subprocess.run(
+            ["isql", "-b", "-d;", "-k", line], input=script, capture_output=True, check=False
+        )
+        answers.append((ran.returncode, ran.stdout, ran.stderr))
+    assert answers[0] == answers[1]
+    assert b"d\xe9j\xe0;1;LATIN1" in answers[0][1]

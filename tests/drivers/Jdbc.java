@@ -54,6 +54,30 @@ public class Jdbc {
       savepoint(c);
       callable(c);
     }
+    encodings(url);
+  }
+
+  /** The driver insists on UTF8, unless it is told to follow what the server says. */
+  static void encodings(String url) throws SQLException {
+    try (Connection c = open(url); Statement s = c.createStatement()) {
+      s.execute("SET client_encoding = 'LATIN1'");
+      throw new AssertionError("the driver has not noticed");
+    } catch (SQLException error) {
+      same("changed", "08006", error.getSQLState());
+      same(error.getMessage(), true, error.getMessage().contains("client_encoding parameter was changed to LATIN1"));
+    }
+    try (Connection c = open(url, "allowEncodingChanges", "true"); Statement s = c.createStatement()) {
+      // Its statements are UTF8 even so (with PostgreSQL, too); answers are read as they come.
+      String[][] cases = {{"LATIN1", "chr(233)", "\u00e9"}, {"SJIS", "chr(12477)", "\u30bd"}};
+      for (String[] one : cases) {
+        s.execute("SET client_encoding = '" + one[0] + "'");
+        try (ResultSet r = s.executeQuery("SELECT " + one[1])) {
+          r.next();
+          same(one[0], one[2], r.getString(1));
+        }
+      }
+    }
+    System.out.println("ok encodings");
   }
 
   static void values(Connection c, String mode) throws SQLException {

@@ -81,6 +81,30 @@ def test_the_same_rows_as_the_server_s(client: Client, folder: Path, server: Ser
     assert server.process.poll() is None
 
 
+def test_encodings(client: Client, server: ServerProcess) -> None:
+    target = server.data_dir.parent / "latin"
+    client.run("CREATE TABLE accents (id int PRIMARY KEY, t text)")
+    client.run("INSERT INTO accents SELECT g, 'é' || g FROM generate_series(1, 1000) g")
+    client.run("SET executor = spark")
+    client.run(f"COPY (SELECT * FROM accents) TO '{target}' (ENCODING 'latin1')")
+    lines = b"".join(file.read_bytes() for file in sorted(target.glob("*.txt"))).splitlines()
+    assert sorted(lines) == sorted(b"%d\t\xe9%d" % (g, g) for g in range(1, 1001))
+    with psycopg.connect(server.url, autocommit=True, client_encoding="LATIN1") as latin:
+        latin.execute("SET executor = spark")
+        result = latin.pgconn.exec_(b"SELECT t FROM accents ORDER BY id")
+        assert [result.get_value(row, 0) for row in range(2)] == [b"\xe91", b"\xe92"]
+        with pytest.raises(psycopg.errors.UntranslatableCharacter):
+            latin.execute("SELECT t || chr(8364) FROM accents")
+    client.run("CREATE TABLE back (id int PRIMARY KEY, t text)")
+    with pytest.raises(ServerError, match="COPY FROM on Spark with data in LATIN1") as caught:
+        client.run(f"COPY back FROM '{target}' (ENCODING 'latin1')")
+    assert caught.value.sqlstate == "0A000"
+    client.run("SET executor = auto")
+    client.run("SET copy_spark_min_bytes = 0")  # the server reads it all the same
+    assert client.run(f"COPY back FROM '{target}' (ENCODING 'latin1')").tag == "COPY 1000"
+    assert client.run("SELECT count(*) FROM back JOIN accents USING (id, t)").rows == [("1000",)]
+
+
 def test_foreign_keys_and_keys_of_the_table_are_checked(client: Client, server: ServerProcess) -> None:
     path = server.data_dir.parent / "child.parquet"
     pq.write_table(
