@@ -40,7 +40,7 @@ from engine.sequences import define as sequences
 from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import FAILED, IMPLICIT
 from engine.transaction.lock_table import lock_table
 from engine.transaction.races import must_lock
 from engine.writes import copy
@@ -119,7 +119,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     """
     session = conn.session
     statement = plan.bound.statement
-    if session.block.state is BlockState.FAILED and not isinstance(statement, st.Transaction):
+    if session.block.state is FAILED and not isinstance(statement, st.Transaction):
         raise SqlError("25P02", IN_FAILED_BLOCK)
     kind = type(statement)
     if isinstance(statement, st.ExecutePrepared):
@@ -306,7 +306,7 @@ async def _declare(
         result = ReadyRows(shown, rows)
     session.view.use(plan)
     conn.cursors.declare(statement, Rows(shown, result), current)
-    if statement.hold and session.block.state is BlockState.IMPLICIT:
+    if statement.hold and session.block.state is IMPLICIT:
         await conn.cursors.materialise_held()
     return Command("DECLARE CURSOR")
 

@@ -41,7 +41,7 @@ from pgwire.framing import (
     FrameBuffer,
     frame_limits,
 )
-from pgwire.state import ACTED_ON, COPY_IN, DROPPED, RECEIVE, SEND, State
+from pgwire.state import ACTED_ON, AUTH, CLOSED, COPY_IN, DROPPED, RECEIVE, SEND, STARTUP
 
 NO_FRAME: Final = 0  # next_frame: nothing to act on now
 KEPT_BYTES: Final = 64 << 10  # a consumed buffer larger than this is let go
@@ -105,7 +105,7 @@ class Connection:
 
     def __init__(self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
         """Start in state STARTUP. ``max_message_bytes`` bounds the length word of any one message."""
-        self.state = State.STARTUP
+        self.state = STARTUP
         self.out: list[bytes | bytearray | memoryview] = []
         self.data = b""
         self.farewell: ErrorReport | None = None
@@ -173,7 +173,7 @@ class Connection:
     @property
     def untouched(self) -> bool:
         """Whether nothing at all has been received, not even a request for encryption."""
-        return self.state is State.STARTUP and not self._encryption_asked and not len(self._frames)
+        return self.state is STARTUP and not self._encryption_asked and not len(self._frames)
 
     @property
     def sync_follows(self) -> bool:
@@ -216,7 +216,7 @@ class Connection:
             table = RECEIVE[state]
             if not table:
                 return NO_FRAME
-            if state is State.STARTUP:
+            if state is STARTUP:
                 return self._next_startup()
             if self._copy_left and not self._skip_copy_rest():
                 return NO_FRAME
@@ -242,7 +242,7 @@ class Connection:
     def _refuse(self, kind: int, length: int, limit: int | None) -> RemoteProtocolError:
         """Return the error for a frame that may not come now; the stream cannot be followed any further."""
         state = self.state
-        if state is State.AUTH:
+        if state is AUTH:
             message = f"expected password response, got message type {kind}"
         elif limit is None or kind == ord("p"):
             message = f"invalid frontend message type {kind}"
@@ -283,7 +283,7 @@ class Connection:
             self.close()
             raise
         self.startup_message = message
-        self.state = RECEIVE[State.STARTUP][kind]
+        self.state = RECEIVE[STARTUP][kind]
         return kind
 
     # ------------------------------------------------------------------ COPY FROM STDIN
@@ -398,8 +398,8 @@ class Connection:
         report = self.outcome(report)
         if report.severity in ("FATAL", "PANIC"):
             self.parted = True
-            self.state = State.CLOSED
-        elif self.state is not State.CLOSED:  # a lost stream: the error that says so comes after the fact
+            self.state = CLOSED
+        elif self.state is not CLOSED:  # a lost stream: the error that says so comes after the fact
             self.advance(ord("E"))
         try:
             data = error_response(report, self.write)
@@ -421,5 +421,5 @@ class Connection:
 
     def close(self) -> None:
         """Enter CLOSED: nothing is read or accepted any more (what is queued can still be sent)."""
-        self.state = State.CLOSED
+        self.state = CLOSED
         self.discard_input()

@@ -32,7 +32,7 @@ Write: TypeAlias = Callable[[str], bytes]
 def cstring(text: str, write: Write = UTF8.encode) -> bytes:
     """Return NUL-terminated text. A NUL inside, which the protocol cannot carry, is dropped."""
     data = write(text)
-    return (data.replace(b"\0", b"") if b"\0" in data else data) + b"\0"
+    return (data.replace(b"\0", b"") if 0 in data else data) + b"\0"
 
 
 PARSE_COMPLETE: Final = frame(b"1")
@@ -104,7 +104,14 @@ def command_complete(tag: str) -> bytes:
 
 def parameter_status(name: str, value: str, write: Write = UTF8.encode) -> bytes:
     """Encode ParameterStatus."""
-    return frame(b"S", cstring(name) + cstring(value, write))
+    text = _name(name) + cstring(value, write)
+    return _HEADER.pack(b"S", len(text) + 4) + text
+
+
+@lru_cache(maxsize=256)
+def _name(name: str) -> bytes:
+    """As ``cstring``, for one of few names that are sent again and again."""
+    return cstring(name)
 
 
 def notification(pid: int, channel: str, payload: str, write: Write = UTF8.encode) -> bytes:

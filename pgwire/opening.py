@@ -18,7 +18,7 @@ from pgwire.backend import Authentication, settled
 from pgwire.encode import parameter_status
 from pgwire.errors import BackendError, RemoteProtocolError, fatal
 from pgwire.startup import protocol_options, session_parameters
-from pgwire.state import State
+from pgwire.state import CLOSED
 
 if TYPE_CHECKING:
     from pgwire.serving import Handler
@@ -98,7 +98,7 @@ async def _authenticate(session: Session, message: m.StartupMessage) -> None:
             session.parameters["user"], session.parameters["database"], session.peer, session.tls
         )
     )
-    if session.connection.state is State.CLOSED:
+    if session.connection.state is CLOSED:
         return  # it has left before this task's turn came
     session.exchange = _make_exchange(session, wanted)
     for request in session.exchange.start():
@@ -141,7 +141,7 @@ async def _open(session: Session) -> None:
     )
     session.backend = backend
     session.opened = True
-    if connection.state is State.CLOSED:  # left, or timed out, while the database was connecting
+    if connection.state is CLOSED:  # left, or timed out, while the database was connecting
         if session.responder.lost:
             return  # _run closes the backend
         session.leave(None)

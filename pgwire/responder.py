@@ -21,7 +21,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.connection import Connection, CopyFailed
 from pgwire.errors import BackendError, ErrorReport, LocalProtocolError, RemoteProtocolError
-from pgwire.state import State
+from pgwire.state import CLOSED, EXTENDED, READY, SIMPLE
 
 WRITE_BYTES: Final = 64 << 10
 
@@ -94,7 +94,7 @@ class WireResponder:
 
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription; only the simple protocol sends it here."""
-        if self._connection.state is not State.SIMPLE:
+        if self._connection.state is not SIMPLE:
             raise LocalProtocolError(
                 "row_description is for the simple protocol; Describe answers it otherwise"
             )
@@ -123,10 +123,10 @@ class WireResponder:
     def _end(self, kind: int, data: bytes) -> None:
         """Queue a message that ends a statement; Execute has exactly one."""
         connection = self._connection
-        if connection.state is State.CLOSED:  # while a commit was under way that nothing could interrupt
+        if connection.state is CLOSED:  # while a commit was under way that nothing could interrupt
             raise ConnectionError("the connection was closed before its statement ended")
         connection.advance(kind)
-        if self.ended and connection.state is State.EXTENDED:
+        if self.ended and connection.state is EXTENDED:
             raise LocalProtocolError("execute has ended twice")
         self.ended = True
         self._out.append(data)
@@ -146,7 +146,7 @@ class WireResponder:
     def parameter_status(self, name: str, value: str) -> None:
         """Report a setting: at once between statements, else just before ReadyForQuery, its last value only."""
         self.statuses[name] = value
-        if self._connection.state is State.READY:
+        if self._connection.state is READY:
             self.report_statuses()
 
     def report_statuses(self) -> None:
@@ -189,11 +189,11 @@ class WireResponder:
     def _remark(self, kind: int, data: bytes) -> None:
         """Queue a message that may come at any time; the peer being gone is no error here."""
         connection = self._connection
-        if connection.state is State.CLOSED:
+        if connection.state is CLOSED:
             return
         connection.advance(kind)
         self._out.append(data)
-        if connection.state is State.READY:
+        if connection.state is READY:
             self.on_idle_output()
 
     def error(self, report: ErrorReport) -> None:

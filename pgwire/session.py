@@ -31,7 +31,7 @@ from pgwire.connection import NO_FRAME, Connection
 from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.responder import WireResponder
-from pgwire.state import State
+from pgwire.state import AUTH, CLOSED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
 
 if TYPE_CHECKING:
     from pgwire.server import Server
@@ -142,7 +142,7 @@ class Session:
     def data_received(self, data: bytes) -> None:
         """Handle arriving bytes, at once if nothing is under way."""
         connection = self.connection
-        if connection.state is State.CLOSED:
+        if connection.state is CLOSED:
             return
         if not self.opened and data[0] == TLS_HANDSHAKE and connection.untouched and not self.tls:
             opening.direct_tls(self, data)
@@ -210,7 +210,7 @@ class Session:
     def _take_turn(self) -> None:
         """Handle what has arrived while others went first."""
         self._put_off = False
-        if self._task is None and self.connection.state is not State.CLOSED:
+        if self._task is None and self.connection.state is not CLOSED:
             step = self._pump()
             if step is not None:
                 self.start(step)
@@ -246,7 +246,7 @@ class Session:
             return False
         if not self.opened:
             return True
-        return self.connection.state is State.READY and self.backend.status() == "I"
+        return self.connection.state is READY and self.backend.status() == "I"
 
     def cancel(self) -> None:
         """Cancel the running statement, if any."""
@@ -298,7 +298,7 @@ class Session:
             self.flush_wanted = False
             responder.flush()
         if step is None:
-            if self._reading_paused and connection.state is not State.CLOSED:
+            if self._reading_paused and connection.state is not CLOSED:
                 # What is buffered, however much, is the beginning of a message: only its rest brings it on.
                 self._reading_paused = False
                 self.transport.resume_reading()
@@ -387,9 +387,7 @@ class Session:
             report = ErrorReport(severity=severity, sqlstate=error.sqlstate, message=error.message)
         elif isinstance(error, DataError):  # a description that the client's encoding has no characters for
             report = ErrorReport(severity="ERROR", sqlstate=error.sqlstate, message=error.message)
-        elif isinstance(error, ConnectionError) and (
-            self.responder.lost or self.connection.state is State.CLOSED
-        ):
+        elif isinstance(error, ConnectionError) and (self.responder.lost or self.connection.state is CLOSED):
             return None
         else:
             LOG.error("unexpected error in session %d", self.pid, exc_info=error)
@@ -397,22 +395,22 @@ class Session:
         report = self.connection.outcome(report)
         state = self.connection.state
         self.flush_wanted = True
-        if state is State.CLOSED or report.severity in ("FATAL", "PANIC"):
+        if state is CLOSED or report.severity in ("FATAL", "PANIC"):
             self.leave(report)
             return None
-        if state in (State.STARTUP, State.AUTH, State.READY, State.SKIP_UNTIL_SYNC):
+        if state in (STARTUP, AUTH, READY, SKIP_UNTIL_SYNC):
             # Before the session is open every error ends it; in the other two only a bug can get here.
             self.leave(dataclasses.replace(report, severity="FATAL"))
             return None
         self.connection.error(report)
-        if self.connection.state is State.SYNCING:
+        if self.connection.state is SYNCING:
             self.ready()
             return None
         return self.after_failure()
 
     async def after_failure(self) -> None:
         """Tell the backend about an error it did not report itself; a message that ends a batch also syncs."""
-        ends_batch = self.connection.state in (State.SIMPLE, State.SYNCING)
+        ends_batch = self.connection.state in (SIMPLE, SYNCING)
         try:
             await settled(self.backend.failed())
             if ends_batch:
@@ -436,7 +434,7 @@ class Session:
         """Queue ReadyForQuery, and flush soon."""
         connection = self.connection
         self.flush_wanted = True
-        if connection.state is State.CLOSED:
+        if connection.state is CLOSED:
             self.leave(None)
             return
         if self.responder.statuses:
@@ -453,7 +451,7 @@ class Session:
 
     def _authentication_timed_out(self) -> None:
         self._auth_timer = None
-        if self.connection.state is State.STARTUP:
+        if self.connection.state is STARTUP:
             self.leave(None)  # who has not introduced itself may not even speak this protocol
         else:
             self.leave(fatal("57014", "canceling authentication due to timeout"))
@@ -518,7 +516,7 @@ class Session:
     # ------------------------------------------------------------------ odds and ends of flow control
 
     def _resume_reading(self) -> None:
-        if not self._reading_paused or self.connection.state is State.CLOSED:
+        if not self._reading_paused or self.connection.state is CLOSED:
             return
         if self.connection.buffered <= self.server.config.input_limit_bytes:
             self._reading_paused = False

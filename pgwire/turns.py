@@ -55,6 +55,7 @@ class Turns:
         "_queue",
         "_read_at",
         "_readers",
+        "_reading",
         "_spent",
         "_until",
         "preempting",
@@ -75,16 +76,21 @@ class Turns:
         self.preempting = False
         self._until = 0.0  # the running slice
         self._ended = 0.0  # when the last slice ended, or the queue began to fill
+        self._reading = False  # somebody had read lately when that was last asked
         self._read_at = -READERS_S  # nobody yet
 
     def has_read(self) -> None:
         """A connection that only reads is about to do so."""
         self._read_at = self._clock()
+        self._reading = True
 
     @property
     def contended(self) -> bool:
         """Whether somebody has read lately, so that writers' work is to be put off."""
-        return self._clock() - self._read_at < READERS_S
+        if not self._reading:  # the usual case without readers, for which the clock need not be asked
+            return False
+        self._reading = self._clock() - self._read_at < READERS_S
+        return self._reading
 
     def watch(self, fd: int, handle: Callable[[], None]) -> None:
         """Look at a reader's socket, too, when writers give way; ``handle`` takes what has arrived (``read_ahead``)."""

@@ -192,6 +192,9 @@ class Transaction(Protocol):
         ReadOnlyTransaction (25006 is the engine's).
         """
 
+    def try_begin_write(self, shard: ShardId) -> bool:
+        """As ``begin_write`` of one table, the transaction's first operation, where nothing has to be waited for; False: call that."""
+
     def lock_table(self, shard: ShardId, mode: TableLock) -> MaybeAwaitable[None]:
         """Take a table lock explicitly (DDL takes X)."""
 
@@ -207,10 +210,13 @@ class Transaction(Protocol):
     def insert(self, shard: ShardId, rows: Sequence[Row]) -> MaybeAwaitable[list[RowId]]:
         """Stage new rows. Takes X on their unique keys; raises DuplicateKey(shard, index, key)."""
 
-    def find_conflicts(
+    def insert_unless(
         self, shard: ShardId, row: Row, indexes: Sequence[IndexId]
-    ) -> MaybeAwaitable[StoredRow | None]:
-        """Lock X the unique keys of ``row`` in ``indexes`` and return a live row holding one, or None."""
+    ) -> MaybeAwaitable[RowId | StoredRow]:
+        """Stage a new row, as ``insert``, and return its id; where a live row has one of its keys in ``indexes``, return that.
+
+        The indexes are unique. Takes X on their keys first, and on the row that is returned.
+        """
 
     def update(
         self, shard: ShardId, changes: Sequence[tuple[RowId, Row]], *, keys_kept: bool = False

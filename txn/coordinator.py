@@ -452,12 +452,15 @@ class Coordinator:
         if sum([len(shard.ops) for shard in changes.shards]) > RETRACTIONS:
             return
         for shard in changes.shards:
+            ended = [op for op in shard.ops if op.replaced]
+            if not ended or shard.shard in fresh:
+                continue
             history = self.shards.get(shard.shard)
             generation = None if history is None else history.latest.generation
-            if generation is None or shard.shard in fresh:
+            if generation is None:
                 continue
-            for op in shard.ops:
-                if op.replaced and not generation.is_current(op.row_id, op.replaced):
+            for op in ended:
+                if not generation.is_current(op.row_id, op.replaced):
                     bug = (
                         f"row {op.row_id} of shard {shard.shard} has no current version {op.replaced} to end"
                     )

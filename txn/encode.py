@@ -296,12 +296,12 @@ def shards_of(batch: Batch) -> set[ShardId]:
     return {s for writes in batch.writes for s in written_shards(writes)}
 
 
-def written_shards(writes: WriteSet) -> Iterator[ShardId]:
-    """Yield the shards whose durable state a write set changes."""
-    for w in writes.shards:
-        yield w.shard
-    for change in writes.schema:
-        yield change.shard
+def written_shards(writes: WriteSet) -> list[ShardId]:
+    """Return the shards whose durable state a write set changes."""
+    shards = [w.shard for w in writes.shards]
+    if writes.schema:
+        shards += [change.shard for change in writes.schema]
+    return shards
 
 
 def decode_batch(data: bytes) -> Batch:

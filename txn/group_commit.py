@@ -161,9 +161,12 @@ class Committer:
         """
         self._accepting()
         future: asyncio.Future[Timestamp] = self._loop.create_future()
-        staged = any(w.ended for w in writes.shards)
+        size, staged = 0, False
+        for shard in writes.shards:
+            size += len(shard.ops)
+            staged = staged or bool(shard.ended)
         member = _Member(validate, writes, oracle, b"", future, refused, at=at, staged=staged)
-        if sum([len(w.ops) for w in writes.shards]) <= CHUNK_OPS:
+        if size <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, bulk_ends, ending, promotion, reads, row_locks, schema, snapshot, writes
+from txn import bulk, bulk_ends, ending, one_row, promotion, reads, row_locks, schema, snapshot, writes
 from txn.api import RowWait
 from txn.coordinator import Coordinator
 from txn.errors import ReadOnlyTransaction, SchemaChanged, TxnError
@@ -158,8 +158,9 @@ class StoreTransaction:
     def enter(self, name: str) -> str | None:
         """See ``txn.api``."""
         if self.timeline.name == name:
-            if self.others is not None:
-                self._leave_others()
+            if self.others:
+                self.release_others()
+            self.others = None
             return None
         if self.others is None:
             return self.timeline.name
@@ -445,11 +446,18 @@ class StoreTransaction:
         for shard in scans:
             modes[shard] = SUPREMUM[modes[shard]][S] if shard in modes else S
         self.check_scans()
-        if self.writing:
-            held = self.owner.held
-            if all(held.get(shard) == mode for shard, mode in modes.items()) and self.life.state is ACTIVE:
+        if self.life.state is ACTIVE:
+            if self.writing:
+                held = self.owner.held
+                if all(held.get(shard) == mode for shard, mode in modes.items()):
+                    return None
+            elif one_row.begin_write(self, modes):
                 return None
         return self.run(promotion.begin_write(self, modes))
+
+    def try_begin_write(self, shard: ShardId) -> bool:
+        """See ``txn.api``."""
+        return not self.read_only and self.life.state is ACTIVE and one_row.begin_write(self, {shard: IX})
 
     def lock_table(
         self, shard: ShardId, mode: Literal["IS", "IX", "S", "SIX", "X"]
@@ -475,13 +483,21 @@ class StoreTransaction:
 
     def insert(self, shard: ShardId, rows: Sequence[Row]) -> list[RowId] | Awaitable[list[RowId]]:
         """See ``txn.api``."""
+        if len(rows) == 1 and self.life.state is ACTIVE:
+            row_id = one_row.insert(self, shard, rows[0])
+            if row_id is not None:
+                return [row_id]
         return self.run(writes.insert(self, shard, rows))
 
-    def find_conflicts(
+    def insert_unless(
         self, shard: ShardId, row: Row, indexes: Sequence[IndexId]
-    ) -> StoredRow | Awaitable[StoredRow | None] | None:
-        """See ``txn.api``. The row found is locked X."""
-        return self.run(writes.find_conflicts(self, shard, row, indexes))
+    ) -> RowId | StoredRow | Awaitable[RowId | StoredRow]:
+        """See ``txn.api``."""
+        if self.life.state is ACTIVE:
+            row_id = one_row.insert(self, shard, row, indexes)
+            if row_id is not None:
+                return row_id
+        return self.run(one_row.insert_unless(self, shard, row, indexes))
 
     def update(
         self, shard: ShardId, changes: Sequence[tuple[RowId, Row]], *, keys_kept: bool = False

@@ -479,7 +479,9 @@ def write_set(txn: StoreTransaction) -> WriteSet | None:
         if dropped is not None and dropped.dropped:
             continue
         ops = _row_ops(own, own.rows.items()) if own.ops is None else own.ops
-        if ops or own.parts or own.ended:
+        if ops and not own.parts and not own.ended:
+            writes.append(ShardWrites(shard=shard, ops=tuple(ops)))
+        elif ops or own.parts or own.ended:
             writes.append(
                 ShardWrites(
                     shard=shard,

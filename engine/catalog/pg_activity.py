@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.state import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name, tid_of
 from pgwire.codecs.network import address_of
 from txn import inspect
@@ -52,7 +52,7 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.block.txn
             writing = txn is not None and txn.writing
-            inside = txn is not None or other.block.state is BlockState.BLOCK
+            inside = txn is not None or other.block.state is BLOCK
             row |= {
                 "client_addr": None if host is None else address_of(host), "client_port": port, "backend_start": other.backend_start_us,
                 "xact_start": other.transaction_time_us if inside else None,

@@ -22,7 +22,7 @@ from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.eager import settle
 from engine.reads.plans import Plan, Replan
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK, IMPLICIT
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, RefreshMaterializedView
 from txn.errors import SchemaChanged
@@ -124,11 +124,7 @@ class CatalogView:
     def renew(self) -> None:
         """Before a statement is planned: what a writing transaction reads next is the latest. Raises SchemaChanged."""
         block = self._session.block
-        if (
-            block.txn is not None
-            and block.txn.writing
-            and block.state in (BlockState.BLOCK, BlockState.IMPLICIT)
-        ):
+        if block.txn is not None and block.txn.writing and block.state in (BLOCK, IMPLICIT):
             self.adopt_latest()
 
     def adopt_latest(self) -> None:

@@ -34,7 +34,7 @@ from engine.eager import eager
 from engine.errors import report_of
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState, status_byte
+from engine.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
 from pgwire.backend import (
     FieldDescription,
     MaybeAwaitable,
@@ -166,7 +166,7 @@ class Connection:
         """Describe a prepared statement; runs nothing."""
         try:
             prepared = self.prepared.get(name)
-            if self.session.block.state is BlockState.FAILED and (
+            if self.session.block.state is FAILED and (
                 prepared.plan is not None and prepared.plan.columns is not None
             ):
                 raise SqlError("25P02", IN_FAILED_BLOCK)
@@ -256,8 +256,8 @@ class Connection:
         """End the implicit transaction."""
         block = self.session.block
         block.executes = 0
-        if block.state is not BlockState.IMPLICIT:
-            if block.state is BlockState.IDLE and self.portals:
+        if block.state is not IMPLICIT:
+            if block.state is IDLE and self.portals:
                 self._drop_portals()
             self._idle()
             return None
@@ -380,7 +380,7 @@ class Connection:
         if self.log.running:
             self.log.end()
         state = session.block.state
-        if state is BlockState.IDLE:
+        if state is IDLE:
             session.settings.commit()
         session.activity = _ACTIVITY[state]
         session.channels.flush()

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import IDLE
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class SessionChannels:
 
     def flush(self) -> None:
         """Hand over what has come, unless a transaction block goes on or the client does not read."""
-        if not self._waiting or self._session.block.state is not BlockState.IDLE:
+        if not self._waiting or self._session.block.state is not IDLE:
             return
         out = self._session.out
         sent = 0

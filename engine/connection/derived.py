@@ -19,7 +19,6 @@ class Derived:
         "codec",
         "consistency",
         "executor",
-        "generation",
         "idle_in_transaction_ms",
         "idle_limits",
         "idle_session_ms",
@@ -43,7 +42,6 @@ class Derived:
     def __init__(self, settings: Settings, user: str, database: int) -> None:
         """Read ``settings``; ``user`` is the current role, ``database`` the oid of the database."""
         get = settings.get
-        self.generation = settings.generation
         self.user = user
         style, order = get("datestyle").split(", ")
         interval_style, zone = get("intervalstyle"), get("timezone")

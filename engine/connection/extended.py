@@ -4,7 +4,7 @@
     Execute   portal ──> rows out, until the row limit suspends it
                 │ point read, all of its transaction     ``_point``        no transaction, no coroutine
                 │ read by a key                          ``_quick``        no coroutine, unless it has to wait
-                │ INSERT of one row                      ``_insert_row``   no dispatch
+                │ INSERT of one row                      ``_insert``       no dispatch; no coroutine where it is first and need not wait
                 └ everything else                        ``_execute``      over ``engine.run``, with retries
 
 The short ways do what the general one does and fall back to it where there is more to do. They are taken only while
@@ -13,7 +13,7 @@ the server knows that it leads: the general one waits for that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import encoder_of, send_rows
@@ -24,10 +24,11 @@ from engine.eager import settle
 from engine.reads.planning import ENDS_FAILURE, IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import read_point, start_quick
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import FAILED, IDLE
 from engine.transaction.races import note_loss
 from engine.transaction.retry import run_with_retries
 from engine.writes.dml import run_insert
+from engine.writes.one_row import insert_alone
 from pgwire.backend import MaybeAwaitable, Responder
 from planner.errors import SqlError
 from planner.statements import Transaction
@@ -54,9 +55,7 @@ def bind_portal(
     Raises SqlError 26000, 42P03, 08P01 (numbers that do not fit), 53400, 25P02, and what decoding a value raises.
     """
     prepared = conn.prepared.get(statement)
-    if conn.session.block.state is BlockState.FAILED and (
-        prepared.plan is None or not _runs_when_failed(prepared.plan)
-    ):
+    if conn.session.block.state is FAILED and (prepared.plan is None or not _runs_when_failed(prepared.plan)):
         raise SqlError("25P02", IN_FAILED_BLOCK)
     oids = prepared.param_oids
     if len(raw) != len(oids):
@@ -96,7 +95,7 @@ def execute(
 ) -> MaybeAwaitable[None]:
     """Run or continue a portal; ``max_rows`` 0 is no limit. Raises SqlError and txn's errors, at once or when awaited."""
     session = conn.session
-    if session.block.state is BlockState.FAILED and not _runs_when_failed(plan):
+    if session.block.state is FAILED and not _runs_when_failed(plan):
         raise SqlError("25P02", IN_FAILED_BLOCK)
     if portal.outcome is None and not portal.done:
         conn.touch(portal.prepared.text)
@@ -117,22 +116,46 @@ def execute(
         ):
             return None
         if plan.one_row and leading:
-            return conn.interrupts.run(_insert_row(conn, portal, plan, out))
+            return _insert(conn, portal, plan, out)
     return conn.interrupts.run(_execute(conn, portal, max_rows, out))
 
 
-async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> None:
-    """Run an INSERT of one row the short way; where it loses a race, start over the general way."""
+def _insert(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> MaybeAwaitable[None]:
+    """Run an INSERT of one row: on the spot where it begins a transaction and need not wait."""
     session = conn.session
-    alone = session.block.txn is None and session.block.state is BlockState.IDLE
+    started: Awaitable[Command] | None = None
+    alone = session.block.txn is None and session.block.state is IDLE
+    if alone and not conn.db.turns.preempting:
+        result = insert_alone(session, plan, portal.params)
+        if isinstance(result, Command):
+            _complete(portal, result, out)
+            return None
+        started = result
+    return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone, started))
+
+
+async def _insert_row(
+    conn: Connection,
+    portal: Portal,
+    plan: Plan,
+    out: Responder,
+    alone: bool,
+    started: Awaitable[Command] | None,
+) -> None:
+    """Run an INSERT of one row the short way, or wait for one that has ``started``; where it loses a race, start over the general way."""
+    session = conn.session
     try:
-        session.block.ensure_txn().next_statement()
-        if not alone:
-            session.block.renew_limits()
-        check_privileges(session, plan)
-        session.block.enter(plan.enters, plan.tables)
-        statement: Any = plan.bound.statement
-        outcome = await run_insert(session, plan, statement, portal.params)
+        outcome: Outcome
+        if started is not None:
+            outcome = await started
+        else:
+            session.block.ensure_txn().next_statement()
+            if not alone:
+                session.block.renew_limits()
+            check_privileges(session, plan)
+            session.block.enter(plan.enters, plan.tables)
+            statement: Any = plan.bound.statement
+            outcome = await run_insert(session, plan, statement, portal.params)
     except (Replan, WriteConflict, Deadlock) as lost:
         if not isinstance(lost, Replan) and not (alone and plan.retryable):
             note_loss(session, lost)
@@ -142,6 +165,10 @@ async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Respond
         await _execute(conn, portal, 0, out)
         return
     assert isinstance(outcome, Command)
+    _complete(portal, outcome, out)
+
+
+def _complete(portal: Portal, outcome: Command, out: Responder) -> None:
     portal.outcome = outcome
     portal.done = True
     out.command_complete(outcome.tag)
@@ -169,7 +196,7 @@ def _quick(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Res
 
 def _point(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Responder) -> bool:
     """Answer a point read that is all of its transaction; False leaves the portal as it is."""
-    if session.block.state is not BlockState.IDLE or max_rows:
+    if session.block.state is not IDLE or max_rows:
         return False
     rows = read_point(session, plan, portal.params)
     if rows is None:
@@ -212,8 +239,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
     plan = portal.plan
     assert plan is not None
     if isinstance(outcome, Command):
-        portal.done = True
-        out.command_complete(outcome.tag)
+        _complete(portal, outcome, out)
         return
     encode = encoder_of(plan, outcome.columns, portal.result_formats, conn.session)
     result = outcome.result

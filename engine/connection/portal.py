@@ -67,11 +67,12 @@ class Prepared:
     # parameter decoders for one combination of formats and settings
     decoder_key: Any = None
     decoders: list[Any] = field(default_factory=list)
+    reads_clock: bool = field(init=False)
+    """Whether reading a parameter may look at the current time ('now', 'today')."""
 
-    @property
-    def reads_clock(self) -> bool:
-        """Whether reading a parameter may look at the current time ('now', 'today')."""
-        return not _CLOCK_TYPES.isdisjoint(self.param_oids)
+    def __post_init__(self) -> None:
+        """Parameter types stay what they are."""
+        self.reads_clock = not _CLOCK_TYPES.isdisjoint(self.param_oids)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from engine.connection.portal import Prepared
 from engine.loop.collector import uncollected
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import catalog_at
 from pgwire.codecs.copy import with_context
 from pgwire.codecs.encodings import encoding
@@ -209,7 +209,7 @@ class PreparedStatements:
     ) -> tuple[Any, ...]:
         """Return EXECUTE's argument values, converted to the prepared statement's parameter types."""
         session = self._session
-        if session.block.txn is None and session.block.state is not BlockState.BLOCK:
+        if session.block.txn is None and session.block.state is not BLOCK:
             session.transaction_time_us = (
                 session.statement_time_us
             )  # it has not begun: the statement may say where

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
@@ -103,7 +104,7 @@ class Session:
         self.activity = "idle"
         self.commit_actions: CommitActions | None = None
         self.has_temporaries = False
-        self._derived: Derived | None = None
+        settings.on_new_generation = self._forget_derived
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -212,19 +213,20 @@ class Session:
         """Random bytes for gen_random_uuid()."""
         return self.db.random_bytes(count)
 
-    @property
+    @cached_property
     def derived(self) -> Derived:
-        """What the settings amount to; made anew only when one changed."""
-        derived = self._derived
-        if derived is None or derived.generation != self.settings.generation:
-            derived = self._derived = Derived(self.settings, self.user, self.database_oid)
-            self._codec = None
-        return derived
+        """What the settings amount to; made anew only when one changed. Statements ask a dozen times: an attribute until then."""
+        return Derived(self.settings, self.user, self.database_oid)
+
+    def _forget_derived(self) -> None:
+        """A setting has changed."""
+        self.__dict__.pop("derived", None)
+        self._codec = None
 
     @property
     def output_settings(self) -> CodecSettings:
         """Settings that decide how values print (they know no current time)."""
-        derived, types = self.derived, self.catalog.codec_types
+        derived, types = self.derived, self.view.catalog.codec_types
         if derived.codec.types is not types:
             derived.codec = replace(derived.codec, types=types)
         return derived.codec

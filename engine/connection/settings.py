@@ -47,7 +47,7 @@ class Settings:
     ``changed`` is called with (name, value) for reported settings, and those of the socket, whenever the visible value changes.
     """
 
-    __slots__ = ("_changed", "_custom", "_defaults", "_log", "_values", "generation")
+    __slots__ = ("_changed", "_custom", "_defaults", "_log", "_values", "generation", "on_new_generation")
 
     def __init__(
         self, overrides: Mapping[str, str], changed: Callable[[str, str], None] | None = None
@@ -60,6 +60,7 @@ class Settings:
         self._log: list[tuple[str, str | None, bool]] = []
         self._changed = changed
         self.generation = 0  # grows with every change but those of MODES: caches key on it
+        self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
 
     def get(self, name: str) -> str:
         """Return the canonical value; 42704 for an unknown name. ``name`` in any case."""
@@ -163,6 +164,7 @@ class Settings:
         self._keep(key, value)
         if before != value and key not in MODES:
             self.generation += 1
+            self.on_new_generation()
             definition = definitions().get(key)
             if self._changed is not None and definition is not None and definition.name in _TOLD:
                 try:

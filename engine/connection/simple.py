@@ -23,7 +23,7 @@ from engine.loop.collector import uncollected
 from engine.reads.planning import LONG_TEXT, CachedText
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import read_point, start_quick
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK, IDLE, IMPLICIT
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
 from planner import ast
@@ -48,7 +48,7 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
     Takes no locks and changes nothing that others see, so it may come in the middle of their work (``pgwire.turns``).
     """
     session = conn.session
-    if plan.point is None or session.block.state is not BlockState.IDLE or not conn.db.leading():
+    if plan.point is None or session.block.state is not IDLE or not conn.db.leading():
         return False
     try:
         rows = read_point(session, plan, values)
@@ -82,10 +82,10 @@ async def run_text(
                     block.begin(cast("Transaction", plan.bound.statement))
                     out.command_complete(plan.bound.tag)
                     return None
-                if block.state is BlockState.BLOCK and not conn.cursors.any and _commits_plainly(conn):
+                if block.state is BLOCK and not conn.cursors.any and _commits_plainly(conn):
                     return "COMMIT"
             block.reads_alone = plan.only_reads
-            if plan.quick is not None and block.state is BlockState.BLOCK and conn.db.leading():
+            if plan.quick is not None and block.state is BLOCK and conn.db.leading():
                 result = await _in_block(session, plan, values)
                 if result is not None and plan.columns is not None:
                     await _answer(session, Rows(plan.columns, result), plan, out, alone=True)
@@ -93,13 +93,13 @@ async def run_text(
             outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
             conn.db.turns.yield_to_readers()
             if type(outcome) is Command:
-                if block.state is not BlockState.IMPLICIT:
+                if block.state is not IMPLICIT:
                     out.command_complete(outcome.tag)
                     return None
                 if _commits_plainly(conn):
                     return outcome.tag
             await _answer(session, outcome, plan, out, alone=True)
-            if block.state is BlockState.IMPLICIT:
+            if block.state is IMPLICIT:
                 await block.commit()
             return None
         conn.planning.tell_truncated(sql)
@@ -121,7 +121,7 @@ async def run_text(
             await _simple(conn, statement, out, alone=alone)
             if number % STATEMENTS_IN_A_ROW == 0:
                 await asyncio.sleep(0)
-        if session.block.state is BlockState.IMPLICIT:
+        if session.block.state is IMPLICIT:
             await session.block.commit()
     except Exception as error:
         reason = await conn.db.reason(error)
@@ -217,7 +217,7 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
 async def _answer(session: Session, outcome: Outcome, plan: Plan, out: Responder, *, alone: bool) -> None:
     """Send a simple statement's outcome; commit first what is a transaction by itself."""
     if isinstance(outcome, Command):
-        if alone and session.block.state is BlockState.IMPLICIT:
+        if alone and session.block.state is IMPLICIT:
             await session.block.commit()
         out.command_complete(outcome.tag)
         return
@@ -238,6 +238,6 @@ async def _answer(session: Session, outcome: Outcome, plan: Plan, out: Responder
             count = await send_rows(reader, encode, out, 0)
         finally:
             reader.close()
-    if alone and session.block.state is BlockState.IMPLICIT:
+    if alone and session.block.state is IMPLICIT:
         await session.block.commit()
     out.command_complete(outcome.completion(count))

@@ -34,7 +34,7 @@ from engine.sequences.define import (
     drop_identity,
     set_identity,
 )
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from planner import statements as st
 from planner.acl import reowned
 from planner.catalog import ConstraintDef, RelationDef
@@ -186,7 +186,7 @@ async def _check_committed(session: Session, relation: RelationDef, constraint: 
     try:
         await _check_existing(session, relation, constraint, reader)
     except SqlError:
-        if session.block.state is not BlockState.BLOCK:
+        if session.block.state is not BLOCK:
             raise
         # the block may have mended what is committed: its own view decides, under locks
         await _check_existing(session, relation, constraint, None)

@@ -36,7 +36,7 @@ _KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S"
 
 def permitted(session: Session, plan: Plan) -> bool:
     """Tell whether ``plan`` passed ``check`` for this user under this catalog."""
-    return plan.permitted == (session.catalog.version, session.derived.user)
+    return plan.permitted == (session.view.catalog.version, session.derived.user)
 
 
 def check(session: Session, plan: Plan) -> None:

@@ -19,7 +19,7 @@ from engine.reads.query import compile_ahead
 from engine.reads.templates import decode_values, extract, same_statement
 from engine.subscriptions import named
 from engine.transaction import time_travel
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import FAILED
 from engine.transaction.timelines import check_alone
 from pgwire.codecs.errors import DataError
 from planner import ast
@@ -69,7 +69,7 @@ class Planning:
         """Plan a single statement given as text (extended protocol); None for an empty text. ``tell``: of truncated names."""
         session = self.session
         # In a failed block binding says what is refused.
-        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not BlockState.FAILED
+        cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not FAILED
         key = (text, param_oids, session.plan_key)
         if cacheable and not session.view.is_private:
             plan = self.db.plans.get(key, session.catalog)
@@ -101,7 +101,7 @@ class Planning:
         session = self.session
         node = statement.statement
         simple = statement.as_of is None and named.name_in(node) is None
-        if not simple or session.block.state is BlockState.FAILED:
+        if not simple or session.block.state is FAILED:
             return self.bind(statement, param_oids, variable_params=variable_params)
         session.view.renew()
         catalog, path = session.catalog, session.search_path
@@ -130,7 +130,7 @@ class Planning:
         ``variable_params`` False: the statement has no parameters but the declared ones (42P02).
         """
         session = self.session
-        if session.block.state is BlockState.FAILED and not _allowed_when_failed(statement.statement):
+        if session.block.state is FAILED and not _allowed_when_failed(statement.statement):
             raise SqlError("25P02", IN_FAILED_BLOCK)
         if (name := named.name_in(statement.statement)) is not None:
             return self._bind_named(name, statement, param_oids, variable_params=variable_params)
@@ -257,7 +257,7 @@ class Planning:
     def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
         """Return a plan for a whole Query text without parsing it, and its parameter values."""
         session = self.session
-        if session.view.is_private or session.block.state is BlockState.FAILED or len(sql) > LONG_TEXT:
+        if session.view.is_private or session.block.state is FAILED or len(sql) > LONG_TEXT:
             return None
         plan_key = session.plan_key
         sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out

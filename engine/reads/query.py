@@ -255,7 +255,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
     if stable:
         params = params + plan.stable_values(session, params)
     return ExecContext(
-        txn=session.block.ensure_txn(),
+        txn=session.block.txn or session.block.ensure_txn(),
         session=session,
         virtual=session.db.virtual,
         params=params,
@@ -268,7 +268,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
 
 def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result | Awaitable[Result] | None:
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
-    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
+    if not session.derived.short_ways or not plan.fresh(session.view.catalog) or not permitted(session, plan):
         return None
     if not session.view.is_current(plan):
         return None
@@ -286,7 +286,7 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
     begins now would read at; so there is nothing that a hold, a read set or an end could protect.
     """
-    if not session.derived.short_ways or not plan.fresh(session.catalog) or not permitted(session, plan):
+    if not session.derived.short_ways or not plan.fresh(session.view.catalog) or not permitted(session, plan):
         return None
     point: PointPlan = plan.point
     source = point.source

@@ -29,7 +29,7 @@ from engine.index.access import has_sublink
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, check_populated, collect, execute
 from engine.subscriptions.named import Reading, readable
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import timestamp_of
 from engine.transaction.timelines import gone
 from pgwire.backend import Responder
@@ -494,7 +494,7 @@ async def declare(
     """DECLARE ... CURSOR FOR SUBSCRIBE, in a transaction block."""
     session = conn.session
     conn.cursors.check_new(statement.name)
-    if session.block.state is not BlockState.BLOCK:
+    if session.block.state is not BLOCK:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     source = await open_source(session, plan, statement.subscribe, params)
     conn.cursors.declare_live(

@@ -23,7 +23,7 @@ from engine.connection.limits import TransactionLimit
 from engine.constraints.timing import Mark
 from engine.reads.plans import Plan
 from engine.transaction import snapshots
-from engine.transaction.block_state import BlockEvent, BlockState, next_state
+from engine.transaction.block_state import BLOCK, FAILED, IDLE, BlockEvent, next_state
 from engine.transaction.races import note_loss
 from engine.transaction.timelines import gone, outside
 from planner.catalog import DEFAULT_TIMELINE
@@ -80,7 +80,7 @@ class Block:
         """There is no transaction yet."""
         self._session = session
         self.txn: Transaction | None = None
-        self.state = BlockState.IDLE
+        self.state = IDLE
         self.savepoints: list[Savepoint] = []
         self.selection: Selection | None = None
         self.observed_ts = Timestamp(0)
@@ -101,7 +101,7 @@ class Block:
     @property
     def in_block(self) -> bool:
         """Whether BEGIN was said, be it that the block has failed since."""
-        return self.state is BlockState.BLOCK or self.state is BlockState.FAILED
+        return self.state is BLOCK or self.state is FAILED
 
     @property
     def is_alone(self) -> bool:
@@ -118,7 +118,7 @@ class Block:
     @property
     def is_untouched(self) -> bool:
         """True in a block whose first statement is still to come: there is no transaction yet."""
-        return self.state is BlockState.BLOCK and self.txn is None
+        return self.state is BLOCK and self.txn is None
 
     @property
     def is_read_only(self) -> bool:
@@ -156,7 +156,7 @@ class Block:
         txn = self.txn
         if txn is not None:
             return txn
-        if self.state is BlockState.BLOCK:
+        if self.state is BLOCK:
             return self._start_in_block()
         txn = self._start(read_only=self.reads_alone or self._session.derived.read_only)
         self.state = next_state(self.state, BlockEvent.STATEMENT)
@@ -168,7 +168,7 @@ class Block:
         ``tables``: those of the statement, for errors. Raises SqlError 25000 when it is in another one for good, 42704
         when there is no such timeline any more.
         """
-        txn = self.ensure_txn()
+        txn = self.txn or self.ensure_txn()
         try:
             other = txn.enter(timeline)
         except KeyError:
@@ -194,7 +194,7 @@ class Block:
         Raises ReadBelowSince.
         """
         points = None if historic or timeline is not None else self._session.db.store.read_points()
-        if self.state is BlockState.BLOCK:
+        if self.state is BLOCK:
             self._start_in_block(at=chosen.ts, timeline=timeline, points=points)
         else:
             read_only = historic or self.reads_alone or self._session.derived.read_only
@@ -437,7 +437,7 @@ class Block:
 
     def _done(self, txn: Transaction) -> None:
         """The running transaction has committed."""
-        if self.lost_blocks and txn.writing and self.state is BlockState.BLOCK:
+        if self.lost_blocks and txn.writing and self.state is BLOCK:
             self.lost_blocks = 0
         self.txn = None
         self._leave(committed=True)
@@ -518,7 +518,7 @@ class Block:
         self.restart_block()
         self._limit.stop()
         self._session.timing.reset()
-        self.state = BlockState.IDLE
+        self.state = IDLE
 
     def restart_block(self) -> None:
         """Drop a block's transaction, so that its first statement can run again on a fresh snapshot."""

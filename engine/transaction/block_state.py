@@ -14,6 +14,7 @@ starts a new one, as PostgreSQL does (manual 55.2.2.1).
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 from pgwire.backend import TransactionStatus
 
@@ -25,6 +26,13 @@ class BlockState(enum.IntEnum):
     IMPLICIT = 1
     BLOCK = 2
     FAILED = 3
+
+
+# What statements ask for: a global is looked up in a tenth of the time that a member of an Enum takes.
+IDLE: Final = BlockState.IDLE
+IMPLICIT: Final = BlockState.IMPLICIT
+BLOCK: Final = BlockState.BLOCK
+FAILED: Final = BlockState.FAILED
 
 
 class BlockEvent(enum.IntEnum):

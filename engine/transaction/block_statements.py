@@ -13,7 +13,7 @@ from engine.constraints import checks
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan
 from engine.transaction import snapshots, time_travel
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import FAILED, IDLE, IMPLICIT
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.errors import SqlError
@@ -35,14 +35,14 @@ async def transaction(
         return Command(plan.bound.tag)
     if action in ("commit", "rollback"):
         return await _end_block(conn, statement)
-    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (IDLE, IMPLICIT):
         name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{name} can only be used in transaction blocks")
     if action == "rollback_to":
         depth = session.block.rollback_to(statement.name)
         conn.cursors.rolled_back_to(depth)
         return Command("ROLLBACK")
-    if session.block.state is BlockState.FAILED:
+    if session.block.state is FAILED:
         raise SqlError("25P02", IN_FAILED_BLOCK)
     if action == "savepoint":
         session.block.savepoint(statement.name)
@@ -54,7 +54,7 @@ async def transaction(
 async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction) -> Outcome:
     """BEGIN AS OF SYSTEM TIME: the block's transaction begins at once, and only reads."""
     session = conn.session
-    if session.block.txn is not None or session.block.state is not BlockState.IDLE:
+    if session.block.txn is not None or session.block.state is not IDLE:
         raise SqlError(
             "25001", "BEGIN AS OF SYSTEM TIME must be called before any query", span=plan.as_of.span
         )
@@ -70,13 +70,13 @@ async def _begin_in_past(conn: Connection, plan: Plan, statement: st.Transaction
 
 async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
     session = conn.session
-    if statement.chain and session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if statement.chain and session.block.state in (IDLE, IMPLICIT):
         verb = "COMMIT" if statement.action == "commit" else "ROLLBACK"
         raise SqlError("25P01", f"{verb} AND CHAIN can only be used in transaction blocks")
-    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (IDLE, IMPLICIT):
         session.warning("there is no transaction in progress", "25P01")
     chained = {name: session.settings.get(name) for name in MODES} if statement.chain else {}
-    committing = statement.action == "commit" and session.block.state is not BlockState.FAILED
+    committing = statement.action == "commit" and session.block.state is not FAILED
     if committing:
         await conn.cursors.materialise_held()
         await session.block.commit()
@@ -102,7 +102,7 @@ async def set_transaction(
     if statement.snapshot is not None:
         snapshots.import_(session, statement.snapshot)
         return Command("SET")
-    if plan.as_of is not None and session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+    if plan.as_of is not None and session.block.state not in (IDLE, IMPLICIT):
         if session.block.txn is not None or session.block.savepoints:
             message = "SET TRANSACTION AS OF SYSTEM TIME must be called before any query"
             raise SqlError("25001", message, span=plan.as_of.span)
@@ -117,7 +117,7 @@ async def set_transaction(
         if statement.deferrable is not None:
             session.settings.set("default_transaction_deferrable", "on" if statement.deferrable else "off")
         return Command("SET")
-    if session.block.state in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state in (IDLE, IMPLICIT):
         if session.block.one_of_several:
             session.block.set_modes_of_several(statement)
         else:
@@ -137,7 +137,7 @@ async def set_mode(conn: Connection, name: str, value: str | None) -> Outcome:
     if value is None:
         value = session.settings.get("default_" + name)
     canonical = session.settings.check("default_" + name, value)
-    if session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT):
+    if session.block.state not in (IDLE, IMPLICIT):
         flag = canonical == "on"
         session.block.set_modes(
             isolation=canonical if name == "transaction_isolation" else None,

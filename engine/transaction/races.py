@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.constraints.timing import Mark
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from txn.errors import WriteConflict
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class StatementPoint(NamedTuple):
 
 def may_race(session: Session) -> bool:
     """Tell whether a statement of a block may leave the tables it scans unlocked."""
-    return session.block.state is BlockState.BLOCK and session.block.lost_blocks < MAX_LOST_BLOCKS
+    return session.block.state is BLOCK and session.block.lost_blocks < MAX_LOST_BLOCKS
 
 
 def must_lock(session: Session, plan: Plan) -> bool:
@@ -41,7 +41,7 @@ def must_lock(session: Session, plan: Plan) -> bool:
     block = session.block
     return (
         block.lost_blocks >= MAX_LOST_BLOCKS
-        and block.state is BlockState.BLOCK
+        and block.state is BLOCK
         and bool(plan.tables)
         and plan.quick is None
         and not block.ensure_txn().read_only
@@ -50,7 +50,7 @@ def must_lock(session: Session, plan: Plan) -> bool:
 
 def note_loss(session: Session, error: BaseException) -> None:
     """A transaction fails with ``error``: count blocks of which something they had read was changed."""
-    if session.block.state is BlockState.BLOCK and isinstance(error, WriteConflict):
+    if session.block.state is BLOCK and isinstance(error, WriteConflict):
         session.block.lost_blocks += 1
 
 

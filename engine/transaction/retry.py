@@ -20,7 +20,7 @@ from engine.ddl.index_ahead import refuse_in_block
 from engine.executor import RowsChanged
 from engine.reads.planning import CachedText
 from engine.reads.plans import Plan, Replan
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import IDLE
 from engine.transaction.races import may_race, note_loss, statement_point, undo_statement
 from pgwire.backend import Responder
 from planner.errors import SqlError
@@ -59,7 +59,7 @@ async def run_with_retries(
     whose scans were not locked may commit here, where a lost race can still be run again.
     """
     session = conn.session
-    alone = session.block.txn is None and session.block.state is BlockState.IDLE
+    alone = session.block.txn is None and session.block.state is IDLE
     if not plan.retryable:
         refuse_in_block(session, plan)
     again_from_start = alone or session.block.is_untouched

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import IDLE, IMPLICIT
 from engine.transaction.timelines import gone
 from planner.errors import SqlError
 from txn.holds import Hold
@@ -88,7 +88,7 @@ def withdraw(session: Session) -> None:
 
 def import_(session: Session, name: str) -> None:
     """SET TRANSACTION SNAPSHOT. SqlError 25001, 0A000, 22023 as PostgreSQL raises them."""
-    in_block = session.block.state not in (BlockState.IDLE, BlockState.IMPLICIT)
+    in_block = session.block.state not in (IDLE, IMPLICIT)
     if not in_block:
         session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")
     elif session.block.txn is not None or session.block.savepoints:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CATALOG_SHARD
 from engine.reads.plans import Plan, Replan
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from engine.transaction.moments import moment
 from engine.transaction.timelines import gone, unknown
 from pgwire.codecs.errors import DataError
@@ -122,7 +122,7 @@ class AsOfValue:
 
         SqlError 22023, 22007, 22008 for one that is no timestamp; 42704 for a timeline that is gone.
         """
-        if session.block.txn is None and session.block.state is not BlockState.BLOCK:
+        if session.block.txn is None and session.block.state is not BLOCK:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         try:
             params = params[: len(self.params)]

@@ -35,7 +35,7 @@ from engine.reads.query import (
     run_query,
 )
 from engine.slices import in_slices
-from engine.transaction.block_state import BlockState
+from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import tid_of
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.returning import Returning, make_env, returning_of
@@ -77,7 +77,7 @@ def tables_to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardI
     scans = _scanned(plan, source_key)
     if not scans or not session.block.optimistic:
         return scans
-    if session.block.state is not BlockState.BLOCK:
+    if session.block.state is not BLOCK:
         return []
     filters = plan.compiled[source_key].filters(session)
     return [shard for shard in scans if not filters.narrows(shard)]
@@ -113,7 +113,7 @@ class InsertPlan:
     """The compiled parts of an INSERT."""
 
     __slots__ = (
-        "arbiters", "arrange", "conflict", "defaults", "effects", "reach", "returning", "row", "shape", "statement",
+        "arbiters", "arrange", "conflict", "defaults", "effects", "plain", "reach", "returning", "row", "shape", "statement",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Insert) -> None:
@@ -143,6 +143,9 @@ class InsertPlan:
         if assigned:
             self.reach.add(session, relation, "update", frozenset(attnum for attnum, _ in assigned))
         self.effects = bool(self.reach) or relation.checks_late
+        # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
+        updates = self.conflict is not None and self.conflict.action != "nothing"
+        self.plain = not (self.effects or updates or self.shape.views or statement.returning)
 
     def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
         """Return full table rows for source rows: columns in place, defaults filled in."""
@@ -259,7 +262,10 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         else:
             source = await collect(session, result)
     if insert.conflict is not None:
-        rows = await in_slices(source, lambda some: insert.complete(some, env))
+        if len(source) == 1:
+            rows = insert.complete(source, env)
+        else:
+            rows = await in_slices(source, lambda some: insert.complete(some, env))
         return await _insert_on_conflict(session, insert, rows, env)
 
     def checked(some: Sequence[Row]) -> Sequence[Row]:
@@ -267,7 +273,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         shape.check_views(full, env)
         return full
 
-    rows = await in_slices(source, checked)
+    rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
     inserting = txn.insert(shape.shard, rows)
     row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:
@@ -293,15 +299,14 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     count = 0
     for proposed in rows:
         [row] = shape.made([proposed], env)
-        existing = txn.find_conflicts(shape.shard, row, insert.arbiters)
-        if existing is not None and isinstance(existing, Awaitable):
+        existing = txn.insert_unless(shape.shard, row, insert.arbiters)
+        if isinstance(existing, Awaitable):
             existing = await existing
-        if existing is None:
-            shape.check_views([row], env)
-            made = txn.insert(shape.shard, [row])
-            [row_id] = made if isinstance(made, list) else await made
-            touched.add(row_id)
-            stored.append((row_id, row, ()))
+        if isinstance(existing, int):
+            if shape.views:
+                shape.check_views([row], env)
+            touched.add(existing)
+            stored.append((existing, row, ()))
             added.append(row)
             count += 1
             continue

@@ -122,6 +122,42 @@ def test_a_one_row_insert_in_a_block_is_undone_with_it(server: ServerProcess) ->
     both(server, "short_undo", use)
 
 
+def test_a_one_row_insert_notices_what_has_changed_since_it_was_prepared(server: ServerProcess) -> None:
+    """The default, the table, a lock on it, rights, and whether the session may write at all."""
+
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        insert = await one.prepare("INSERT INTO short_stale (k, v) VALUES ($1, 'x')")
+        for key in (1, 2):
+            await insert.fetch(key)
+        await two.execute("ALTER TABLE short_stale ALTER d SET DEFAULT 8")
+        await insert.fetch(3)
+        await two.execute("ALTER TABLE short_stale ADD CHECK (k < 5)")
+        await insert.fetch(4)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await insert.fetch(5)
+        async with two.transaction():
+            await two.execute("LOCK TABLE short_stale IN SHARE MODE")
+            waiting = asyncio.create_task(insert.fetch(-1))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            await two.execute("DELETE FROM short_stale WHERE k = 1")
+        await waiting
+        await one.execute("SET default_transaction_read_only = on")
+        with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+            await insert.fetch(-2)
+        await one.execute("SET default_transaction_read_only = off; CREATE ROLE short_guest")
+        for key in (-3, -4):
+            await insert.fetch(key)
+        await one.execute("SET ROLE short_guest")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await insert.fetch(-5)
+        await one.execute("RESET ROLE; DROP ROLE short_guest")
+        rows = await two.fetch("SELECT k, d FROM short_stale ORDER BY k DESC")
+        assert [tuple(r) for r in rows] == [(4, 8), (3, 8), (2, 7), (-1, 8), (-3, 8), (-4, 8)]
+
+    both(server, "short_stale", use)
+
+
 def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProcess) -> None:
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
         insert = await two.prepare("INSERT INTO short_wait VALUES ($1, 'two')")

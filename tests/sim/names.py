@@ -168,12 +168,12 @@ async def upsert(s: Session, u: int) -> None:
     await s.statement(NAMES)
     row_id, tag = s.recorder.value(), s.recorder.value()
     row = (row_id, u, str(tag))
-    other = await now(s.txn.find_conflicts(NAMES, row, [BY_V]))
-    note_holder(s, u, [] if other is None else [other])
-    if other is None:
-        await now(s.txn.insert(NAMES, [row]))
+    other = await now(s.txn.insert_unless(NAMES, row, [BY_V]))
+    if isinstance(other, int):
+        note_holder(s, u, [])
         born(s, row_id, u, tag)
     else:
+        note_holder(s, u, [other])
         await now(s.txn.update(NAMES, [(other.row_id, (other.values[0], u, str(tag)))]))
         hold(s, other.values[0], u, tag)
 

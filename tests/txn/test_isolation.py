@@ -35,7 +35,7 @@ from txn.errors import (
     WriteConflict,
 )
 from txn.store import ShardStore
-from txn.types import KeyRange, ShardId
+from txn.types import KeyRange, ShardId, StoredRow, Timestamp
 
 Body = Callable[[ShardStore], Coroutine[Any, Any, None]]
 
@@ -348,14 +348,16 @@ def test_nulls_in_unique_indexes() -> None:
 
 
 @with_store()
-async def test_find_conflicts_locks_the_key_and_returns_the_owner(store: ShardStore) -> None:
+async def test_insert_unless_locks_the_key_and_returns_its_owner(store: ShardStore) -> None:
     txn, other = await writer(store), await writer(store)
-    found = at_once(txn.find_conflicts(SHARD, (1, 0, ""), [BY_K]))
-    assert found is not None
+    found = at_once(txn.insert_unless(SHARD, (1, 0, ""), [BY_K]))
+    assert isinstance(found, StoredRow)
     assert found.values == (1, 10, "a")
-    assert at_once(txn.find_conflicts(SHARD, (3, 0, ""), [BY_K])) is None
+    row_id = at_once(txn.insert_unless(SHARD, (3, 1, "won"), [BY_K]))
+    assert isinstance(row_id, int)
+    again = at_once(txn.insert_unless(SHARD, (3, 2, "late"), [BY_K]))
+    assert again == StoredRow(row_id, (3, 1, "won"), Timestamp(0))
     waits = must_wait(other.insert(SHARD, [(3, 3, "x")]))
-    await now(txn.insert(SHARD, [(3, 1, "won")]))
     await now(txn.commit())
     with pytest.raises(DuplicateKey):
         await waits

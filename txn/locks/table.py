@@ -70,60 +70,45 @@ class LockTable:
         Idempotent for what is already held. The awaitable (or this call) raises Deadlock, LockTimeout or
         WaitCancelled; nothing is held then beyond what was held before.
         """
+        if self.try_acquire(owner, granule, mode):
+            return None
+        held = owner.held.get(granule)
+        target = mode if held is None else SUPREMUM[held][mode]
+        return self._wait(owner, self.entries[granule], target, upgrade=held is not None)
+
+    def try_acquire(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
+        """Lock without waiting (NOWAIT, SKIP LOCKED): False when it would have to wait. Idempotent.
+
+        Raises what an owner that was chosen as a victim is ``doomed`` with, unless it holds a lock on the granule.
+        """
         held = owner.held.get(granule)
         if held is not None:
             target = SUPREMUM[held][mode]
-            if target == held:
-                return None
-            entry = self.entries[granule]
-            if not (entry.counts - ONE[held]) & CONFLICTS[target]:
+            if target != held:
+                entry = self.entries[granule]
+                if (entry.counts - ONE[held]) & CONFLICTS[target]:
+                    return False
                 entry.counts += ONE[target] - ONE[held]
-                entry.holders[owner] = target
-                owner.held[granule] = target
-                return None
-            return self._wait(owner, entry, target, upgrade=True)
+                entry.holders[owner] = owner.held[granule] = target
+            return True
         if owner.doomed is not None:
             raise owner.doomed
         found = self.entries.get(granule)
         if found is None:
-            entry = Entry(granule)
-            entry.counts = ONE[mode]
-            entry.holders[owner] = mode
-            self.entries[granule] = entry
-            owner.held[granule] = mode
+            self.entries[granule] = found = Entry(granule)
             if self.ranges:
                 self._note(granule)
-            return None
-        if not found.counts & CONFLICTS[mode] and (
-            not found.queue or all(COMPATIBLE[waiting.mode][mode] for waiting in found.queue)
+        elif found.counts & CONFLICTS[mode] or (
+            found.queue and not all(COMPATIBLE[waiting.mode][mode] for waiting in found.queue)
         ):
-            found.counts += ONE[mode]
-            found.holders[owner] = mode
-            owner.held[granule] = mode
-            return None
-        return self._wait(owner, found, mode, upgrade=False)
-
-    def try_acquire(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
-        """Lock without waiting (NOWAIT, SKIP LOCKED): False when it would have to wait."""
-        if not self._is_free(owner, granule, mode):
             return False
-        if self.acquire(owner, granule, mode) is not None:
-            raise AssertionError("a lock that was free had to wait")
+        found.counts += ONE[mode]
+        found.holders[owner] = owner.held[granule] = mode
         return True
 
     def not_available(self, owner: LockOwner, granule: Granule, mode: int) -> LockNotAvailable:
         """Return the error of a request that may not wait."""
         return LockNotAvailable(self.describe(granule), in_the_way(self, owner, granule, mode))
-
-    def _is_free(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
-        held = owner.held.get(granule)
-        target = mode if held is None else SUPREMUM[held][mode]
-        found = self.entries.get(granule)
-        if found is None or held == target:
-            return True
-        if (found.counts - (0 if held is None else ONE[held])) & CONFLICTS[target]:
-            return False
-        return held is not None or not found.queue or all(COMPATIBLE[w.mode][mode] for w in found.queue)
 
     def is_blocked(self, owner: LockOwner, granule: Granule, mode: int) -> bool:
         """Tell whether somebody else holds ``granule`` in a mode that conflicts with ``mode``."""

@@ -30,10 +30,11 @@ class ShardHistory:
     """The entries of one shard, oldest first; there is at least one.
 
     ``registered``: timestamp of the commit that made the shard, a lower bound on all that touch it (C23).
-    ``domain``: the timeline that all its timestamps are of.
+    ``domain``: the timeline that all its timestamps are of. ``latest``: the newest entry (its generation is None after a
+    DROP).
     """
 
-    __slots__ = ("domain", "entries", "registered")
+    __slots__ = ("domain", "entries", "latest", "registered")
 
     def __init__(
         self,
@@ -45,7 +46,8 @@ class ShardHistory:
     ) -> None:
         """``registered`` None: it is made at ``begin``."""
         self.domain = domain
-        self.entries: list[Entry] = [Entry(begin, generation, spec)]
+        self.latest = Entry(begin, generation, spec)
+        self.entries = [self.latest]
         self.registered = begin if registered is None else registered
 
     def at(self, ts: int) -> Entry | None:
@@ -55,14 +57,10 @@ class ShardHistory:
                 return entry if entry.generation is not None else None
         return None
 
-    @property
-    def latest(self) -> Entry:
-        """The newest entry (its generation is None after a DROP)."""
-        return self.entries[-1]
-
     def change(self, begin: int, generation: Generation | None, spec: ShardSpec | None) -> None:
         """Add an entry. ``begin`` is above all others."""
-        self.entries.append(Entry(begin, generation, spec))
+        self.latest = Entry(begin, generation, spec)
+        self.entries.append(self.latest)
 
     def generations(self) -> list[Generation]:
         """Return the distinct generations, oldest first."""

@@ -206,6 +206,11 @@ def test_nobody_enters_a_row_under_an_entry_that_another_has_read() -> None:
         with pytest.raises(LockNotAvailable):
             await now(writer.insert(SHARD, [(4, ("c", "a"), None)]))
         writer.rollback()
+        first = store.begin(lock_timeout_ms=-1)
+        await now(first.begin_write([SHARD]))
+        with pytest.raises(LockNotAvailable):
+            await now(first.insert(SHARD, [(4, ("c", "a"), None)]))
+        first.rollback()
         updater = store.begin(lock_timeout_ms=-1)
         await now(updater.begin_write([SHARD]))
         (other,) = await now(updater.lookup(SHARD, BY_K, [(2,)]))
