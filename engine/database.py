@@ -64,6 +64,8 @@ from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.snapshots import SnapshotRegistry
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
+from pgwire.codecs.encodings import at_hand
+from pgwire.codecs.encodings import encoding as tables_of
 from pgwire.turns import Turns
 from planner.catalog import DatabaseDef
 from planner.query import OutputColumn
@@ -363,6 +365,18 @@ class Database:
         connection.session.space.counters.sessions += 1
         connection.log.begins()
         status = {reported: connection.session.settings.get(reported) for reported in REPORTED}
+        encoding = connection.session.settings.get("client_encoding")
+        if not at_hand(encoding):
+            return self._greet(connection, status, encoding, out)
+        out.client_encoding(encoding)
+        return connection, status
+
+    async def _greet(
+        self, connection: Connection, status: Mapping[str, str], encoding: str, out: Responder
+    ) -> tuple[Connection, Mapping[str, str]]:
+        """Finish ``connect`` for the first client of an encoding whose tables have to be made."""
+        await asyncio.to_thread(tables_of, encoding)
+        out.client_encoding(encoding)
         return connection, status
 
     def session_closed(self, connection: Connection) -> MaybeAwaitable[None]:

@@ -198,9 +198,7 @@ def _settings(
             overrides[name] = value
         if overrides[name] != value:
             out.set_tcp_option(name, int(overrides[name]))
-    settings = Settings(overrides, changed=functools.partial(_tell, out))
-    out.client_encoding(settings.get("client_encoding"))
-    return settings
+    return Settings(overrides, changed=functools.partial(_tell, out))
 
 
 def _tell(out: Responder, name: str, value: str) -> None:

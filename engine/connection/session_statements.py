@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome, Rows
@@ -11,6 +12,7 @@ from engine.ddl import drop, roles
 from engine.reads.plans import Plan
 from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
+from pgwire.codecs.encodings import at_hand, canonical, convertible, encoding
 from planner import statements as st
 from planner.errors import SqlError
 from planner.long_names import cut
@@ -42,8 +44,17 @@ async def set_variable(
         and (kept := cut(statement.value)) != statement.value
     ):
         session.notice(f'identifier "{statement.value}" will be truncated to "{kept}"', sqlstate="42622")
+    if name == "client_encoding" and statement.value is not None:
+        await _make_tables(statement.value)
     session.settings.set(name, statement.value, local=statement.local)
     return Command("RESET" if reset else "SET")
+
+
+async def _make_tables(spelled: str) -> None:
+    """Make what an encoding needs beside the loop, if nobody has; an unknown one is left to who sets it."""
+    found = canonical(spelled)
+    if found is not None and convertible(found) and not at_hand(found):
+        await asyncio.to_thread(encoding, found)
 
 
 async def show(

@@ -49,7 +49,7 @@ from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_encoding import Transcoder
 from pgwire.codecs.copy_in import CopyDecoder
 from pgwire.codecs.copy_out import copy_trailer
-from pgwire.codecs.encodings import encoding
+from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.catalog import RelationDef
@@ -128,6 +128,10 @@ async def _run(
         conn.interrupts.goes_on()
         source = await open_source(conn.session, plan, statement.subscribe, params)
         return await _send(conn.session, statement, stream(source, statement.subscribe), out)
+    options = statement.options["codec"]
+    assert isinstance(options, CopyOptions)
+    if options.encoding is not None and not at_hand(options.encoding):
+        await asyncio.to_thread(encoding, options.encoding)
     conn.session.block.ensure_txn().next_statement()
     if statement.is_from:
         return await _copy_from(conn.session, plan, statement, params, out)

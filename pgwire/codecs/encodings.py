@@ -12,7 +12,6 @@ Bytes below 0x80 are ASCII in all of them, so a text of ASCII alone is never loo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Final, Protocol
 
 from pgwire.codecs.errors import DataError
@@ -228,17 +227,25 @@ _CODECS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-@cache
+_made: Final[dict[str, Encoding]] = {
+    "UTF8": Utf8("UTF8"), "SQL_ASCII": Utf8("SQL_ASCII"),
+    **{name: SingleByte(name, codec) for name, codec in _CODECS.items()},
+}  # fmt: skip
+
+
+def at_hand(name: str) -> bool:
+    """Whether ``encoding`` answers at once: its tables, if it needs some, have been made. Any thread may make them."""
+    return name in _made
+
+
 def encoding(name: str) -> Encoding:
     """Return an encoding by its canonical name. KeyError for an unknown one, and MULE_INTERNAL, which is not converted."""
-    if name in ("UTF8", "SQL_ASCII"):
-        return Utf8(name)
-    codec = _CODECS.get(name)
-    if codec is not None:
-        return SingleByte(name, codec)
-    from pgwire.codecs import multibyte  # its tables are made when first needed
+    found = _made.get(name)
+    if found is None:
+        from pgwire.codecs import multibyte  # which reads this module
 
-    return multibyte.MAKERS[name]()
+        found = _made[name] = multibyte.MAKERS[name]()
+    return found
 
 
 UTF8: Final = encoding("UTF8")

@@ -6,7 +6,8 @@ r"""The encodings of East Asia: characters of one to four bytes.
 that keep it and mean nothing are 22P05. What they mean is a table: of a codec of Python where that is the same, else a
 codec's with the corrections in ``data/``, which ``tools/gen_encodings.py`` writes from a PostgreSQL 15.
 
-A table is made when its encoding is first used, which takes a few milliseconds; a character then costs a look-up.
+A table is made when its encoding is first asked for, which takes 10 to 40 milliseconds of a thread (``encodings.at_hand``); a
+character then costs a look-up.
 """
 
 from __future__ import annotations

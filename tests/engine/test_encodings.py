@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,12 @@ import pytest
 from psycopg import pq
 
 from pgwire import messages as m
+from pgwire.backend import settled
+from pgwire.codecs import encodings, multibyte
+from tests.support.engine import Recorder, open_database
 from tests.support.server import ServerProcess
 from tests.support.wire_client import WireClient
+from txn.persist.memory import MemoryDisk
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 SO = b"\x83\x5c"  # in SJIS, the kana whose second byte is a backslash
@@ -119,3 +125,30 @@ def test_notifications(server: ServerProcess, latin: Connection) -> None:
     [notification] = latin.notifies(timeout=60, stop_after=1)
     assert (notification.channel, notification.payload) == ("é", "è")
     assert [text.split(" ")[0] for text in told] == ["22P05"]
+
+
+def test_tables_are_made_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first client of an encoding holds nobody up while its tables are made, however it asks for it."""
+    made_by: list[str] = []
+    makers = {
+        name: lambda name=name: made_by.append(threading.current_thread().name) or encodings.Utf8(name)
+        for name in ("SJIS", "BIG5")
+    }
+    monkeypatch.setattr(encodings, "_made", {k: v for k, v in encodings._made.items() if k not in makers})
+    monkeypatch.setattr(multibyte, "MAKERS", makers)
+
+    async def meet() -> None:
+        database = await open_database(MemoryDisk())
+        recorder = Recorder()
+        parameters = {"user": "postgres", "database": "postgres", "client_encoding": "SJIS"}
+        connection, status = await settled(database.connect(parameters, 7, "", recorder))
+        assert status["client_encoding"] == "SJIS"
+        connection.session.out = recorder
+        await settled(connection.query("SET NAMES 'big5'", recorder))
+        assert recorder.error_report is None
+        assert connection.session.settings.get("client_encoding") == "BIG5"
+        await database.close()
+
+    asyncio.run(meet())
+    assert len(made_by) == 2
+    assert "MainThread" not in made_by
