@@ -266,7 +266,7 @@ class SparkExecutor:
             bounds=self._bounds, conditions=plan.conditions, params=ctx.params, counted=self._counted,
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
-        rows = sum(snapshots[use.oid].rows for use in text.lowered.relations)
+        rows = [snapshots[use.oid].rows for use in text.lowered.relations]
         query = Running(self.runtime, live, rows, tag, text, inputs, ctx, text.integers_with_tables(tables))
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots

@@ -73,6 +73,9 @@ _DEFAULTS: Final[dict[str, str]] = {
     # Listing a handful of files takes no job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
     "spark.cleaner.periodicGC.interval": "10min",
+    # A table that is broadcast takes at least a page where it is made and one where it is read, however few rows it has; by
+    # default that is 64 MB, to be zeroed and collected. A task has at most 8,192 pages: 32 GB of these.
+    "spark.buffer.pageSize": "4m",
     # What Spark remembers of ended queries for its web page, plans as text among it: by default gigabytes, where
     # expressions are long.
     "spark.sql.maxPlanStringLength": "65536",

@@ -14,13 +14,15 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.reads.engine_query import EngineQuery, forget
 from engine.spark.errors import lost, to_sql_error
 from engine.spark.overflow import type_of
 from engine.spark.part_writer import OtherForm, Rows, write_frame
+from engine.spark.runtime import CODEGEN, INTERPRETED
 from engine.spark.slots import JOB, POOL_PROPERTY
 from engine.spark.spool import (
     AHEAD_BYTES,
@@ -49,6 +51,8 @@ log = logging.getLogger("holdfast.spark")
 CANCEL_POLL_S = 0.05
 LOOK_S: Final = 0.02
 """How often a consumer looks for the next file."""
+FEW_ROWS: Final = 10_000
+"""A query is not asked how large its result will be where all rows of its tables, each with each, are no more."""
 END_S = 5.0  # a JVM that was killed gives its memory back before it counts as ended
 _NOT_YET: Final = object()
 
@@ -63,18 +67,19 @@ class Running(EngineQuery):
         self,
         runtime: SparkRuntime,
         live: Live,
-        rows: int,
+        rows: Sequence[int],
         tag: str,
         text: SparkText,
         inputs: Inputs,
         ctx: ExecContext,
         integers: Operations,
     ) -> None:
-        """Note what to run; ``start`` begins. ``rows``: of the tables it reads; ``tag``: all its jobs get it."""
+        """Note what to run; ``start`` begins. ``rows``: of each table it reads; ``tag``: all its jobs get it."""
         super().__init__(runtime.pool, ctx, text.lowered, text.wanted, text.finish)
         self._runtime = runtime
         self._live = live
-        self._rows = rows
+        self._rows = sum(rows)
+        self._most_rows = math.prod(count + 1 for count in rows)
         self._tag = tag
         self._inputs = inputs
         self._makes_rows = text.makes_rows
@@ -239,11 +244,20 @@ class Running(EngineQuery):
         context = self._live.context
         context.addJobTag(self._tag)
         context.setLocalProperty(POOL_PROPERTY, pool)
+        # Tasks of a result that is streamed do not see the session's properties: they would compile their projections.
+        interpreted = self._session() is self._live.small
+        if interpreted:
+            context.setLocalProperty(CODEGEN, INTERPRETED)
         try:
             return work(*args)
         finally:
+            if interpreted:
+                context.setLocalProperty(CODEGEN, None)
             context.setLocalProperty(POOL_PROPERTY, None)
             context.clearJobTags()
+
+    def _session(self) -> Any:
+        return self._live.session_for(self._rows, makes_rows=self._makes_rows)
 
     def _write_parts(self, sql: str, job: PartJob, rows: Rows) -> Written:
         frame, schema, _ = self._analysed(sql)
@@ -264,7 +278,7 @@ class Running(EngineQuery):
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
-        session = self._live.session_for(self._rows, makes_rows=self._makes_rows)
+        session = self._session()
         self._inputs.register(session, self._live.hidden_views(session), self._live.table_views(session))
         self._sql = self._inputs.named(sql)
         frame = session._jsparkSession.sql(self._sql)
@@ -291,7 +305,7 @@ class Running(EngineQuery):
 
     def _large(self, frame: Any) -> Any:
         """Return the result as RDD of Spark's rows, its earlier stages done, or None if it is small."""
-        if not self._makes_rows and estimated_bytes(frame) <= DIRECT_BYTES:
+        if not self._makes_rows and (self._most_rows <= FEW_ROWS or estimated_bytes(frame) <= DIRECT_BYTES):
             return None
         rdd = frame.queryExecution().toRdd()
         measured = measured_bytes(self._live.context._jvm, frame)

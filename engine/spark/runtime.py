@@ -40,10 +40,12 @@ for _loud in ("py4j", "SQLQueryContextLogger"):
 
 MIN_HEAP_BYTES = 512 * 2**20
 SMALL_ROWS: Final = 10_000  # a query over no more, in all its tables together, runs interpreted
+CODEGEN: Final = "spark.sql.codegen.factoryMode"
+INTERPRETED: Final = "NO_CODEGEN"
 # Over a few thousand rows, generating and compiling code takes longer than the query itself.
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    CODEGEN: INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
