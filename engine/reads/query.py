@@ -32,6 +32,7 @@ from planner.query import (
     Values,
 )
 from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.rules.unread import without_unread
 from planner.statements import QueryStatement
 from planner.walk import ranges_of
 from txn.api import Transaction
@@ -63,7 +64,7 @@ class CompiledQuery:
     def __init__(self, query: QueryExpr, catalog: CatalogSnapshot | None = None) -> None:
         """Collect what the query reads. ``catalog``: what it was bound against, where that is not what the session sees: it reads in the past."""
         self.catalog = catalog
-        self.query = query
+        self.query = query = without_unread(query)
         self._filters: TableFilters | None = None
         self.compiled: dict[str, Any] = {}
         self.refused: dict[str, SqlError] = {}
@@ -151,7 +152,7 @@ def compile_ahead(plan: Plan, executor: Executor, catalog: CatalogSnapshot) -> N
         return
     compiled = CompiledQuery(query)
     try:
-        compiled.compiled["index"] = executor.prepare(query, catalog)
+        compiled.compiled["index"] = executor.prepare(compiled.query, catalog)
     except SqlError as error:
         if error.sqlstate != "0A000":
             raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -32,15 +33,34 @@ class Answer:
 
 @dataclass
 class Found:
-    """What came of a run: differences as texts, and how statements ended."""
+    """What came of a run: differences as texts, how statements ended, what pinned executors refused, by message.
+
+    A statement has one end; one that was refused is asked again with ``executor = auto``, and ends as that answer does.
+    """
 
     differences: list[str] = field(default_factory=list)
     ends: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    explained: int = 0
 
     def summary(self) -> str:
         return f"{len(self.differences)} differences; " + ", ".join(
-            f"{n} {e}" for e, n in sorted(self.ends.items())
+            f"{n} {e}" for e, n in [*sorted(self.ends.items()), (REFUSED, self.refused.total())]
         )
+
+    def too_little(self, count: int) -> str:
+        """Return why a run without differences shows too little of ``count`` statements, "" if it does not.
+
+        Most have to give rows, and the same ones: where both sides fail, little is compared. Few may be explained away.
+        Most must be answered by the executor that they were pinned to, or it is another one that the run is about.
+        """
+        if self.ends["equal"] <= count // 2:
+            return f"only {self.ends['equal']} of {count} gave rows"
+        if self.explained > count // 20:
+            return f"{self.explained} of {count} differ in ways that are allowed"
+        if self.refused.total() > count // 2:
+            return f"{self.refused.total()} of {count} were refused"
+        return ""
 
 
 def ask(connection: psycopg.Connection[Any], sql: str) -> Answer:
@@ -95,8 +115,6 @@ def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
             return "which of equal numerics a group shows"
         if Counter(ours.rows) == Counter(theirs.rows):
             return "the order of equal numerics"
-    if ours.state == "0A000" and "executor" in ours.message:
-        return REFUSED
     one = ours if not theirs.state else theirs if not ours.state else Answer()
     of_value = one.state.startswith("22") or one.message.startswith("cannot convert NaN to")
     return "an error in a value that the other side leaves unevaluated" if of_value else ""
@@ -108,20 +126,24 @@ def compare(
     seed: int,
     count: int,
     executors: Sequence[str] = EXECUTORS,
+    *,
+    every: int = 0,
+    say: Callable[[str], None] = print,
 ) -> Found:
-    """Ask both ``count`` queries, ours on each of ``executors`` in turn."""
+    """Ask both ``count`` queries, ours on each of ``executors`` in turn; ``say`` how far it is ``every`` so many."""
     for connection in (ours, theirs):
         connection.execute(SCHEMA)
         connection.execute("SET timezone = 'UTC'")
     found = Found()
     generator = Generator(seed)
+    started = time.monotonic()
     for number in range(count):
         sql = generator.query()
         executor = executors[number % len(executors)]
         ours.execute(f"SET executor = {executor}")
         mine, other = ask(ours, sql), ask(theirs, sql)
-        if executor != "auto" and explained(mine, other) == REFUSED:
-            found.ends[REFUSED] += 1
+        if executor != "auto" and mine.state == "0A000" and other.state != "0A000":
+            found.refused[mine.message] += 1
             executor = "auto"
             ours.execute(f"SET executor = {executor}")
             mine = ask(ours, sql)
@@ -129,7 +151,12 @@ def compare(
             found.ends[f"error {other.state}" if other.state else "equal"] += 1
         elif reason := explained(mine, other, sql):
             found.ends[reason] += 1
+            found.explained += 1
         else:
             found.ends["different"] += 1
             found.differences.append(f"{executor}: {sql}\n  ours   {mine}\n  theirs {other}"[:3000])
+        if every and (number + 1) % every == 0:
+            rate = (number + 1) / (time.monotonic() - started)
+            left = (count - number - 1) / rate / 60
+            say(f"{number + 1} of {count}, {rate:.1f}/s, {left:.0f} min left: {found.summary()}")
     return found

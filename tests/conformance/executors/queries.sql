@@ -325,3 +325,23 @@ select id from spans where int4range(id, id + 2) && r order by id
 select lower(d), upper(d), lower(t), upper(t), min(lower(r)), max(upper(r)), count(*) from spans group by 1, 2, 3, 4 order by 1, 2, 3, 4
 select id from spans where upper(t) > '2020-02-01' and lower(r) < e or r @> lower(r) order by upper(r), id
 select n / 0, d / 0.0, (select max(q) from (select n / 0 as q from t where id = 5) s) from t where id = 5
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t) s ORDER BY id
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t ORDER BY id DESC LIMIT 3) s ORDER BY id
+SELECT count(*) FROM (SELECT (SELECT v FROM nokey) AS one, 1 / (id - 1) AS two FROM t) s
+SELECT s.id FROM (SELECT y.id, y.one FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t) y) s ORDER BY id
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t UNION ALL SELECT a, (SELECT v FROM nokey) FROM x) s ORDER BY id
+SELECT s.b, s.c FROM (SELECT b, count(*) AS c, (SELECT v FROM nokey) AS one FROM t GROUP BY b) s ORDER BY b
+SELECT s.c FROM (SELECT count(*) AS c, sum(1 / (id - 1)) AS n FROM t) s
+SELECT o.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t) o, LATERAL (SELECT o.one AS z) l ORDER BY o.id
+SELECT s.id FROM (SELECT DISTINCT ON (b) id, b, (SELECT v FROM nokey) AS one FROM t ORDER BY b, id) s ORDER BY id
+SELECT s.id, (SELECT count(*) FROM x WHERE a = s.i4) FROM (SELECT id, i4, (SELECT v FROM nokey) AS one FROM t) s ORDER BY id
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t) s WHERE EXISTS (SELECT 1 FROM x WHERE a = s.one) ORDER BY id
+SELECT l.z FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t) o, LATERAL (SELECT o.one AS z) l
+SELECT s.id FROM (SELECT DISTINCT id, (SELECT v FROM nokey) AS one FROM t) s
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t ORDER BY one LIMIT 2) s
+SELECT s.id FROM (SELECT id, (SELECT v FROM nokey) AS one FROM t UNION SELECT a, 1 FROM x) s
+SELECT a.id FROM t a JOIN (SELECT id, i4 AS k, (SELECT v FROM nokey) AS one FROM t) b USING (id) ORDER BY a.id
+WITH s AS (SELECT id, (SELECT v FROM nokey) AS one FROM t) SELECT id FROM s ORDER BY id
+WITH s AS NOT MATERIALIZED (SELECT id, (SELECT v FROM nokey) AS one FROM t) SELECT a.id FROM s a, s b WHERE a.id = b.id ORDER BY 1
+WITH s AS (SELECT id, (SELECT v FROM nokey) AS one FROM t), u AS (SELECT id AS k, one FROM s) SELECT k FROM u ORDER BY k
+WITH s AS (SELECT id, (SELECT v FROM nokey) AS one FROM t) SELECT (SELECT max(id) FROM s), id FROM t ORDER BY id

@@ -1,0 +1,47 @@
+-- columns of sub-queries that nobody reads are not computed; those that something reads are, and fail (planner/rules/unread.py)
+create table t(id int primary key, i4 int, b bool);
+create table x(a int, b int);
+create table nokey(k int, v int);
+insert into t values (1, 10, true), (2, -10, false), (3, 1, null), (4, 3, true);
+insert into x select a, b from generate_series(1, 4) a, generate_series(1, 2) b;
+insert into nokey values (1, 1), (1, 1), (2, null);
+select s.id from (select id, (select v from nokey) as one from t) s order by id;
+select s.id from (select id, (select v from nokey) as one from t order by id desc limit 3) s order by id;
+select count(*) from (select (select v from nokey) as one, 1 / (id - 1) as two from t) s;
+select s.id from (select y.id, y.one from (select id, (select v from nokey) as one from t) y) s order by id;
+select s.id from (select id, (select v from nokey) as one from t union all select a, (select v from nokey) from x) s order by id;
+select s.b, s.c from (select b, count(*) as c, (select v from nokey) as one from t group by b) s order by b;
+select s.c from (select count(*) as c, sum(1 / (id - 1)) as n from t) s;
+select o.id from (select id, (select v from nokey) as one from t) o, lateral (select o.one as z) l order by o.id;
+select s.id from (select distinct on (b) id, b, (select v from nokey) as one from t order by b, id) s order by id;
+select s.id, (select count(*) from x where a = s.i4) from (select id, i4, (select v from nokey) as one from t) s order by id;
+select s.id from (select id, (select v from nokey) as one from t) s where exists (select 1 from x where a = s.one) order by id;
+select s.id from (select id, generate_series(1, 2) as g, (select v from nokey) as one from t) s order by id;
+select l.z from (select id, (select v from nokey) as one from t) o, lateral (select o.one as z) l;
+select s.id from (select distinct id, (select v from nokey) as one from t) s;
+select s.id from (select id, (select v from nokey) as one from t order by one limit 2) s;
+select s from (select id, (select v from nokey) as one from t) s;
+select s.id from (select id, (select v from nokey) as one from t union select a, 1 from x) s;
+select a.id from t a join (select id, i4 as k, (select v from nokey) as one from t) b using (id) order by a.id;
+with s as (select id, (select v from nokey) as one from t) select id from s order by id;
+with s as (select id, (select v from nokey) as one from t) select a.id from s a, s b where a.id = b.id order by 1;
+with s as not materialized (select id, (select v from nokey) as one from t) select a.id from s a, s b where a.id = b.id order by 1;
+with s as materialized (select id, (select v from nokey) as one from t) select id from s order by id;
+with s as (select id, (select v from nokey) as one from t), u as (select id as k, one from s) select k from u order by k;
+with s as (select id, (select v from nokey) as one from t) select (select max(id) from s), id from t order by id;
+
+-- of views, and what a volatile function is asked for stays
+create sequence seq;
+create view seen as select id, (select v from nokey) as one, 10 / (id - 1) as two from t;
+select id from seen order by id;
+select count(*) from seen;
+select two from seen order by id;
+select id from (select id, nextval('seq') as n, (select v from nokey) as one from t) s order by id;
+select currval('seq');
+select id from (select id, (select v + nextval('seq') from nokey) as one from t) s;
+insert into x select id, i4 from seen join t using (id);
+select count(*) from x;
+update t set i4 = 0 where id in (select s.id from (select id, (select v from nokey) as one from t where i4 > 5) s);
+select id, i4 from t order by id;
+delete from t using (select id, (select v from nokey) as one from t) s where s.id = t.id and t.b;
+select id from t order by id;
