@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
-from engine.ddl.held_rows import columns_holding, parts_of, refuse_selected
+from engine.ddl.field_names import rename_fields
+from engine.ddl.held_rows import columns_holding, parts_of
 from engine.ddl.types import array_name, changed_type, check_free, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -84,9 +85,13 @@ async def alter_composite(
     """ALTER TYPE ... ATTRIBUTE. Raises SqlError 42701, 42703, 42P16; 0A000 for changes of types that columns have."""
     session = conn.session
     type_ = changed_type(session, statement.type)
+    before = session.catalog
     for action in statement.actions:
         type_ = _altered(session, type_, action)
     await session.view.change([type_])
+    for action in statement.actions:
+        if isinstance(action, st.RenameAttribute):
+            await rename_fields(session, before, action.old)
     return Command(plan.bound.tag)
 
 
@@ -110,7 +115,6 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
             return type_
         raise SqlError("42703", message)
     if isinstance(action, st.RenameAttribute):
-        refuse_selected(session.catalog, name, "RENAME ATTRIBUTE", type_.name)
         columns[at] = replace(columns[at], name=action.new)
     elif isinstance(action, st.DropAttribute):
         for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):

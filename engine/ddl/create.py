@@ -23,8 +23,8 @@ from engine.ddl.alter import apply_actions
 from engine.ddl.alter_columns import add_computed_index
 from engine.ddl.databases import rename_database
 from engine.ddl.drop import replace_table, table_of
+from engine.ddl.field_names import rename_fields
 from engine.ddl.functions import rebase_functions
-from engine.ddl.held_rows import refuse_selected, rows_in_use
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.members import named_role
@@ -44,9 +44,11 @@ from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
+from planner.bind.stored import renamed
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
+from planner.query import Expr
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -431,17 +433,17 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             raise SqlError("42703", f'column "{statement.old}" does not exist')
         if any(c.name == new for c in relation.live):
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
-        if rows_in_use(catalog, relation):
-            refuse_selected(catalog, statement.old, "RENAME COLUMN", relation.name)
         columns = tuple(
             replace(c, name=new) if c.name == statement.old and c in relation.live else c
             for c in relation.columns
         )
         await lock_stored(session, relation)
         changed = replace(relation, columns=columns, version=version)
-        changed = _rename_in_checks(session, relation, changed)
+        trial = catalog.with_changes([changed], [], version)
+        changed = _rename_in_checks(session, relation, changed, trial)
         await session.view.change([changed])
         await rebase_views(session, relation.oid, catalog)
+        await rename_fields(session, catalog, statement.old, renamed_table=relation.oid)
         return Command(plan.bound.tag)
     if not any(c.name == statement.old for c in relation.constraints):
         raise SqlError(
@@ -478,22 +480,29 @@ async def _rename_index(session: Session, table: RelationDef, old: str, new: str
     )
 
 
-def _rename_in_checks(session: Session, before: RelationDef, after: RelationDef) -> RelationDef:
-    """Return ``after`` with its CHECK and generation expressions naming the new column names."""
+def _rename_in_checks(
+    session: Session, before: RelationDef, after: RelationDef, trial: CatalogSnapshot
+) -> RelationDef:
+    """Return ``after`` with its CHECK and generation expressions naming the new column names, as ``trial`` has them."""
+
+    def change(expr: Expr) -> Expr:
+        made: Expr = renamed(expr, trial)
+        return made
+
     constraints = []
     for constraint in after.constraints:
         if constraint.check_sql:
             expr = bind_check(constraint.check_sql, before, session.catalog, settings=session.bind_settings)
-            constraint = replace(constraint, check_sql=deparse_check(expr, after))
+            constraint = replace(constraint, check_sql=deparse_check(change(expr), after))
         constraints.append(constraint)
     texts = {
-        c.attnum: deparse_check(stored_generation(before, c.attnum, session.catalog), after)
+        c.attnum: deparse_check(change(stored_generation(before, c.attnum, session.catalog)), after)
         for c in before.stored_columns
         if c.generated
     }
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
     after = replace(after, constraints=tuple(constraints), columns=columns)
-    return rebound_indexes(before, after, session.catalog)
+    return rebound_indexes(before, after, session.catalog, change)
 
 
 async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:

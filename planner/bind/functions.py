@@ -22,7 +22,7 @@ from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_clause
 from planner.bind.query import bind_query
-from planner.bind.stored import renamed
+from planner.bind.stored import renamed, stored_context
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set, owner_name
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
@@ -31,9 +31,9 @@ from planner.classify import command_tag, setting_spelling
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD, VOID, facts
-from planner.parse import parse_one
+from planner.parse import parse_expression, parse_one
 from planner.polymorphic import POLYMORPHIC
-from planner.query import OutputColumn, QueryExpr
+from planner.query import Expr, OutputColumn, QueryExpr
 from planner.scope import Scope
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
@@ -513,3 +513,13 @@ def body_query(function: FunctionDef, catalog: Catalog) -> QueryExpr:
 def rebase_body(function: FunctionDef, before: Catalog, after: Catalog) -> str:
     """Return a body's text as it must read under ``after``, where relations or columns have new names."""
     return deparse_query(renamed(body_query(function, before), after))
+
+
+def rebase_default(text: str, oid: int, before: Catalog, after: Catalog) -> str:
+    """Return the text of a parameter's default as it must read under ``after``."""
+    context = stored_context(before, text)
+    expr = bind_clause(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
+    if oid not in POLYMORPHIC:
+        expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
+    made: Expr = renamed(expr, after)
+    return deparse_expr(made)

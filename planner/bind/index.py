@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -190,10 +190,15 @@ def _stored(sql: str, clause: str, table: RelationDef, catalog: Catalog) -> Expr
     return resolve_unknown(expr, context.env)
 
 
-def rebound_indexes(bind_over: RelationDef, table: RelationDef, catalog: Catalog) -> RelationDef:
+def rebound_indexes(
+    bind_over: RelationDef,
+    table: RelationDef,
+    catalog: Catalog,
+    change: Callable[[Expr], Expr] = lambda expr: expr,
+) -> RelationDef:
     """Return ``table`` with its computed indexes, whose texts mean the columns of ``bind_over``, written anew.
 
-    For columns with new names the two differ, for columns with new types they are one.
+    ``change``: made to each expression before. For columns with new names the two differ, for columns with new types they are one.
     Raises SqlError where an expression has no meaning any more.
     """
     columns = list(table.columns)
@@ -201,6 +206,8 @@ def rebound_indexes(bind_over: RelationDef, table: RelationDef, catalog: Catalog
     for index in table.indexes:
         if index.computed:
             keys, where = index_keys(index, bind_over, catalog)
+            keys = [change(key) for key in keys]
+            where = None if where is None else change(where)
             made, hidden = computed_index(index, table, keys, where)
             old = [a for a, w in zip(index.attnums, index.written, strict=True) if a != w]
             for attnum, column in zip(old, hidden, strict=True):

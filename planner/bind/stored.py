@@ -44,6 +44,7 @@ from planner.catalog import (
 )
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
+from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC
 from planner.parse import parse_expression
@@ -57,6 +58,7 @@ from planner.query import (
     Join,
     RangeColumn,
     RelationRange,
+    SqlCall,
     SubqueryRange,
     Var,
 )
@@ -321,10 +323,28 @@ def rebase_view(
     return deparse_query(query, names=[column.name for column in view.columns])
 
 
+def rebase_default_text(sql: str, type_: SqlType, before: Catalog, after: Catalog) -> str:
+    """Return the text of a stored default as it must read under ``after``."""
+    made: Expr = renamed(_bound_default(sql, type_, before), after)
+    return deparse_expr(made)
+
+
 def renamed(node: Any, catalog: Catalog) -> Any:
-    """Give every relation range the names that ``catalog`` has for its oid and attnums."""
+    """Give relations, their columns and the fields of composite values the names that ``catalog`` has for oids and numbers.
+
+    FROM items that call functions keep theirs: they are printed with a list of them.
+    """
     node = replace_children(node, lambda child: renamed(child, catalog))
-    if isinstance(node, RelationRange):
+    if isinstance(node, DecomposeRow | ComposeRow):
+        row = catalog.row_type(base_oid((node.arg if isinstance(node, DecomposeRow) else node).type.oid))
+        if row is not None and row.slots == node.slots:
+            node = replace(node, names=tuple(column.name for column in row.live))
+    elif isinstance(node, SqlCall):
+        row = _row_of_call(node, catalog)
+        if row is not None and len(row.live) == len(node.outputs):
+            outputs = zip(node.outputs, row.live, strict=True)
+            node = replace(node, outputs=tuple(replace(o, name=c.name) for o, c in outputs))
+    elif isinstance(node, RelationRange):
         relation = _still_there(catalog, node.oid, node.name)
         node = replace(
             node,
@@ -345,6 +365,12 @@ def renamed(node: Any, catalog: Catalog) -> Any:
             columns=_columns_now(relation, node.columns),
         )
     return node
+
+
+def _row_of_call(call: SqlCall, catalog: Catalog) -> RowType | None:
+    """Return the composite type of what a function returns, None for other types and for OUT parameters."""
+    function = catalog.function_by_oid(call.proc)
+    return None if function is None or function.outputs else catalog.row_type(function.result)
 
 
 def _still_there(catalog: Catalog, oid: int, name: str) -> RelationDef:
