@@ -70,7 +70,7 @@ def _range_error(setting: SettingDef, shown: str) -> SqlError:
     return SqlError(
         "22023",
         f'{shown}{unit} is outside the valid range for parameter "{setting.name}" '
-        f"({setting.minimum}{unit} .. {setting.maximum}{unit})",
+        f"({setting.minimum} .. {setting.maximum})",
     )
 
 

@@ -369,9 +369,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         raise not_supported("REINDEX with TABLESPACE", span=options["tablespace"].span)
     tables: list[int] = []
     for reference, columns in node.relations:
-        relation = context.relation(
-            reference.schema, reference.name, reference.span, catalog=reference.catalog
-        )
+        relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         _maintainable(node, relation, columns)
         if relation.kind == "i":
             tables.append(relation.table_oid)
