@@ -83,7 +83,7 @@ OPTIONS: tuple[Option, ...] = (
            choices=("detect", "wound_wait", "wait_die", "no_wait", "timeout")),
     Option("shutdown_timeout_s", "int", 10, "seconds that SIGTERM lets running statements finish", 0, 86_400),
     Option("authentication_timeout_s", "int", 60, "seconds a client has to authenticate", 1, 3600),
-    Option("max_message_bytes", "bytes", 1 << 30, "largest message a client may send", 1024),
+    Option("max_message_bytes", "bytes", 512 << 20, "largest message a client may send: a statement, or the values of its parameters", 1024),
     Option("server_files", "str", "", "directories and s3:// or gs:// URLs, separated by commas, below which COPY may read and write "
            "files of the server and objects; none = nowhere"),
     Option("setting", "pairs", (), "what a session setting begins with unless role, database or client say otherwise, name=value, such as "

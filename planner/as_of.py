@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planner.errors import Span, SqlError
+from planner.search import occurs
 
 _MAYBE = re.compile(r"\bsystem\b", re.IGNORECASE)
 _CLAUSE = ("AS", "OF", "SYSTEM", "TIME")
@@ -41,7 +42,7 @@ class AsOf:
 
 def possible(text: str) -> bool:
     """Tell at a glance whether ``text`` may hold a clause."""
-    return _MAYBE.search(text) is not None
+    return occurs(_MAYBE, text)
 
 
 def cut(text: str, tokens: Iterable[Token]) -> tuple[str, list[AsOf]]:

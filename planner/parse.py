@@ -28,6 +28,7 @@ from planner.beyond_tokens import SEMICOLON, Token
 from planner.errors import Span, SqlError
 from planner.raw_query import Raw
 from planner.raw_statement import StatementReader
+from planner.search import occurs
 
 MAX_TEXT_CHARS = 256 * 1024 * 1024
 
@@ -63,7 +64,9 @@ def parse(text: str) -> list[Parsed]:
     Raises:
         SqlError: 42601, 0A000, 54000, 54001, 22021 (see the module).
     """
-    if MAY_GO_BEYOND.search(text) is not None:
+    if len(text) > MAX_TEXT_CHARS:
+        raise SqlError("54000", f"statement text is longer than {MAX_TEXT_CHARS} characters")
+    if occurs(MAY_GO_BEYOND, text):
         pieces = _pieces(text)
         if any(goes_beyond(text, tokens) for tokens in pieces):
             return _parse_pieces(text, pieces)
@@ -115,7 +118,7 @@ def _parse_plain(text: str) -> list[Parsed]:
         if as_of.possible(text):
             text, clauses = as_of.cut(text, _tokens(text))
         before = text
-        if beyond_copy.POSSIBLE.search(text) is not None:
+        if occurs(beyond_copy.POSSIBLE, text):
             text = beyond_copy.masked(text, _tokens(text))
         found_json = _raw_json(text)
         large = len(found_json) > LARGE_JSON
@@ -229,8 +232,6 @@ def _tokens(text: str) -> list[as_of.Token]:
 
 
 def _raw_json(text: str) -> str:
-    if len(text) > MAX_TEXT_CHARS:
-        raise SqlError("54000", f"statement text is longer than {MAX_TEXT_CHARS} characters")
     if "\0" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
     try:

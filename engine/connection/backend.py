@@ -28,7 +28,7 @@ from engine.connection.output import field_descriptions
 from engine.connection.portal import Cursor, Portal
 from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
-from engine.connection.statement_log import StatementLog, level_of_plan
+from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.ddl.temporary import drop_temporaries
 from engine.eager import eager
 from engine.errors import report_of
@@ -125,7 +125,7 @@ class Connection:
         self.touch(sql)
         logs = self.session.derived.logs
         if logs:
-            self.log.begin(f"parse {name or '<unnamed>'}: {sql}")
+            self.log.begin(f"parse {name or '<unnamed>'}: {shown(sql)}")
         if not name:
             self.prepared.close("")  # gone even where the new one is no statement
         try:
@@ -154,7 +154,7 @@ class Connection:
         try:
             if logs:
                 named = (statement or "<unnamed>") + (f"/{portal}" if portal else "")
-                self.log.begin(f"bind {named}: {self.prepared.get(statement).text}")
+                self.log.begin(f"bind {named}: {shown(self.prepared.get(statement).text)}")
             extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
         except Exception as error:
             raise self._fail(error) from error
@@ -308,7 +308,7 @@ class Connection:
         self.touch(sql)
         cached = self.planning.cached(sql)
         if self.session.derived.logs:
-            self.log.begin(f"statement: {sql}")
+            self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:
                 self.log.statement((level_of_plan(cached[0]),))
         if cached is not None and simple.answer_point(self, *cached, out):
@@ -379,6 +379,8 @@ class Connection:
         session = self.session
         if self.log.running:
             self.log.end()
+        if len(session.query_text) > SHOWN:
+            session.query_text = shown(session.query_text)
         state = session.block.state
         if state is IDLE:
             session.settings.commit()

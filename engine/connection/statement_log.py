@@ -49,6 +49,9 @@ _LEVELS: Final = {
 }
 """In the order of log_min_messages, where LOG is more than ERROR."""
 
+SHOWN: Final = 64 * 1024
+"""Characters of a statement that are kept when it has ended, and written to the log."""
+
 _MOD: Final = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE TABLE"))
 _DDL: Final = (
     "CREATE", "ALTER", "DROP", "COMMENT", "GRANT", "REVOKE", "REFRESH", "IMPORT", "REASSIGN", "SECURITY", "SELECT INTO", "CLUSTER",
@@ -84,6 +87,11 @@ def level_of_plan(plan: Plan) -> str:
 
 def _by_tag(tag: str) -> str:
     return "mod" if tag in _MOD else "ddl" if tag.startswith(_DDL) else "all"
+
+
+def shown(text: str) -> str:
+    """Return a statement as far as it is kept for others to see."""
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 class StatementLog:
@@ -146,7 +154,7 @@ class StatementLog:
             lines += [f"{name}:  {text}" for name, text in fields if text is not None]
         text = self._session.query_text
         if text and self._session.activity == "active" and rank >= _LEVELS[get("log_min_error_statement")]:
-            lines.append(f"STATEMENT:  {text}")
+            lines.append(f"STATEMENT:  {shown(text)}")
         self._write(logging.WARNING if level == "warning" else logging.ERROR if rank >= _LEVELS["error"] else logging.INFO, "\n".join(lines))  # fmt: skip
 
     def begins(self) -> None:
@@ -178,7 +186,7 @@ class StatementLog:
     def begin(self, text: str) -> None:
         """A message that is a statement, or prepares or runs one, is looked at."""
         self._began_us = self._session.db.clock_us()
-        self._text = text
+        self._text = shown(text)
         self._detail = None
         self._logged = self._failed = False
         if self._session.block.txn is None:
@@ -205,7 +213,7 @@ class StatementLog:
         name = prepared.name or "<unnamed>"
         name += f"/{portal.name}" if portal.name else ""
         verb = "execute" if portal.outcome is None else "execute fetch from"
-        self.begin(f"{verb} {name}: {prepared.text}")
+        self.begin(f"{verb} {name}: {shown(prepared.text)}")
         if self._wanted((level_of_prepared(prepared),)):
             self._say(self._text, self._parameters(portal))
             self._logged = True
