@@ -130,12 +130,11 @@ class Connection:
         """From now on the client's texts are in ``encoding``, both ways."""
         self.write = encoding.encode
         if encoding.utf8:
-            self.read, self.describe = decode.utf8, cached_row_description
+            self.read = decode.utf8
+            self.describe = cached_row_description
         else:
-            self.read, self.describe = (
-                decode.reader(encoding),
-                partial(row_description, write=encoding.encode),
-            )
+            self.read = decode.reader(encoding)
+            self.describe = partial(row_description, write=encoding.encode)
 
     # ------------------------------------------------------------------ input
 
