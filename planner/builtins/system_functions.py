@@ -171,7 +171,7 @@ def function_body(session: EvalSession, oid: int) -> str | None:
         expr = query.targets[0].expr
         text = deparse_expr(
             expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
-            parameters=parameters,
+            parameters=parameters, indented=False,
         )  # fmt: skip
         return f"RETURN {text}"
     text = deparse_query(
