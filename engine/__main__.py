@@ -121,6 +121,7 @@ async def serve_forever(config: Config) -> None:
     tls_context, tls_end_point = tls.context(config), tls.end_point(config)  # wrong ones are told at once
     # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
     gc.disable()
+    from engine.bulk.worker_pool import WorkerPool
     from engine.connection.settings import server_defaults
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
 
@@ -145,6 +146,7 @@ async def serve_forever(config: Config) -> None:
     if database is None:
         return
     database.stopping = stop.set
+    database.worker_pool = WorkerPool()
     if database.failed is not None:
         stop.set()
     if config.loop_stall_ms:

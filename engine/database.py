@@ -23,6 +23,7 @@ from typing import Any, Final
 from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
+from engine.bulk.worker_pool import WorkerPool
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import (
@@ -120,6 +121,7 @@ class Database:
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors
         self.calibration: Calibration | None = None
+        self.worker_pool: WorkerPool | None = None  # of a server that may start processes
         self.server_files = roots_of(config.server_files)
         self.setting_defaults = server_defaults(config.setting)
         self.start_time_us = self.clock_us()
@@ -274,6 +276,8 @@ class Database:
     async def close(self) -> None:
         """Stop sources and executors, and release the data directory."""
         await self.sources.close()
+        if self.worker_pool is not None:
+            await self.worker_pool.close()
         for executor in self.executors.values():
             await executor.close()
         await self.named.close()

@@ -18,7 +18,8 @@ from engine.writes.copy_rows import LoadSpec, Reject, Rejects, too_many
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
-from txn.errors import OutOfSpace
+from txn.errors import OutOfSpace, StorageError
+from txn.persist.location import StoreUnavailable
 from txn.persist.part_job import PartJob, WrittenPart, write_parts
 
 MOST_KEPT: Final = 10_000
@@ -50,9 +51,10 @@ class Failure:
 
 @dataclass(slots=True)
 class Answer:
-    """What has come of a task. With ``failure`` or ``full`` (no space left) its parts are of no use.
+    """What has come of a task. With ``failure``, ``full`` (no space left) or ``unwritten`` its parts are of no use.
 
-    ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed.
+    ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed. Of a stream
+    (``stream_task``): ``unwritten``, an object store and its error, or "" and the disk's; ``next_line``, of one that broke off.
     """
 
     parts: list[bytes] = field(default_factory=list)
@@ -63,6 +65,41 @@ class Answer:
     rejects: list[Reject] = field(default_factory=list)
     failure: Failure | None = None
     full: str | None = None
+    unwritten: tuple[str, str] | None = None
+    next_line: int | None = None
+
+    def write(self, job: PartJob, task: int, tasks: int, worker: str, batches: Iterator[Any]) -> None:
+        """Write batches as parts, and take down what has come of it; see ``write_parts``."""
+        try:
+            for part in write_parts(job, task, tasks, worker, batches):
+                self.parts.append(part.encode())
+        except DataError as error:
+            self.failure = Failure.of(error)
+        except OutOfSpace as error:
+            self.full = str(error)
+
+    def written(self) -> list[WrittenPart]:
+        """Return the parts.
+
+        Raises:
+            SqlError: the error of the first bad row.
+            OutOfSpace, StoreUnavailable, StorageError: the parts could not be written.
+        """
+        if self.failure is not None:
+            raise self.failure.error()
+        if self.full is not None:
+            raise OutOfSpace(self.full)
+        if self.unwritten is not None:
+            store, message = self.unwritten
+            raise StoreUnavailable(store, message) if store else StorageError(message)
+        return [WrittenPart.decode(part) for part in self.parts]
+
+    def take(self, reading: Reading) -> None:
+        """Add what has come of a split."""
+        self.rows += reading.rows
+        self.excluded += reading.excluded
+        self.rejected += reading.rejects.count
+        self.rejects += reading.rejects.first
 
 
 class LoadTask:
@@ -78,14 +115,7 @@ class LoadTask:
     def __call__(self, splits: Sequence[Split], worker: str) -> Answer:
         """Read splits and write their rows; ``worker``: nobody else's name within the job."""
         answer = Answer()
-        try:
-            batches = self._batches(splits, answer)
-            for part in write_parts(self._job, splits[0].number, self._tasks, worker, batches):
-                answer.parts.append(part.encode())
-        except DataError as error:
-            answer.failure = Failure.of(error)
-        except OutOfSpace as error:
-            answer.full = str(error)
+        answer.write(self._job, splits[0].number, self._tasks, worker, self._batches(splits, answer))
         return answer
 
     def _batches(self, splits: Sequence[Split], answer: Answer) -> Iterator[Any]:
@@ -95,11 +125,8 @@ class LoadTask:
             try:
                 yield from read_split(self._spec, env, split, reading, keep=MOST_KEPT - len(answer.rejects))
             finally:
-                answer.rows += reading.rows
+                answer.take(reading)
                 answer.by_file[split.file] = answer.by_file.get(split.file, 0) + reading.rows
-                answer.excluded += reading.excluded
-                answer.rejected += reading.rejects.count
-                answer.rejects += reading.rejects.first
 
 
 @dataclass(slots=True)
@@ -126,11 +153,7 @@ class Sum:
             at = limit - before
             over = answer.rejects[at] if at < len(answer.rejects) else None
             raise too_many(limit, None if over is None else over.where(self.table))
-        if answer.failure is not None:
-            raise answer.failure.error()
-        if answer.full is not None:
-            raise OutOfSpace(answer.full)
-        self.parts += [WrittenPart.decode(part) for part in answer.parts]
+        self.parts += answer.written()
         self.rows += answer.rows
         self.excluded += answer.excluded
         self.rejects.count += answer.rejected

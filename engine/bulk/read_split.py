@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, Protocol
 
 from engine.bulk.objects import open_bytes
 from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.bulk.server_files import file_error
-from engine.bulk.splits import Split
+from engine.bulk.splits import Split, whole
 from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import ColumnLoader, Piece, row_batches, serves
 from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
@@ -36,6 +36,7 @@ CAREFUL_BYTES: Final = 64 << 10  # read row by row at once
 GENTLE_BLOCK_BYTES: Final = 32 << 10  # the same on the event loop: a millisecond or two between two batches
 GENTLE_CAREFUL_BYTES: Final = 4 << 10
 GENTLE_BATCH_ROWS: Final = 256
+MOST_BYTES: Final = 1 << 62
 HEAD_BYTES: Final = 8 << 10  # read row by row until it is known how lines end
 
 
@@ -47,6 +48,14 @@ class Reading:
     read: int = 0
     excluded: int = 0
     rejects: Rejects = field(default_factory=Rejects)
+    next_line: int | None = None
+
+
+class Bytes(Protocol):
+    """Where rows are read from: a file, or what arrives."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most ``size`` bytes, none at the end."""
 
 
 def worker_env(params: tuple[Any, ...] = ()) -> Env:
@@ -108,6 +117,33 @@ def read_split(
         reading.excluded = progress.excluded
 
 
+class Broken(Exception):
+    """The bytes of a stream have ended before their end."""
+
+
+def read_stream(spec: LoadSpec, env: Env, stream: Bytes, reading: Reading, *, keep: int = 0) -> Iterator[Any]:
+    """Yield the rows of a stream as ``read_split`` those of a file; errors name no file.
+
+    Raises:
+        DataError: of the first bad row.
+        Broken: as ``stream`` raised it, after all whole rows; ``reading.next_line`` is the one that would come next.
+    """
+    progress = CopyProgress("COPY FROM", spec.relation.oid, "PIPE")
+    loader = RowLoader(spec, env, progress, keep=keep)
+    reading.rejects = loader.rejects
+    lines = _Lines(loader, whole(0, "", "", MOST_BYTES), reading, False)
+    try:
+        for batch in lines.batches(stream):
+            reading.rows += batch.num_rows
+            reading.excluded = progress.excluded
+            yield batch
+    except Broken:
+        reading.next_line = lines.next_line()
+        raise
+    finally:
+        reading.excluded = progress.excluded
+
+
 class _Lines:
     """Reads a split of a file in a format that bytes are fed to."""
 
@@ -124,11 +160,12 @@ class _Lines:
         self._decoder = decoder = make_decoder(loader.spec)
         if not split.first and isinstance(decoder, LineDecoder | JsonDecoder):
             decoder.resume(split.eol, split.line)
+        self._held: list[bytes] = []  # has been read, and is not yet with the decoder
         self._by_column: ColumnLoader | None = None
         if self._transcoder is None and serves(loader, decoder):  # faults come behind the rows before them
             self._by_column = ColumnLoader(loader, self._columns, decoder)
 
-    def batches(self, file: BinaryIO) -> Iterator[Any]:
+    def batches(self, file: Bytes) -> Iterator[Any]:
         try:
             if self._by_column is None:
                 while data := self._next(file, self._block_bytes):
@@ -141,7 +178,7 @@ class _Lines:
                 error = self._loader.locate(error)
             raise error
 
-    def _next(self, file: BinaryIO, size: int) -> bytes:
+    def _next(self, file: Bytes, size: int) -> bytes:
         """Return what comes next of the split, in UTF-8; nothing at its end."""
         transcoder = self._transcoder
         while True:
@@ -165,21 +202,27 @@ class _Lines:
             yield from row_batches(self._columns, self._loader.feed(self._decoder, data[at : at + size]))
             at += size
 
-    def _plain(self, file: BinaryIO, columns: ColumnLoader) -> Iterator[Any]:
+    def _plain(self, file: Bytes, columns: ColumnLoader) -> Iterator[Any]:
         decoder = columns.decoder
         while (not decoder.eol or decoder.header_pending) and (data := self._next(file, HEAD_BYTES)):
             yield from self._careful(data)
-        held = [decoder.take_rest()]
+        held = self._held = [decoder.take_rest()]
         while data := self._next(file, self._block_bytes):
             held.append(data)
             if b"\n" not in data:
                 continue
             block = b"".join(held)
             cut = columns.splitter.cut(block)
+            held[:] = [block[cut:]]
             for piece in columns.read(block[:cut]):
                 yield from self._believe(piece, columns)
-            held = [block[cut:]]
         yield from self._careful(b"".join(held))
+
+    def next_line(self) -> int | None:
+        """Read what is held, and return ``CopyDecoder.next_line``. Raises DataError of a bad row in it."""
+        for _ in self._careful(b"".join(self._held)):
+            pass
+        return self._decoder.next_line
 
     def _believe(self, piece: Piece, columns: ColumnLoader) -> Iterator[Any]:
         """Yield the batches of a piece whose turn has come."""

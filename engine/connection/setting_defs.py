@@ -95,6 +95,10 @@ OURS = (
         description="COPY FROM server files of at least this many bytes is done by Spark when it is available.",
     ),
     SettingDef(
+        name="copy_worker", kind="bool", default="on", category="Holdfast",
+        description="Whether large loads of COPY FROM STDIN are read by a process beside the server.",
+    ),
+    SettingDef(
         name="index_spark_min_rows", kind="integer", default="5000000", minimum="0", maximum=str(2**60),
         category="Holdfast",
         description="Indexes of tables with at least this many rows in parts are built by Spark when it is available.",

@@ -1,12 +1,14 @@
 """COPY: rows between a client's stream (or a server file) and a table, in text, CSV and binary.
 
-    FROM   chunks ──copy_rows──> rows ──> intents
-                  ──copy_bulk──> Arrow batches ──> parts, past a size
+    FROM   chunks ──copy_rows────> rows ──> intents
+                  ──copy_beside──> a process ──> parts, past a size
+                  ──copy_bulk────> Arrow batches ──> parts, where that cannot be
     TO     query ──batches──> encoder ──> one CopyData per row, with back-pressure
            change ──> rows of RETURNING, once all is staged ──> the same
 
 A load that stays small is staged like an INSERT. One that passes BULK_ROWS continues as a bulk load: what was
-gathered and all that follows is read by column and written as parts by reference, in bounded memory.
+gathered and all that follows is read by column and written as parts by reference, in bounded memory, by a process
+beside the server if it can.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from engine.executor import ExecContext
 from engine.reads.plans import Plan
 from engine.reads.query import check_populated, choose_route, collect, compiled_query, context, run_query
 from engine.subscriptions.subscribe import only_outside_transaction, open_source, stream
+from engine.writes.copy_beside import Tape, load_beside, pool_for
 from engine.writes.copy_bulk import BulkLoad
 from engine.writes.copy_rows import LoadSpec, RowLoader
 from engine.writes.progress import CopyProgress
@@ -224,9 +227,9 @@ async def _copy_from(
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
     chunks = _chunks(statement, loader.options, out, progress, file, where)
-    if spec.encoding != "UTF8":
-        chunks = _in_utf8(chunks, spec.encoding, where)
-    load = BulkLoad(loader, decoder, chunks)
+    tape = Tape(chunks, pool_for(session, spec) if bulk else None)
+    utf8 = tape if spec.encoding == "UTF8" else _in_utf8(tape, spec.encoding, where)
+    load = BulkLoad(loader, decoder, utf8)
     lines: list[int] = []
     loader.lines = lines
     first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
@@ -235,7 +238,12 @@ async def _copy_from(
     staged = len(first) <= BULK_ROWS or not bulk
     try:
         if not staged:
-            total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
+            worker = await tape.take()
+            if worker is not None:
+                first.clear()
+                total, loader.rejects = await load_beside(session, spec, ctx, progress, tape, worker)
+            else:
+                total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
             await check_bulk(session, relation)
         else:
             if first:
