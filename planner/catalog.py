@@ -80,6 +80,11 @@ class IndexDef:
     opclasses: tuple[str, ...] = ()
 
     @property
+    def by_value(self) -> bool:
+        """Whether its keys are the values of its columns, not what gin and gist make of them."""
+        return self.method in ("btree", "hash") or bool(self.constraint_oid)
+
+    @property
     def computed(self) -> bool:
         """Whether it keeps hidden columns."""
         return bool(self.written)

@@ -3,6 +3,7 @@
 method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops)
+gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
 from planner.catalog import ColumnDef, RelationDef
@@ -46,6 +48,9 @@ from planner.resolve import default_opclass
 from planner.typefacts import element_of, format_type
 
 METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
+
+METHODS: Final = ("btree", "hash", "gin", "gist", "spgist")
+"""Those of which there are indexes."""
 
 ELEMENTS: Final = frozenset(
     (
@@ -115,7 +120,16 @@ def check_class(type_oid: int, method: str, written: ast.Name, span: Span | None
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
         if not element and base_oid(type_oid) != JSONB:
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
+    elif method in ("gist", "spgist"):
+        check_gist(type_oid, span, method)
     return name
+
+
+def check_gist(type_oid: int, span: Span | None, method: str = "gist") -> None:
+    """Raise 0A000 unless a gist index, not of a constraint, can be over a type here."""
+    found = RANGES.get(base_oid(type_oid))
+    if found is None or not found.fixed:
+        raise not_supported(f"a {method} index over {format_type(type_oid)}", span=span)
 
 
 def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
@@ -140,9 +154,7 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
 def check_retyped(relation: RelationDef, column: ColumnDef, type_oid: int) -> None:
     """Check that the indexes over a column can be over another type. Raises SqlError 42704, 42804, 0A000."""
     for index in relation.indexes:
-        method = (
-            index.method if index.method not in ("gist", "spgist") else "btree"
-        )  # of exclusion constraints
+        method = "btree" if index.constraint_oid else index.method
         for position, attnum in enumerate(index.key_columns):
             if attnum == column.attnum:
                 name = index.opclasses[position] if index.opclasses else ""

@@ -176,6 +176,9 @@ class Transaction(Protocol):
     def count_entries(self, shard: ShardId, index: IndexId, keys: Sequence[Key]) -> list[int]:
         """Return about how many committed rows are under each key of an index, to choose among them; no read is recorded."""
 
+    def count_range(self, shard: ShardId, index: IndexId, wanted: KeyRange, most: int) -> int:
+        """Return about how many entries an index has within a range, as ``count_entries``; above ``most`` any such number."""
+
     # -- writes ----------------------------------------------------------------------------------
 
     def begin_write(

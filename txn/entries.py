@@ -24,6 +24,7 @@ from txn.types import PhysicalType, ShardIndex
 
 _INT64: Final = PhysicalType(kind="int64")
 _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+_SHORT_BYTES: Final = 64
 _KEPT_CHARS: Final = 8192
 """Longer documents are taken apart each time: what is kept of shorter ones then takes a few megabytes."""
 
@@ -57,7 +58,14 @@ def _kept_entries(kind: str, text: str) -> frozenset[int]:
 
 
 def _digest(data: bytes) -> int:
+    return _kept_digest(data) if len(data) <= _SHORT_BYTES else _fresh_digest(data)
+
+
+def _fresh_digest(data: bytes) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
+
+
+_kept_digest = lru_cache(maxsize=8192)(_fresh_digest)  # documents have keys in common
 
 
 def _string(token: str) -> bytes:
@@ -69,6 +77,9 @@ def _scalar(token: str) -> bytes:
     """Return a number, true, false or null such that equal numbers are equal."""
     if token[0] in "tfn":
         return token[0].encode("ascii")
+    if token.isdigit():
+        kept = token.rstrip("0")
+        return f"N{kept}e{len(token) - len(kept)}".encode("ascii") if kept else b"N0"
     mantissa, _, exponent = token.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")

@@ -350,6 +350,10 @@ class StoreTransaction:
         generation = self.view(shard).generation
         return [generation.count_entries(index, key) for key in keys]
 
+    def count_range(self, shard: ShardId, index: IndexId, wanted: KeyRange, most: int) -> int:
+        """See ``txn.api``."""
+        return self.view(shard).generation.count_range(index, wanted, most)
+
     def lookup(
         self,
         shard: ShardId,

@@ -51,7 +51,7 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-IndexKind: TypeAlias = Literal["sorted", "hash", "elements", "json", "json_paths"]
+IndexKind: TypeAlias = Literal["sorted", "hash", "elements", "json", "json_paths", "intervals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,8 @@ class ShardIndex:
     """An index: key attnums in order. NULLs sort last. ``kind`` hash serves equality only.
 
     Inverted indexes are of kind elements, json or json_paths: a row has a key for each piece of the value of their one
-    column (``txn.entries``), and they serve equality with one piece.
+    column (``txn.entries``), and they serve equality with one piece. In an index of kind intervals the key is made of the
+    value of its one column, bytes (``txn.intervals``); else it is as a sorted one.
     """
 
     index: IndexId
@@ -93,6 +94,11 @@ class ShardIndex:
     def inverted(self) -> bool:
         """Whether a row has any number of keys in it."""
         return self.kind in ("elements", "json", "json_paths")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether ranges of its keys can be read."""
+        return self.kind in ("sorted", "intervals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class View:
                     m.of_row,
                     i.unique,
                     i.nulls_distinct,
-                    i.kind == "sorted",
+                    i.ordered,
                 )
                 for i in self.spec.indexes
             ]

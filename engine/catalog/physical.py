@@ -132,11 +132,13 @@ def shard_column(column: ColumnDef) -> ShardColumn:
 
 
 def _index_kind(relation: RelationDef, index: IndexDef) -> IndexKind:
-    """Return how the shard keeps an index (``txn.entries`` has those of gin)."""
+    """Return how the shard keeps an index (``txn.entries`` has those of gin, ``txn.intervals`` those of gist)."""
     if index.method == "gin":
         if relation.columns[index.attnums[0] - 1].type.oid != JSONB:
             return "elements"
         return "json_paths" if index.opclasses == ("jsonb_path_ops",) else "json"
+    if index.method in ("gist", "spgist") and not index.constraint_oid:
+        return "intervals"
     return "hash" if index.method == "hash" else "sorted"
 
 

@@ -299,7 +299,7 @@ def _access(child: RelationDef, attnums: Sequence[int]) -> Access | None:
     best: Access | None = None
     for index in child.indexes:
         width = len(attnums)
-        if index.method == "gin":  # its keys are pieces of values
+        if not index.by_value:
             continue
         if len(index.attnums) < width or set(index.attnums[:width]) != set(attnums):
             continue

@@ -126,7 +126,7 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
                 IndexDef(
                     oid=0, name=key.name or unused_key_name(session, table, key),
                     attnums=tuple(by_name[name] for name in key.columns), unique=not key.operators, method=key.method,
-                    nulls_not_distinct=key.nulls_not_distinct,
+                    nulls_not_distinct=key.nulls_not_distinct, constraint_oid=1,  # of one that has none yet
                 )
                 for key in keys
                 if len(set(key.columns)) == len(key.columns) and all(name in by_name for name in key.columns)

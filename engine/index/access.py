@@ -95,6 +95,9 @@ def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
 EntryMode: TypeAlias = Literal["all", "any", "within", "equal", "one", "key", "all keys", "any keys"]
 
 
+IntervalMode: TypeAlias = Literal["overlaps", "holds", "holds element", "inside", "same"]
+
+
 @dataclass(slots=True)
 class ColumnUse:
     """What the conjuncts say about one column."""
@@ -109,11 +112,11 @@ class ColumnUse:
 class Access:
     """How a range is reached: an index with keys, or (virtual relations) a column with values.
 
-    Kind entries: an inverted index; the one key is what is compared with the column, ``served`` the condition, which is
-    tested again (``engine.index.inverted``).
+    Kinds entries and intervals: a gin or gist index; the one key is what is compared with the column, as ``entry`` or ``interval`` says,
+    ``served`` the condition, which is tested again (``engine.index.inverted``, ``engine.index.intervals``).
     """
 
-    kind: Literal["point", "keys", "prefix", "entries"]
+    kind: Literal["point", "keys", "prefix", "entries", "intervals"]
     index: IndexDef | None
     attnums: tuple[int, ...]
     keys: tuple[Expr, ...]  # a value per key column; for "keys" an entry may be an array
@@ -126,7 +129,8 @@ class Access:
     guards: tuple[bool, ...] = ()  # key may be NaN: numeric
     limited: bool = False  # read in order, only as far as a LIMIT
     score: int = 9
-    entries: EntryMode | None = None  # of kind entries
+    entry: EntryMode | None = None
+    interval: IntervalMode | None = None
 
     @property
     def bounded(self) -> bool:
@@ -330,8 +334,8 @@ def find(
     types = {c.attnum: (c.type.oid, c.type.typmod) for c in table.columns}
     best: Access | None = None
     for index in table.indexes:
-        if index.method == "gin":
-            continue  # ``engine.index.inverted``
+        if not index.by_value:
+            continue  # ``engine.index.inverted``, ``engine.index.intervals``
         if index.where_sql and not holds_rows_of(index, table, catalog, range_, conjuncts):
             continue
         found = serve(index, uses, types)

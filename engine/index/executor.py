@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.connection.rows import ReadyRows, RowStream
 from engine.executor import ExecContext, Result
+from engine.index.candidates import CandidateScan
 from engine.index.growth import Growth
 from engine.index.nodes import Filter, Node, Project
 from engine.index.plan import Planning, RangeAccess
@@ -31,13 +32,14 @@ class IndexPlan:
     """A compiled query.
 
     ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a bounded
-    range, so the row executor is the right one whatever the tables' size.
+    range, so the row executor is the right one whatever the tables' size, unless one of ``candidates`` says that it ``scans``.
     """
 
     columns: tuple[OutputColumn, ...]
     root: Node
     access: tuple[RangeAccess, ...]
     is_small: bool
+    candidates: tuple[CandidateScan, ...] = ()
     point: PointPlan | None = None
 
 
@@ -64,7 +66,8 @@ class IndexExecutor:
         planning = Planning(catalog)
         root = planning.query(query, None)
         access = tuple(planning.accesses)
-        return IndexPlan(query.columns, root, access, all(a.bounded for a in access), _point_plan(root))
+        small = all(a.bounded for a in access)
+        return IndexPlan(query.columns, root, access, small, tuple(planning.candidates), _point_plan(root))
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
         """Run: at once where possible, else as a stream."""

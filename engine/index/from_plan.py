@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.virtual import keyed_columns
 from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used, returns_set
+from engine.index.candidates import CandidateScan
 from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
+from engine.index.intervals import IntervalScan, find_intervals
 from engine.index.inverted import EntriesScan, find_inverted
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Filter, Node
@@ -300,7 +302,11 @@ class FromPlanner:
         catalog = self.planning.catalog
         found = find(index, relation, catalog, conjuncts, bound)
         if found is None or found.score > 3:
-            found = find_inverted(index, relation, catalog, conjuncts, bound) or found
+            found = (
+                find_inverted(index, relation, catalog, conjuncts, bound)
+                or find_intervals(index, relation, catalog, conjuncts, bound)
+                or found
+            )
         return found
 
     def _virtual_use(
@@ -340,10 +346,13 @@ class FromPlanner:
             self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
             if access is None:
                 stored = TableScan(item, relation, index, needed, self.narrow)
-            elif access.kind == "entries":
+            elif access.kind in ("entries", "intervals"):
                 dependent = bool(ranges_used(access.keys[0]))
                 around = outer if dependent else self._empty()
-                stored = EntriesScan(item, relation, index, needed, self.narrow, access, around)
+                make = EntriesScan if access.kind == "entries" else IntervalScan
+                candidates: CandidateScan = make(item, relation, index, needed, self.narrow, access, around)
+                self.planning.candidates.append(candidates)
+                stored = candidates
                 stored.dependent = dependent
             else:
                 keys: list[Any] = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]

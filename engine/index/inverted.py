@@ -12,30 +12,30 @@ wanted (``@> '{}'``), or has too many, the table is scanned, which others' chang
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from engine.index.access import Access, EntryMode, is_ready, range_column
-from engine.index.computed_keys import computed_keys, holds_rows_of, over_range
-from engine.index.nodes import chunks
-from engine.index.sources import TableScan
-from engine.index.state import Pipe, Wait, evaluate
+from engine.index.access import Access, EntryMode, is_ready
+from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
+from engine.index.computed_keys import holds_rows_of
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import key_operators
-from planner.evaluate import Env, Layout, compile_expr, flat
+from planner.evaluate import Layout, flat
 from planner.facts import JSONB, facts
 from planner.query import Expr, FuncExpr, OpExpr, RelationRange, ScalarArrayOp
+from txn.api import Transaction
 from txn.entries import document_entries, key_entry
-from txn.types import IndexId, Key
+from txn.types import Key
+
+_ORDER: Final = ("equal", "all", "one", "any", "within", "all keys", "key", "any keys")
+"""Which condition is served where several could be: few rows have all of some values, many have a key."""
+_ONE: Final = ("all", "equal", "all keys")
 
 MAX_ENTRIES: Final = 500
 """A value with more entries than this is looked for by a scan."""
-
-FEW_ROWS: Final = 2000
-"""So many candidates are always looked up; more only if they are less than a quarter of the table."""
 
 
 class Use(NamedTuple):
@@ -71,16 +71,26 @@ def find_inverted(
     available: AbstractSet[int],
 ) -> Access | None:
     """Return an access of a base table by a gin index, or None."""
+    best: tuple[Use, IndexDef] | None = None
     for index in table.indexes:
         if index.method != "gin" or not holds_rows_of(index, table, catalog, range_, conjuncts):
             continue
         use = _use(range_, index, table, catalog, conjuncts, available)
-        if use is not None:
-            return Access(
-                "entries", index, index.attnums, (use.value,), (False,), served=(use.conjunct,),
-                entries=use.mode, score=3,
-            )  # fmt: skip
-    return None
+        if use is not None and (best is None or _ORDER.index(use.mode) < _ORDER.index(best[0].mode)):
+            best = use, index
+    if best is None:
+        return None
+    use, index = best
+    return Access(
+        "entries",
+        index,
+        index.attnums,
+        (use.value,),
+        (False,),
+        served=(use.conjunct,),
+        entry=use.mode,
+        score=3,
+    )
 
 
 def _use(
@@ -91,37 +101,27 @@ def _use(
     conjuncts: Sequence[Expr],
     available: AbstractSet[int],
 ) -> Use | None:
-    attnum = index.attnums[0]
-    key: tuple[Expr, int] | None = None
-    if index.computed:
-        if index.written[0]:
-            attnum = index.written[0]
-        else:
-            key = over_range(computed_keys(index, table, catalog).keys[0], range_), attnum
+    key = index_key(index, table, catalog, range_)
     paths = index.opclasses == ("jsonb_path_ops",)
-
-    def is_key(expr: Expr) -> bool:
-        column = range_column(expr, range_, key)
-        return column is not None and column.attnum == attnum
-
+    found: list[Use] = []
     for conjunct in conjuncts:
         if isinstance(conjunct, ScalarArrayOp):
             if (
                 conjunct.use_any
                 and key_operators().get(conjunct.proc) == "="
-                and is_key(conjunct.array)
+                and is_key(conjunct.array, range_, key)
                 and is_ready(conjunct.scalar, available)
             ):
-                return Use("one", conjunct.scalar, conjunct)
+                found.append(Use("one", conjunct.scalar, conjunct))
         elif isinstance(conjunct, OpExpr | FuncExpr) and len(conjunct.args) == 2:
             left, right = conjunct.args
             forth, back = _modes().get(conjunct.proc, (None, None))
             for mode, column, value in ((forth, left, right), (back, right, left)):
                 if mode is None or (paths and mode != "all"):
                     continue
-                if is_key(column) and is_ready(value, available):
-                    return Use(mode, value, conjunct)
-    return None
+                if is_key(column, range_, key) and is_ready(value, available):
+                    found.append(Use(mode, value, conjunct))
+    return min(found, key=lambda use: _ORDER.index(use.mode), default=None)
 
 
 def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
@@ -150,10 +150,8 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
     return keys or None
 
 
-class EntriesScan(TableScan):
-    """Rows of a stored table by the entries of an inverted index, or by a scan; see the module."""
-
-    keyed = True
+class EntriesScan(CandidateScan):
+    """Rows of a stored table by the entries of an inverted index."""
 
     def __init__(
         self,
@@ -165,56 +163,30 @@ class EntriesScan(TableScan):
         access: Access,
         outer: Layout,
     ) -> None:
-        super().__init__(item, relation, index, needed, narrow)
-        if access.index is None or access.entries is None:
-            raise LookupError("a scan of entries needs an index")
-        self.index = IndexId(access.index.oid)
-        self.name = access.index.name
-        self.mode: EntryMode = access.entries
-        is_document = relation.columns[access.index.attnums[0] - 1].type.oid == JSONB
+        super().__init__(item, relation, index, needed, narrow, access, outer)
+        if access.entry is None or access.index is None:
+            raise LookupError("it does not say what is compared")
+        self.mode: EntryMode = access.entry
         paths = access.index.opclasses == ("jsonb_path_ops",)
-        self.kind = "elements" if not is_document else "json_paths" if paths else "json"
-        self.value = compile_expr(access.keys[0], outer)
+        self.kind = "elements" if self.key_type != JSONB else "json_paths" if paths else "json"
 
-    def rows(self, outer: Any, e: Env) -> Pipe:
-        """Look up, or scan."""
-        value = (
-            (yield from evaluate(self.value, outer, e)) if self.value.may_suspend else self.value(outer, e)
-        )
-        if value is None:
-            return
-        keys = self._chosen(value, e.shared.ctx)
-        if keys is None:
-            yield from super().rows(outer, e)
-            return
-        if not keys:
-            return
-        ctx = e.shared.ctx
-        how = self.reading[ctx.for_update]
-        if self.scouts:  # the rows that are meant get locked once they are found (LockRows)
-            how = {"peek": True} if e.shared.private.get(self) else {}
-        found = ctx.txn.lookup(self.shard, self.index, keys, **how)
-        if isinstance(found, Awaitable):
-            wait = Wait(found)
-            yield wait
-            found = wait.value
-        if found:
-            yield from chunks(self.extract(found))
+    def requests(self, value: Any) -> list[Request] | None:
+        """See CandidateScan."""
+        keys = wanted_entries(self.mode, self.kind, value)
+        if keys is None or (len(keys) > MAX_ENTRIES and self.mode not in _ONE):
+            return None
+        return [keys] if keys else []
 
-    def _chosen(self, value: Any, ctx: Any) -> list[Key] | None:
-        """Return the keys to look up, None to scan."""
+    def chosen(self, value: Any, txn: Transaction) -> list[Request] | None:
+        """See CandidateScan. Where each row wanted has all of the entries, the rarest one is looked up."""
+        if self.mode not in _ONE:
+            return super().chosen(value, txn)
         keys = wanted_entries(self.mode, self.kind, value)
         if not keys:
-            return keys
-        one = self.mode in ("all", "equal", "all keys")
-        if len(keys) > MAX_ENTRIES and not one:
+            return None if keys is None else []
+        keys = keys[:MAX_ENTRIES]
+        counts = txn.count_entries(self.shard, self.index, keys)
+        rows = min(counts)
+        if rows > max(FEW_ROWS, txn.stats(self.shard).rows // 4):
             return None
-        counts = ctx.txn.count_entries(self.shard, self.index, keys[:MAX_ENTRIES])
-        rows = min(counts) if one else sum(counts)
-        if rows > FEW_ROWS and rows * 4 > ctx.txn.stats(self.shard).rows:
-            return None
-        return [keys[counts.index(rows)]] if one else keys
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Index entries {self.item.schema}.{self.item.name} {self.item.alias} using {self.name}"
+        return [[keys[counts.index(rows)]]]

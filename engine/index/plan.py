@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.index.access import Access
 from engine.index.aggregate import AggregateNode
+from engine.index.candidates import CandidateScan
 from engine.index.extremes import from_index_ends
 from engine.index.from_plan import FromPlanner
 from engine.index.late import compute_late, late_targets
@@ -79,10 +80,11 @@ class RangeAccess:
 
 @dataclass(slots=True)
 class Planning:
-    """State of planning one statement: the catalog, and the accesses chosen so far."""
+    """State of planning one statement: the catalog, the accesses chosen so far, and the sources of those by candidates."""
 
     catalog: Catalog
     accesses: list[RangeAccess] = field(default_factory=list)
+    candidates: list[CandidateScan] = field(default_factory=list)
 
     def note(self, range_: Range, table: int, access: Access | None, *, peeked: bool = False) -> None:
         """Record how a stored table is reached."""

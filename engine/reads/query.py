@@ -194,8 +194,8 @@ def choose_route(
     """
     pinned = session.derived.executor
     known = query.compiled.get("index")
-    by_key = known is not None and known.is_small and query.tables and not query.virtual
-    if by_key and pinned == "auto" and "index" not in query.refused:
+    sure = known is not None and known.is_small and not known.candidates
+    if sure and query.tables and not query.virtual and pinned == "auto" and "index" not in query.refused:
         return _BY_KEY, known  # nothing that is gathered below would change it
     series_rows = query.series_rows(params) if query.series else 0
     if txn is None:
@@ -205,7 +205,7 @@ def choose_route(
         if pinned == "auto" and "index" not in query.refused:
             try:
                 index_plan = compile_for(session, query, "index")
-                by_key = index_plan.is_small
+                by_key = index_plan.is_small and not any(c.scans(params, txn) for c in index_plan.candidates)
             except SqlError as error:
                 if error.sqlstate != "0A000":
                     raise

@@ -21,6 +21,8 @@ from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
 from planner.deparse_expr import quote_identifier
+from planner.facts import BYTEA, INT8
+from planner.typefacts import element_of
 from txn.errors import LockTarget, LockWait
 from txn.types import Key, Row, RowId, ShardId
 
@@ -92,9 +94,14 @@ def key_text(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key)
 def _named(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> tuple[list[str], list[str]]:
     by_attnum = {column.attnum: column for column in relation.columns}
     columns = [by_attnum[attnum] for attnum in index.attnums]
+    types = [column.type.oid for column in columns]
+    if index.method == "gin":  # an element; of a document the number that stands for a piece
+        types = [element_of(types[0]) or INT8]
+    elif not index.by_value:  # the node that ranges stand under
+        types = [BYTEA]
     values = [
-        "null" if value is None else text_output(column.type.oid, value, _CANONICAL)
-        for column, value in zip(columns, key, strict=True)
+        "null" if value is None else text_output(type_, value, _CANONICAL)
+        for type_, value in zip(types, key, strict=True)
     ]
     return [_key_word(catalog, relation, index, i) for i in range(len(columns))], values
 

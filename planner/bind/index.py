@@ -26,7 +26,7 @@ from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import rows
-from planner.opclass import check_class
+from planner.opclass import METHODS, check_class, check_gist
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
@@ -287,7 +287,7 @@ def _indexable_relation(table: RelationDef) -> None:
 
 
 def _method(name: str) -> IndexMethod:
-    if name == "btree" or name == "hash" or name == "gin":
+    if name in METHODS:
         return name  # type: ignore[return-value]
     if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
         raise not_supported(f'index access method "{name}"')
@@ -298,10 +298,10 @@ def _check_plain(node: ast.CreateIndex, method: str) -> None:
     """Refuse what only btree has."""
     if node.unique:
         raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
-    if node.include:
+    if node.include and method not in ("gist", "spgist"):
         raise SqlError("0A000", f'access method "{method}" does not support included columns')
     if len(node.elements) > 1:
-        if method != "hash":
+        if method in ("gin", "gist"):
             raise not_supported(f"a {method} index over several columns", span=node.elements[1].span)
         raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')
     if any(element.direction for element in node.elements):
@@ -346,7 +346,10 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         check_collation(element.collation, element.span)
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
-    opclass = check_class(plain_type(expr.type).oid, method, element.opclass, element.span)
+    kept = plain_type(expr.type)
+    if method == "gist" and context.catalog.extension("btree_gist"):
+        check_gist(kept.oid, element.span)
+    opclass = check_class(kept.oid, method, element.opclass, element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0

@@ -176,9 +176,9 @@ def index_column_property(session: EvalSession, oid: int, position: int, name: s
         "nulls_last": btree and not nulls_first,
         "orderable": btree,
         "distance_orderable": False,
-        "returnable": btree,
+        "returnable": btree or index.method in ("gist", "spgist"),
         "search_array": btree,
-        "search_nulls": btree,
+        "search_nulls": btree or index.method in ("gist", "spgist"),
     }.get(property_)
 
 

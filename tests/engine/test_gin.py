@@ -77,6 +77,13 @@ def test_what_an_index_serves(
         assert "papers_gin" not in plan(client, f"SELECT id FROM papers WHERE {condition}"), condition
 
 
+def test_of_several_conditions_the_one_that_says_most_is_looked_up(client: FieldsClient) -> None:
+    client.run("CREATE INDEX papers_doc ON papers USING gin (doc)")
+    client.run("CREATE INDEX papers_tags ON papers USING gin (tags)")
+    shown = plan(client, "SELECT id FROM papers WHERE doc ? 'a' AND tags @> '{a}' AND doc ?| '{b}'")
+    assert "using papers_tags" in shown
+
+
 def test_every_route_gives_the_same_rows(client: FieldsClient) -> None:
     client.run(
         "INSERT INTO papers SELECT i, CASE WHEN i % 5 > 0 THEN ARRAY['t' || i % 30, 'u' || i % 7] END FROM generate_series(1, 400) i"
@@ -121,6 +128,32 @@ def test_two_that_count_an_entry_and_add_one_do_not_both_commit(
     assert other.fails("INSERT INTO papers VALUES (2, '{y,free}')")["sqlstate"] == "40001"
     other.run("ROLLBACK")
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "looked_for", "added", "shown"),
+    [
+        ("gin (tags)", "tags @> '{red}'", "(2, '{blue,red}')", "(tags = red)"),
+        ("gin (tags)", "tags <@ '{}'", "(2, '{}')", "(tags = null)"),
+        ("gin (doc)", "doc ? 'a'", "(2, NULL, '{\"a\": 1}')", "(doc = "),
+        ("gist (int4range(id, id + 5))", "int4range(id, id + 5) @> 4", "(2)", "int4range"),
+    ],
+)
+def test_who_waits_for_what_was_looked_for_is_told_so(
+    client: FieldsClient, server: ServerProcess, key: str, looked_for: str, added: str, shown: str
+) -> None:
+    client.run(f"CREATE INDEX papers_key ON papers USING {key}")
+    other = connect(server.port)
+    client.run("BEGIN")
+    client.run("INSERT INTO papers VALUES (100)")
+    client.run(f"SELECT id FROM papers WHERE {looked_for}")
+    other.run("SET lock_timeout = 20")
+    error = other.fails(f"INSERT INTO papers VALUES {added}")
+    assert error["sqlstate"] == "55P03"
+    assert shown in error["detail"]
+    assert "papers_key" in error["detail"]
+    other.close()
+    client.run("COMMIT")
 
 
 # --- within one process -----------------------------------------------------------------------------
@@ -175,6 +208,7 @@ def test_a_look_up_reads_few_rows_hot_and_cold() -> None:
                 assert seen.pop() == least
             await session.run("CHECKPOINT")
         # what most rows have is left to a scan
+        await session.run("SET executor = 'index'")
         assert await session.run("SELECT count(*) FROM t WHERE doc ? 'c'") == [("3000",)]
         assert not seen
         await database.close()

@@ -194,6 +194,16 @@ class Generation:
         found = len(index.ids(index.make.of_key(key)))
         return found + sum(part.file.count(index_id, key) for part in self.parts)
 
+    def count_range(self, index_id: IndexId, wanted: KeyRange, most: int) -> int:
+        """Return about how many entries lie in a range, as ``count_entries``; it stops counting above ``most``."""
+        found = sum(part.file.count_range(index_id, wanted) for part in self.parts)
+        index = self.indexes[index_id]
+        for key in index.keys_between(bounds_of(index.make, wanted)):
+            if found > most:
+                break
+            found += len(index.ids(key))
+        return found
+
     def find_hot_range(
         self,
         index_id: IndexId,

@@ -12,7 +12,8 @@ in Python as they do in PostgreSQL; the rest are mapped:
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
 
-In an inverted index (``txn.entries``) a row has a frozenset of index keys, which no other index's key is.
+In an inverted index (``txn.entries``) a row has a frozenset of index keys, which no other index's key is. The keys of intervals
+(``txn.intervals``) are bytes.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from typing import Any, Final, TypeAlias
 
 from txn.columns import NO_TAIL, flatten_list, without_tail
 from txn.entries import document_entries, entry_type
+from txn.intervals import node
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
 
 IndexKey: TypeAlias = Any
 
+_BYTES: Final = PhysicalType(kind="bytes")
 _DAY_US: Final = 86_400_000_000
 _MONTH_US: Final = 30 * _DAY_US
 
@@ -156,7 +159,17 @@ class KeyMaker:
     gives all keys of the row, in a frozenset; a caller's key is one of them.
     """
 
-    __slots__ = ("attnums", "has_null", "mappers", "of_key", "of_row", "single", "unmappers", "width")
+    __slots__ = (
+        "_nodes",
+        "attnums",
+        "has_null",
+        "mappers",
+        "of_key",
+        "of_row",
+        "single",
+        "unmappers",
+        "width",
+    )
 
     of_row: Callable[[Row], IndexKey]
     of_key: Callable[[Key], IndexKey]
@@ -169,9 +182,12 @@ class KeyMaker:
         self.width = max(index.attnums)
         self.single = len(index.attnums) == 1
         types = [by_attnum[a].type for a in index.attnums]
+        self._nodes = index.kind == "intervals"
         if index.inverted:
             (column,) = types
             types = [entry_type(index.kind, column)]
+        elif self._nodes:
+            types = [_BYTES]
         self.mappers = tuple(value_mapper(type_) for type_ in types)
         self.unmappers = tuple(value_unmapper(type_) for type_ in types)
         positions = [a - 1 for a in index.attnums]
@@ -180,7 +196,7 @@ class KeyMaker:
             self.of_key = _single_of_key(self.mappers[0])
             self.has_null = _is_null
         elif self.single:
-            self.of_row = _single_of_row(positions[0], self.mappers[0])
+            self.of_row = _single_of_row(positions[0], node if self._nodes else self.mappers[0])
             self.of_key = _single_of_key(self.mappers[0])
             self.has_null = _is_null
         else:
@@ -207,7 +223,10 @@ class KeyMaker:
         )
 
     def raw(self, row: Row) -> Key:
-        """Return the key's values as the row has them."""
+        """Return the key's values as the row has them (of an interval: its node, which is the key)."""
+        if self._nodes:
+            value = row[self.attnums[0] - 1]
+            return (None if value is None else node(value),)
         return tuple(row[a - 1] for a in self.attnums)
 
 

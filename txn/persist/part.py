@@ -90,6 +90,8 @@ def index_codec(spec: ShardSpec, index: ShardIndex) -> KeyCodec:
     types = {c.attnum: c.type for c in spec.columns}
     if index.inverted:
         return KeyCodec([entry_type(index.kind, types[index.attnums[0]])])
+    if index.kind == "intervals":
+        return KeyCodec([PhysicalType(kind="bytes")])
     return KeyCodec([types[a] for a in index.attnums])
 
 
@@ -266,7 +268,11 @@ class Part:
 
     def count(self, index: IndexId, key: Key) -> int:
         """Return how many entries equal ``key`` (NULLs allowed). MissingFile: no such sidecar."""
-        return self._sidecar(index).count(key)
+        return self._sidecar(index).count(KeyRange(prefix=key))
+
+    def count_range(self, index: IndexId, wanted: KeyRange) -> int:
+        """Return how many entries lie in a range."""
+        return self._sidecar(index).count(wanted)
 
     def sorted_keys(self, index: IndexId) -> SortedKeys:
         """Return the keys of an index as arrays; in a thread. Raises MissingFile, DamagedFile."""

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from txn.columns import column_arrays, column_fields, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
+from txn.intervals import node_array
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.part import FORMAT, GROUP_ROWS, Part, index_codec, parquet_name, sidecar_name, system_name
@@ -157,6 +158,8 @@ async def write_sidecar(blob: Blob, part: str, spec: ShardSpec, index: ShardInde
         if index.inverted:
             entries, positions = entry_arrays(index, columns[0])
             return build_key_sidecar(codec, [entries], [None], positions)
+        if index.kind == "intervals":
+            columns = [node_array(columns[0])]
         return build_key_sidecar(codec, columns, dims)
 
     await _publish(blob, sidecar_name(part, index.index), build)

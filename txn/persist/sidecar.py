@@ -333,9 +333,9 @@ class KeySidecar:
             at += 1
         return found
 
-    def count(self, key: Key) -> int:
-        """Return how many entries equal ``key`` (full; here NULL equals NULL)."""
-        low, high = self._span(KeyRange(prefix=key))
+    def count(self, wanted: KeyRange) -> int:
+        """Return how many entries lie in a range; here NULL equals NULL."""
+        low, high = self._span(wanted)
         return high - low
 
     def _span(self, wanted: KeyRange) -> tuple[int, int]:
