@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("pg_dump") is None, reason="there is no pg_dump on this machine"),
 ]
 SHOP = Path(__file__).with_name("shop.sql")
+DEFINITIONS = Path(__file__).with_name("definitions.sql")
 TIMEOUT_S = 120
 
 
@@ -105,3 +106,20 @@ def test_pg_dumpall_of_roles(source: str, server: ServerProcess) -> None:
         in said
     )
     assert "GRANT boss TO clerk GRANTED BY postgres;" in said
+
+
+def test_definitions_dumped_here_restore_on_both(postgres: str, server: ServerProcess) -> None:
+    sides = (url_of(postgres), server.url)
+    for url in sides:
+        psql(url, "CREATE DATABASE defined; CREATE DATABASE restored")
+    try:
+        for url in sides:
+            psql(other_database(url, "defined"), DEFINITIONS.read_text())
+        before = dump(other_database(server.url, "defined"))
+        assert_same(before, dump(other_database(sides[0], "defined")))
+        for url in sides:
+            psql(other_database(url, "restored"), "\n".join(before))
+            assert_same(dump(other_database(url, "restored")), before)
+    finally:
+        for url in sides:
+            psql(url, "DROP DATABASE defined; DROP DATABASE restored")
