@@ -23,7 +23,7 @@ from engine.connection.limits import TransactionLimit
 from engine.constraints.timing import Mark
 from engine.reads.plans import Plan
 from engine.transaction import snapshots
-from engine.transaction.block_state import BLOCK, FAILED, IDLE, BlockEvent, next_state
+from engine.transaction.block_state import BLOCK, END, FAILED, IDLE, STATEMENT, BlockEvent, next_state
 from engine.transaction.races import note_loss
 from engine.transaction.timelines import gone, outside
 from planner.catalog import DEFAULT_TIMELINE
@@ -159,7 +159,7 @@ class Block:
         if self.state is BLOCK:
             return self._start_in_block()
         txn = self._start(read_only=self.reads_alone or self._session.derived.read_only)
-        self.state = next_state(self.state, BlockEvent.STATEMENT)
+        self.state = next_state(self.state, STATEMENT)
         return txn
 
     def enter(self, timeline: str, tables: Sequence[ShardId]) -> None:
@@ -183,7 +183,7 @@ class Block:
         """Return the running transaction; without one, start one that may write, whatever the default says."""
         if self.txn is None:
             self._start(read_only=False)
-            self.state = next_state(self.state, BlockEvent.STATEMENT)
+            self.state = next_state(self.state, STATEMENT)
         return self.ensure_txn()
 
     def start_at(self, chosen: Selection, *, historic: bool, timeline: str | None = None) -> None:
@@ -199,7 +199,7 @@ class Block:
         else:
             read_only = historic or self.reads_alone or self._session.derived.read_only
             self._start(read_only=read_only, at=chosen.ts, timeline=timeline, points=points)
-            self.state = next_state(self.state, BlockEvent.STATEMENT)
+            self.state = next_state(self.state, STATEMENT)
         self.selection = chosen
         if not historic:
             self.observed_ts = max(self.observed_ts, chosen.ts)
@@ -485,7 +485,7 @@ class Block:
         if self._modes_set:
             self._modes_set = False
             session.settings.end_modes()
-        self.state = next_state(self.state, BlockEvent.END)
+        self.state = next_state(self.state, END)
         self.executes = 0
         self.selection = None
         if self.exported:

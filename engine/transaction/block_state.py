@@ -45,6 +45,9 @@ class BlockEvent(enum.IntEnum):
     ROLLBACK_TO = 4
 
 
+STATEMENT: Final = BlockEvent.STATEMENT
+END: Final = BlockEvent.END
+
 _TABLE: dict[tuple[BlockState, BlockEvent], BlockState] = {
     (BlockState.IDLE, BlockEvent.STATEMENT): BlockState.IMPLICIT,
     (BlockState.IDLE, BlockEvent.BEGIN): BlockState.BLOCK,

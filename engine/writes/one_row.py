@@ -25,8 +25,8 @@ from txn.types import RowId, StoredRow
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-_ONE: Final = "INSERT 0 1"
-_NONE: Final = "INSERT 0 0"  # ON CONFLICT DO NOTHING
+_ONE: Final = Command("INSERT 0 1")
+_NONE: Final = Command("INSERT 0 0")  # ON CONFLICT DO NOTHING
 
 
 def insert_alone(
@@ -67,7 +67,9 @@ def insert_alone(
             found = txn.insert_unless(shape.shard, row, insert.arbiters)
     except (WriteConflict, Deadlock) as lost:
         return _lost(lost)
-    return _waited(found) if isinstance(found, Awaitable) else _outcome(found)
+    if type(found) is int or type(found) is list:  # asked before Awaitable, which is a slow question
+        return _ONE
+    return _waited(found) if isinstance(found, Awaitable) else _NONE
 
 
 async def _lost(error: WriteConflict | Deadlock) -> NoReturn:
@@ -75,8 +77,4 @@ async def _lost(error: WriteConflict | Deadlock) -> NoReturn:
 
 
 async def _waited(found: Awaitable[RowId | StoredRow | list[RowId]]) -> Command:
-    return _outcome(await found)
-
-
-def _outcome(found: RowId | StoredRow | list[RowId]) -> Command:
-    return Command(_NONE if type(found) is StoredRow else _ONE)
+    return _NONE if isinstance(await found, StoredRow) else _ONE

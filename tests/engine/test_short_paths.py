@@ -182,6 +182,27 @@ def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProce
     both(server, "short_wait", use)
 
 
+def test_a_one_row_insert_that_loses_a_deadlock_runs_again(server: ServerProcess) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        await one.execute("ALTER TABLE short_lost ADD UNIQUE (d)")
+        insert = await two.prepare("INSERT INTO short_lost VALUES ($1, 'two', $2) ON CONFLICT (k) DO NOTHING")
+        await insert.fetch(0, 0)
+        block = one.transaction()
+        await block.start()
+        await one.execute("INSERT INTO short_lost VALUES (1, 'one', 10)")
+        waiting = asyncio.create_task(insert.fetch(2, 10))  # has its key 2, waits for the other one
+        while not await one.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            await asyncio.sleep(0.01)
+        await one.execute("INSERT INTO short_lost VALUES (2, 'one', 20)")
+        await block.rollback()
+        await waiting
+        assert insert.get_statusmsg() == "INSERT 0 1"
+        rows = await one.fetch("SELECT k, v, d FROM short_lost ORDER BY k")
+        assert [tuple(r) for r in rows] == [(0, "two", 0), (2, "two", 10)]
+
+    both(server, "short_lost", use)
+
+
 def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
     """Constraints, a view's CHECK OPTION, rows that are not there, many rows under one key, a table that has changed."""
 
