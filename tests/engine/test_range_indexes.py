@@ -97,6 +97,22 @@ def test_two_that_look_for_a_free_room_do_not_both_take_it(
     other.close()
 
 
+def test_indexes_serve_tables_of_other_timelines(client: FieldsClient) -> None:
+    client.run("CREATE TIMELINE range_lookups")
+    client.run(
+        "CREATE TABLE elsewhere (id int PRIMARY KEY, r int4range, tags int[]) WITH (timeline = range_lookups)"
+    )
+    client.run("CREATE INDEX elsewhere_r ON elsewhere USING gist (r)")
+    client.run("CREATE INDEX elsewhere_tags ON elsewhere USING gin (tags)")
+    client.run("INSERT INTO elsewhere VALUES (1, '[1,5)', '{1}'), (2, '[7,9)', '{2}')")
+    for condition, name in (("r && int4range(4, 6)", "elsewhere_r"), ("tags && '{1, 3}'", "elsewhere_tags")):
+        sql = f"SELECT id FROM elsewhere WHERE {condition}"
+        assert name in plan(client, sql)
+        assert client.run(sql).rows == [("1",)]
+    client.run("DROP TABLE elsewhere")
+    client.run("DROP TIMELINE range_lookups")
+
+
 def test_what_is_not_supported_is_named(client: FieldsClient) -> None:
     client.run("ALTER TABLE stays ADD n numrange, ADD m datemultirange, ADD t text, ADD ip inet")
     for key, named in (
