@@ -137,12 +137,17 @@ def test_whoever_stores_a_row_may_call_its_functions(words: ServerProcess) -> No
     assert (error.sqlstate, error.message) == ("42501", "permission denied for function low")
 
 
-def test_tables_and_their_functions_outlast_kill_9_and_are_copied(tmp_path: Path) -> None:
+def test_functions_and_range_types_outlast_kill_9_and_are_copied(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data", "--spark-start", "off")
     try:
         server.sql(FUNCTIONS)
         server.sql("CREATE DOMAIN kc.word AS text DEFAULT kc.low('DOM') CHECK (kc.fine(VALUE))")
         server.sql("CREATE TABLE kc.of_domain (a kc.word, b int)")
+        server.sql("CREATE TYPE span AS RANGE (subtype = float8)")
+        server.sql(
+            "CREATE TABLE t (id int, r span DEFAULT span(1, 2), m span_multirange, CHECK (r <> span(0, 0)))"
+        )
+        server.sql("CREATE INDEX ON t (r); INSERT INTO t VALUES (1, '[1,3]', '{[1,2)}')")
         server.kill()
         server = ServerProcess(tmp_path / "data", "--spark-start", "off")
         server.sql(
@@ -150,7 +155,12 @@ def test_tables_and_their_functions_outlast_kill_9_and_are_copied(tmp_path: Path
         )
         assert refused(server, "INSERT INTO of_domain VALUES ('BAD')").sqlstate == "23514"
         assert ids(server, "defseven", "auto") == [("7000",)]
+        server.sql("INSERT INTO t (id) VALUES (2)")
+        both = [("1", "[1,3]", "{[1,2)}"), ("2", "[1,2)", None)]
+        assert server.sql("SELECT * FROM t WHERE r <= '[1,3]' ORDER BY id") == both
+        server.sql("CREATE TYPE later AS ENUM ('a')")  # its oids are free ones
         server.sql("CREATE DATABASE kc_copy TEMPLATE postgres")
+        server.sql("DROP TYPE span CASCADE")
         # the copy calls functions of its own
         server.sql(
             "CREATE OR REPLACE FUNCTION kc.low(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'bad'$$"
@@ -170,6 +180,12 @@ def test_tables_and_their_functions_outlast_kill_9_and_are_copied(tmp_path: Path
         assert [tuple(row) for row in copy.run("SELECT * FROM kc.words WHERE id = 7001").rows] == [
             ("7001", "Copy", "def")
         ]
+        copy.run("INSERT INTO t (id, m) VALUES (3, span_multirange(span(5, 6)))")
+        found = copy.run("SELECT * FROM t ORDER BY id").rows
+        assert [tuple(row) for row in found] == [*both, ("3", "[1,2)", "{[5,6)}")]
+        with pytest.raises(ServerError) as caught:
+            copy.run("INSERT INTO t VALUES (4, 'empty')")
+        assert caught.value.sqlstate == "23514"
         copy.close()
     finally:
         server.stop()

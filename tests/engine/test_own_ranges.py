@@ -1,15 +1,12 @@
-"""Range types of one's own: the same on every executor and in both wire formats, durable, copied with their database."""
+"""Range types of one's own: the same on every executor and in both wire formats. That they last: ``test_kept_calls``."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.types.range import Range, register_range
 
-from sqllogictest.client import Client, ServerError, Target
+from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 
 SETUP = """
@@ -122,40 +119,6 @@ def test_the_order_of_elements(ranges: ServerProcess) -> None:
     assert [row[0] for row in rows] == ["(,b)", '["",b)', "[a,b)", "[a,ba)", "(a,b)", "[aa,b)", "[ä,)"]
     assert [tuple(r) for r in client.run("SELECT floatrange('-0', 1) = floatrange(0, 1)").rows] == [("t",)]
     client.close()
-
-
-def test_types_outlast_kill_9_and_are_copied(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data", "--spark-start", "off")
-    try:
-        server.sql("CREATE TYPE span AS RANGE (subtype = float8)")
-        server.sql(
-            "CREATE TABLE t (id int, r span DEFAULT span(1, 2), m span_multirange, CHECK (r <> span(0, 0)))"
-        )
-        server.sql("CREATE INDEX ON t (r); INSERT INTO t VALUES (1, '[1,3]', '{[1,2)}')")
-        server.kill()
-        server = ServerProcess(tmp_path / "data", "--spark-start", "off")
-        server.sql("INSERT INTO t (id) VALUES (2)")
-        assert server.sql("SELECT * FROM t WHERE r <= '[1,3]' ORDER BY id") == [
-            ("1", "[1,3]", "{[1,2)}"),
-            ("2", "[1,2)", None),
-        ]
-        server.sql("CREATE TYPE later AS ENUM ('a')")  # its oids are free ones
-        server.sql("CREATE DATABASE of_ranges TEMPLATE postgres")
-        server.sql("DROP TYPE span CASCADE")
-        copy = Client(replace(Target.from_url(server.url), database="of_ranges"), timeout_s=60)
-        copy.run("INSERT INTO t (id, m) VALUES (3, span_multirange(span(5, 6)))")
-        found = copy.run("SELECT * FROM t ORDER BY id").rows
-        assert [tuple(row) for row in found] == [
-            ("1", "[1,3]", "{[1,2)}"),
-            ("2", "[1,2)", None),
-            ("3", "[1,2)", "{[5,6)}"),
-        ]
-        with pytest.raises(ServerError) as caught:
-            copy.run("INSERT INTO t VALUES (4, 'empty')")
-        assert caught.value.sqlstate == "23514"
-        copy.close()
-    finally:
-        server.stop()
 
 
 @pytest.mark.parametrize(
