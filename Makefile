@@ -108,7 +108,7 @@ fuzz: $(COMPILED)
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
 
-.drivers/.installed: requirements-drivers.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
+.drivers/.installed: requirements-drivers.lock requirements-pgadmin.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
 	PYTHON=$(PYTHON) tools/install_clients.sh
 	@touch $@
 

@@ -12,6 +12,9 @@ if [ ! -d ".drivers/sqlalchemy-$version" ]; then
     --dest .drivers "sqlalchemy==$version"
   tar -xzf ".drivers/sqlalchemy-$version.tar.gz" -C .drivers
 fi
+# pgAdmin pins what it needs, so it has an environment of its own
+test -x .drivers/pgadmin/bin/python || "${PYTHON:-python3}" -m venv .drivers/pgadmin
+.drivers/pgadmin/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-pgadmin.lock
 if command -v npm >/dev/null; then
   cp tests/drivers/clients/package.json tests/drivers/clients/package-lock.json .drivers/
   npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .drivers

@@ -8,7 +8,7 @@ count here: they answer NULL, as the views over them do, and ``docs/catalog.md``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pgwire.codecs.int import xid8_value
 from pgwire.codecs.network import address_of
@@ -246,6 +246,15 @@ def _same_as(relation: str) -> Callable[[EvalSession], Iterable[tuple[Any, ...]]
     return lambda session: session.system.catalog_rows(relation)
 
 
+def no_recovery() -> NoReturn:
+    """Functions that steer a standby of PostgreSQL's: there is none. Raises SqlError 55000."""
+    raise SqlError(
+        "55000",
+        "recovery is not in progress",
+        hint="Recovery control functions can only be executed during recovery.",
+    )
+
+
 def _nth_backend(session: EvalSession, number: int) -> int | None:
     pids = session.system.backends()
     return pids[number - 1] if 1 <= number <= len(pids) else None
@@ -373,7 +382,7 @@ def _register() -> None:
     # What does not exist here has no rows: partitions, replication, prepared transactions, ways to update extensions.
     for signature in (
         "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
-        "pg_extension_update_paths(name)", "pg_prepared_xact()",
+        "pg_extension_update_paths(name)", "pg_prepared_xact()", "pg_ident_file_mappings()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
         "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
@@ -382,7 +391,21 @@ def _register() -> None:
     python("pg_get_replica_identity_index(regclass)", lambda oid: None)
     python("pg_collation_actual_version(oid)", lambda oid: None)
     python("pg_database_collation_actual_version(oid)", lambda oid: None)
-    python("pg_last_xact_replay_timestamp()", lambda: None)
+    for nothing in (
+        "pg_last_xact_replay_timestamp()",
+        "pg_last_wal_receive_lsn()",
+        "pg_last_wal_replay_lsn()",
+    ):
+        python(nothing, lambda: None)
+    for control in (
+        "is_wal_replay_paused",
+        "wal_replay_pause",
+        "wal_replay_resume",
+        "get_wal_replay_pause_state",
+    ):
+        python(f"pg_{control}()", no_recovery)
+    python("pg_current_logfile()", lambda: None)  # the log goes to stderr
+    python("pg_current_logfile(text)", lambda format_: None)
     _register_statistics()
 
 

@@ -36,6 +36,7 @@ PROGRAMS = {
     "python_drivers.py": 7,
     "dataframes.py": 5,
     "odbc.py": 5,
+    "pgadmin_browse.py": 5,
     "pgcli_session.py": 5,
     "dbt_project.py": 3,
     "node_drivers.mjs": 8,
@@ -52,13 +53,13 @@ def command(name: str, folder: Path) -> list[str]:
         if subprocess.run(["perl", "-MDBD::Pg", "-e1"], capture_output=True, check=False).returncode:
             pytest.skip("no DBD::Pg: install libdbd-pg-perl")
         return ["perl", str(CLIENTS / name)]
-    kind = "node_modules" if name.endswith(".mjs") else "venv"
+    kind = "node_modules" if name.endswith(".mjs") else "pgadmin" if name.startswith("pgadmin") else "venv"
     if not (INSTALLED / kind).exists():
         pytest.skip(
             f"no {kind} in {INSTALLED}: tools/install_clients.sh installs it, make drivers calls that"
         )
-    if kind == "venv":
-        return [str(INSTALLED / "venv/bin/python"), str(CLIENTS / name)]
+    if kind != "node_modules":
+        return [str(INSTALLED / kind / "bin/python"), str(CLIENTS / name)]
     (folder / kind).symlink_to(INSTALLED / kind)
     for program in CLIENTS.glob("*.mjs"):
         shutil.copy(program, folder)
