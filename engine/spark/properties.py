@@ -62,6 +62,9 @@ _FIXED: Final[dict[str, str]] = {
     ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
     "spark.sql.crossJoin.enabled": "true",
+    # A constant that is grouped or ordered by is itself, not the place of a column.
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.orderByOrdinal": "false",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
     # It fails on a correlated sub-select above a union of a table's files and hot rows; columns are
     # pruned by another rule.
@@ -109,8 +112,6 @@ _REFUSED: Final[dict[str, str]] = {
     "spark.sql.mapKeyDedupPolicy": _ANSWERS,
     "spark.sql.storeAssignmentPolicy": _ANSWERS,
     "spark.sql.extensions": _ANSWERS,
-    "spark.sql.groupByOrdinal": _ANSWERS,
-    "spark.sql.orderByOrdinal": _ANSWERS,
     "spark.sql.variable.substitute": _ANSWERS,
     "spark.sql.files.ignoreCorruptFiles": _ANSWERS,
     "spark.sql.files.ignoreMissingFiles": _ANSWERS,

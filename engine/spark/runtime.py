@@ -375,7 +375,7 @@ def _join(gateway: Gateway, check: Callable[[Any], None], *, here: bool, scales:
     check(context)
     session = SparkSession(context)
     # The first query finds the parser, the optimizer and the code generator loaded.
-    first = session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY 1 ORDER BY 1")
+    first = session.sql("SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY id % 2 ORDER BY k")
     if here:
         first.toArrow()
     else:

@@ -169,6 +169,14 @@ def test_the_driver_listens_on_loopback_unless_told_otherwise() -> None:
     assert (found["spark.driver.host"], found["spark.driver.bindAddress"]) == ("n", "0.0.0.0")
 
 
+@pytest.mark.parametrize("master", ["local[*]", "spark://127.0.0.1:7077"])
+def test_pages_are_small_unless_told_otherwise(master: str) -> None:
+    """Every table that is broadcast takes one, and Spark's own choice is 64 MB."""
+    assert application(master, {}, Path("/d"))["spark.buffer.pageSize"] == "4m"
+    conf = {"spark.buffer.pageSize": "16m"}
+    assert application(master, conf, Path("/d"))["spark.buffer.pageSize"] == "16m"
+
+
 def test_executors_of_a_cluster_are_reaped_and_in_utc() -> None:
     local, cluster = (
         application(master, {"spark.executor.extraJavaOptions": "-Da=1"}, Path("/d"))

@@ -192,3 +192,45 @@ def test_wide_rows_pass_through_a_small_heap(spark: Spark) -> None:
         assert size >= 15_000 * 100_000
 
     run(spark, body())
+
+
+def test_a_product_of_few_rows_takes_no_files(spark: Spark) -> None:
+    """By sizes alone Spark expects gigabytes: it multiplies the bytes of the tables."""
+
+    async def body() -> None:
+        stream, query = await start(spark, "SELECT v.k FROM s v, s w, s x, s y, s z WHERE v.k = 1")
+        assert query._spool is None
+        assert [batch.arrow.num_rows async for batch in stream.batches]
+
+    run(spark, body())
+
+
+def test_projections_over_few_rows_are_not_compiled(spark: Spark) -> None:
+    def compiled(query: Running) -> int:
+        metrics = query._live.context._jvm.org.apache.spark.metrics.source.CodegenMetrics
+        return int(metrics.METRIC_COMPILATION_TIME().getCount())
+
+    async def body() -> None:
+        stream, query = await start(spark, "SELECT a FROM t")
+        stream.close()
+        before = compiled(query)
+        sql = "SELECT v.a * 3 + w.a, upper(w.e) FROM t v JOIN t w ON v.a = w.a WHERE v.b > 0"
+        stream, query = await start(spark, sql)
+        assert [batch.arrow.num_rows async for batch in stream.batches]
+        assert compiled(query) == before
+
+    run(spark, body())
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT 7, count(*) FROM s GROUP BY 1", [("7", "5")]),
+        ("SELECT 1, a, count(*) FROM s WHERE a = 1 GROUP BY 1, 2 ORDER BY 1, 2", [("1", "1", "2")]),
+        ("SELECT count(*), 2 FROM s GROUP BY 2 ORDER BY 2, 1", [("5", "2")]),
+    ],
+)
+def test_constants_that_are_grouped_by_are_no_places(
+    spark: Spark, sql: str, rows: list[tuple[str, ...]]
+) -> None:
+    assert spark.rows(sql) == rows
