@@ -17,6 +17,8 @@ Operations: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
 """The integer operations of a query: SQL text, as it is sent to Spark, and the kind of the result."""
 
 NAMES: Final = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
+# Spark leaves a cast out that changes nothing, and what was in it has the cast's place from then on.
+_AROUND = re.compile(r"CAST\(|\(")
 _PLACE = re.compile(r"\] overflow\b.*?\n== SQL \(line (\d+), position (\d+)\) ==\n", re.DOTALL)
 
 
@@ -34,9 +36,16 @@ def type_of(error: str, sql: str, operations: Operations) -> str | None:
     found = _PLACE.search(error)
     if found is None:
         return None
-    at = _offset(sql, int(found.group(1)), int(found.group(2)))
-    # Operands in front of an operator are atoms or in parentheses: one operation begins at a place.
-    return next((NAMES[kind] for text, kind in operations() if text and sql.startswith(text, at)), None)
+    noted = list(operations())
+    at: int | None = _offset(sql, int(found.group(1)), int(found.group(2)))
+    while at is not None:
+        # Operands in front of an operator are atoms or in parentheses: operations of one type begin at a place.
+        kind = next((kind for text, kind in noted if sql.startswith(text, at)), None)
+        if kind is not None:
+            return NAMES[kind]
+        around = _AROUND.match(sql, at)
+        at = None if around is None else around.end()
+    return None
 
 
 def _offset(sql: str, line: int, position: int) -> int:

@@ -46,9 +46,12 @@ def modulo(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 
 
 def _negate(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    # DuckDB says of what type a difference was that overflowed, but not a negation.
-    made = b.op("-", b.integer(0), args[0].node) if d.name == "duckdb" else b.neg(args[0].node)
-    return d.may_overflow(made, kind_of(result.oid))
+    return _negative(d, args[0].node, kind_of(result.oid))
+
+
+def _negative(d: Dialect, node: Node, kind: str) -> Node:
+    """Return ``0 - x``: of a difference both engines tell what overflowed, of a negation neither does."""
+    return d.may_overflow(b.op("-", d.as_kind(b.integer(0), kind), node), kind)
 
 
 def same(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
@@ -57,7 +60,10 @@ def same(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
 
 
 def _absolute(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return d.may_overflow(b.fn("abs", args[0].node), kind_of(result.oid))
+    if d.name == "duckdb":
+        return b.fn("abs", args[0].node)
+    kind = kind_of(result.oid)
+    return d.repeat([args[0].node], lambda x: b.fn("greatest", x, _negative(d, x, kind)))
 
 
 def _xor(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:

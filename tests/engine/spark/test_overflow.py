@@ -59,11 +59,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         ("SELECT e FROM t", "FROM", "value out of range"),
     ],
 )
-def test_the_place_of_an_overflow_tells_its_type(world: World, sql: str, at: str, message: str) -> None:
+@pytest.mark.parametrize("cast", [False, True])
+def test_the_place_of_an_overflow_tells_its_type(
+    world: World, sql: str, at: str, message: str, cast: bool
+) -> None:
+    """It is that of the operation, or of a cast around it that Spark has left out."""
     text = compile_text(world.bind(sql), None)
     whole = text.lowered.text
     end = whole.index(at)
     begin = max((i for i in range(end) if _opens(whole, i, end)), default=end)
+    if cast and whole[:begin].endswith("CAST(("):
+        begin -= len("CAST((")
     before = whole[:begin]
     place = (before.count("\n") + 1, begin - (before.rfind("\n") + 1) + 1)
     error = f"{SPARK}== SQL (line {place[0]}, position {place[1]}) ==\n...{whole[begin:end]}...\n   ^^^^\n"
