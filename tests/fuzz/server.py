@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from engine.connection.statement_log import log as statement_log
 from engine.local.executor import LocalExecutor
 from pgwire import decode
 from pgwire.decode import BACKEND_KINDS
@@ -85,6 +86,8 @@ class _Bugs(logging.Handler):
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name == statement_log.name:
+            return  # the errors of clients, with their statements
         self.found.append(logging.Formatter().format(record))
 
 
