@@ -8,6 +8,7 @@ text ──parse, bind──> Plan                             otherwise; rememb
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from planner.bind import bind_statement
 from planner.errors import SqlError
 from planner.long_names import truncated
 from planner.parse import Parsed, parse
-from planner.statements import SetTransaction, StatementClass, Transaction
+from planner.statements import BoundStatement, SetTransaction, StatementClass, Transaction
 from txn.types import Timestamp
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _READS_PAST = frozenset((StatementClass.READ_ONLY, StatementClass.UTILITY))
 LONG_TEXT = 16 * 1024
 """Characters; longer texts are parsed and bound in a thread, for it would hold up everybody."""
+_MISSING = frozenset(("3F000", "42P01", "42703", "42704", "42883"))
+"""What others may have made meanwhile: schemas, relations, columns, types, functions."""
 ENDS_FAILURE = ("commit", "rollback", "rollback to", "rollback_to")
 IN_FAILED_BLOCK = "current transaction is aborted, commands ignored until end of transaction block"
 
@@ -194,20 +197,51 @@ class Planning:
     def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         session = self.session
         session.view.renew()
-        bound = bind_statement(
+        try:
+            bound = self._bound(statement, session.catalog, param_oids, variable_params=variable_params)
+        except SqlError as error:
+            self._tell_what_is_newer(error, statement, param_oids, variable_params=variable_params)
+            raise
+        plan = Plan(bound, session.catalog, session.search_path)
+        if plan.crosses:
+            check_alone(plan, session.catalog)
+        return plan
+
+    def _bound(
+        self,
+        statement: Parsed,
+        catalog: CatalogSnapshot,
+        param_oids: tuple[int, ...],
+        *,
+        variable_params: bool,
+    ) -> BoundStatement:
+        session = self.session
+        return bind_statement(
             statement.statement,
             statement.text,
-            session.catalog,
+            catalog,
             session.bind_path,
             param_types=param_oids,
             settings=session.bind_settings,
             database=session.database,
             variable_params=variable_params,
         )
-        plan = Plan(bound, session.catalog, session.search_path)
-        if plan.crosses:
-            check_alone(plan, session.catalog)
-        return plan
+
+    def _tell_what_is_newer(
+        self, error: SqlError, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool
+    ) -> None:
+        """Give an error about a missing object a hint where others have made the object since the transaction's timestamp."""
+        latest = self.session.space.catalog
+        if (
+            error.sqlstate not in _MISSING
+            or error.hint is not None
+            or self.session.block.txn is None
+            or latest.version <= self.session.catalog.version
+        ):
+            return
+        with suppress(SqlError):
+            self._bound(statement, latest, param_oids, variable_params=variable_params)
+            error.hint = "It has been made since this transaction's timestamp. End the transaction and begin another to see it."
 
     def plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
         """Bind a statement anew; the second value is its parameters where they are no longer the same."""

@@ -148,3 +148,30 @@ def test_refusals_are_postgresqls(server: ServerProcess, postgres: str) -> None:
                 c.execute("ROLLBACK")
             found.append(errors)
     assert found[0] == found[1]
+
+
+def test_an_error_about_what_was_made_meanwhile_says_so(server: ServerProcess) -> None:
+    with (
+        psycopg.connect(server.url) as reading,
+        psycopg.connect(server.url, autocommit=True) as making,
+    ):
+        for missing, made in (
+            ("SELECT * FROM made_meanwhile", "CREATE TABLE made_meanwhile (v int)"),
+            ("SELECT w FROM made_meanwhile", "ALTER TABLE made_meanwhile ADD w int"),
+            ("INSERT INTO meanwhile.t VALUES (1)", "CREATE SCHEMA meanwhile CREATE TABLE t (v int)"),
+        ):
+            reading.execute("SELECT count(*) FROM pg_class")
+            making.execute(made)
+            with pytest.raises(psycopg.Error) as failed:
+                reading.execute(missing)
+            assert "made since this transaction's timestamp" in str(failed.value.diag.message_hint)
+            reading.rollback()
+            reading.execute(missing)
+            reading.rollback()
+        reading.execute("SELECT count(*) FROM pg_class")
+        making.execute("CREATE TABLE made_too (v int)")
+        with pytest.raises(psycopg.errors.UndefinedTable) as failed:
+            reading.execute("SELECT * FROM never_made")
+        assert failed.value.diag.message_hint is None
+        reading.rollback()
+        making.execute("DROP TABLE made_meanwhile, made_too; DROP SCHEMA meanwhile CASCADE")
