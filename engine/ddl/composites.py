@@ -20,7 +20,7 @@ from engine.connection.session import Session
 from engine.ddl.create import target_schema
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import columns_holding, parts_of
-from engine.ddl.types import array_name, changed_type, check_free, without_attribute
+from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name
@@ -52,15 +52,12 @@ async def create_composite(
         if name in names[:i]:
             raise SqlError("42701", f'column "{name}" specified more than once')
     first = session.db.allocate_oids(3)
-    made = TypeDef(
-        oid=first,
-        array_oid=first + 1,
-        array_name=array_name(session.catalog, schema, statement.name),
-        schema_oid=schema_oid,
-        schema=schema,
-        name=statement.name,
-        kind="c",
-        owner=session.role_oid,
+    made = new_type(
+        session,
+        (schema, schema_oid),
+        statement.name,
+        "c",
+        first,
         attributes=tuple(attribute(i, spec) for i, spec in enumerate(statement.attributes, 1)),
         relation_oid=first + 2,
     )

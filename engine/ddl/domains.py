@@ -17,7 +17,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
 from engine.ddl.rewrite import locked_rows
-from engine.ddl.types import array_name, changed_type, check_free
+from engine.ddl.types import changed_type, check_free, new_type
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
@@ -40,15 +40,12 @@ async def create_domain(conn: Connection, plan: Plan, statement: st.CreateDomain
     )
     check_free(session.catalog, schema, statement.name)
     first = session.db.allocate_oids(2)
-    made = TypeDef(
-        oid=first,
-        array_oid=first + 1,
-        array_name=array_name(session.catalog, schema, statement.name),
-        schema_oid=schema_oid,
-        schema=schema,
-        name=statement.name,
-        kind="d",
-        owner=session.role_oid,
+    made = new_type(
+        session,
+        (schema, schema_oid),
+        statement.name,
+        "d",
+        first,
         base=statement.base.oid,
         base_typmod=statement.base.typmod,
         not_null=statement.not_null,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.ddl.create import target_schema
-from engine.ddl.types import array_name, check_free
+from engine.ddl.types import array_name, check_free, new_type
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.own_range import default_multirange_name
-from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
+from planner.catalog import RANGE_CONSTRUCTORS
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -40,15 +40,12 @@ async def create_range(
             )
         raise
     first = session.db.allocate_oids(4 + RANGE_CONSTRUCTORS)
-    made = TypeDef(
-        oid=first,
-        array_oid=first + 1,
-        array_name=array_name(catalog, schema, name),
-        schema_oid=schema_oid,
-        schema=schema,
-        name=name,
-        kind="r",
-        owner=session.role_oid,
+    made = new_type(
+        session,
+        (schema, schema_oid),
+        name,
+        "r",
+        first,
         base=statement.subtype,
         collation=statement.collation,
         multirange_name=multirange,

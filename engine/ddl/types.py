@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.catalog.state import (
     PG_TYPE_OID,
@@ -87,15 +87,12 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
         EnumLabel(oid=first + 2 + i, rank=(i + 1) * FIRST_RANK, label=label)
         for i, label in enumerate(statement.labels)
     )
-    made = TypeDef(
-        oid=first,
-        array_oid=first + 1,
-        array_name=array_name(session.catalog, schema, statement.name),
-        schema_oid=schema_oid,
-        schema=schema,
-        name=statement.name,
-        kind="e",
-        owner=session.role_oid,
+    made = new_type(
+        session,
+        (schema, schema_oid),
+        statement.name,
+        "e",
+        first,
         labels=labels,
     )
     await session.view.change([made])
@@ -116,6 +113,29 @@ def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
     while catalog.type_oid(schema, wanted) is not None or wanted == name:
         wanted = _clipped("_" + wanted)
     return wanted
+
+
+def new_type(
+    session: Session,
+    place: tuple[str, int],
+    name: str,
+    kind: Literal["e", "d", "c", "r"],
+    first: int,
+    **parts: Any,
+) -> TypeDef:
+    """Return a type of the current role's in the schema ``place`` (name, oid). ``first``: its oid, before that of its array type."""
+    schema, schema_oid = place
+    return TypeDef(
+        oid=first,
+        array_oid=first + 1,
+        array_name=array_name(session.catalog, schema, name),
+        schema_oid=schema_oid,
+        schema=schema,
+        name=name,
+        kind=kind,
+        owner=session.role_oid,
+        **parts,
+    )
 
 
 def _clipped(name: str) -> str:
