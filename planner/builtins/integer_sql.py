@@ -7,13 +7,14 @@ engines divide towards zero and raise on division by zero (22012).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.value import Fixed, Val, kind_of
+from planner.lower.value import NAN_SCALE, Fixed, Val, kind_of
 from planner.types import SqlType
 
 _WIDTHS = {"2": "int2", "4": "int4", "8": "int8"}
@@ -87,7 +88,25 @@ def _from_numeric(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     if isinstance(args[0].num, Fixed):
         node = args[0].node if d.name == "duckdb" else b.fn("round", args[0].node, b.integer(0))
         return d.as_kind(node, kind)
-    return d.as_kind(numeric.rescale_floating(d, args[0], 0), kind)
+    label = _TYPE_NAMES[kind]
+
+    def whole(struct: Node) -> Node:
+        scale = b.field(struct, "s")
+        return b.case(
+            [
+                (
+                    b.op("=", scale, b.integer(NAN_SCALE)),
+                    d.error("0A000", f"cannot convert NaN to {label}", scale),
+                ),
+                (
+                    b.op("<", scale, b.integer(0)),
+                    d.error("0A000", f"cannot convert infinity to {label}", scale),
+                ),
+            ],
+            numeric.rescale_floating(d, replace(args[0], node=struct), 0),
+        )
+
+    return d.as_kind(d.let([args[0].node], whole), kind)
 
 
 def _to_bool(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
