@@ -36,7 +36,7 @@ from engine.spark.relations import Inputs, plan_relations
 from engine.spark.running import CANCEL_POLL_S, Running
 from engine.spark.runtime import OFF, Live, SparkRuntime
 from engine.spark.slots import START
-from engine.spark.tasks import SparkTasks
+from engine.spark.tasks import SparkTasks, translated
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from planner.evaluate import RowFunction
@@ -289,7 +289,10 @@ class SparkExecutor:
 
     async def _tasks(self, live: Live, client: int) -> SparkTasks:
         loop = asyncio.get_running_loop()
-        cores = await loop.run_in_executor(self.runtime.control, lambda: live.context.defaultParallelism)
+        try:
+            cores = await loop.run_in_executor(self.runtime.control, lambda: live.context.defaultParallelism)
+        except Exception as error:  # the JVM may end at any moment
+            raise translated(self.runtime, live, error) from error
         return SparkTasks(self.runtime, live, f"hf_{next(self._numbers)}", int(cores), client)
 
     async def _live(self, ctx: ExecContext) -> Live:

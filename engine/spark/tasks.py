@@ -112,7 +112,7 @@ class SparkTasks:
         except SqlError:
             raise
         except Exception as error:
-            raise self._translated(error) from error
+            raise translated(self._runtime, self._live, error) from error
         finally:
             self._runtime.waits.leave(self._client, JOB)
             self._runtime.leave(self._client)
@@ -149,19 +149,21 @@ class SparkTasks:
             self._runtime.control.submit(cancel_jobs, self._live, self._tag)
         self._runtime.given_up(self._live, self._tag)
 
-    def _translated(self, error: Exception) -> Exception:
-        if not self._live.gateway.alive or lost(error):
-            self._runtime.lost(self._live)
-            return SqlError(
-                "58000",
-                "the Spark JVM ended while the statement ran",
-                hint="It starts again by itself: retry.",
-            )
-        lines = [
-            line for line in text_of(error).splitlines() if line.strip() and not line.startswith(("\t", " "))
-        ]
-        what = next((line for line in reversed(lines) if ": " in line), lines[0] if lines else "no message")
-        return SqlError("58000", "a task of the statement failed on Spark", detail=what)
+
+def translated(runtime: SparkRuntime, live: Live, error: Exception) -> SqlError:
+    """Return the 58000 of an exception of the JVM of ``live``, which another one replaces if it has ended."""
+    if not live.gateway.alive or lost(error):
+        runtime.lost(live)
+        return SqlError(
+            "58000",
+            "the Spark JVM ended while the statement ran",
+            hint="It starts again by itself: retry.",
+        )
+    lines = [
+        line for line in text_of(error).splitlines() if line.strip() and not line.startswith(("\t", " "))
+    ]
+    what = next((line for line in reversed(lines) if ": " in line), lines[0] if lines else "no message")
+    return SqlError("58000", "a task of the statement failed on Spark", detail=what)
 
 
 def cancel_jobs(live: Live, tag: str) -> None:

@@ -7,9 +7,11 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
 from engine.doctor import java_command
 from engine.spark.errors import from_text
@@ -49,6 +51,38 @@ def test_without_java_only_this_route_fails(world: World, monkeypatch: pytest.Mo
         await spark.close()
 
     asyncio.run(run())
+
+
+class _Ended:
+    """A session whose JVM ends while it is asked for something."""
+
+    gateway = SimpleNamespace(alive=True)
+
+    @property
+    def context(self) -> Any:
+        raise Py4JError("An error occurred while calling o45.sc")
+
+
+def test_a_jvm_that_ends_before_its_tasks_are_known_is_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = executor(world, "lazy")
+    lost: list[object] = []
+    ended = _Ended()
+
+    async def live() -> _Ended:
+        return ended
+
+    async def run() -> None:
+        with pytest.raises(SqlError, match="the Spark JVM ended") as caught:
+            await spark.own_tasks(1)
+        assert caught.value.sqlstate == "58000"
+        await spark.close()
+
+    monkeypatch.setattr(spark.runtime, "live", live)
+    monkeypatch.setattr(spark.runtime, "lost", lost.append)
+    asyncio.run(run())
+    assert lost == [ended]
 
 
 def test_a_jvm_that_ends_at_once_says_why(tmp_path: Path) -> None:
