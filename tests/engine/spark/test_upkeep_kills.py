@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.bulk.spark_merge import PAUSE_S
 from sqllogictest.client import Client, ServerError
 from tests.support.server import ServerProcess
 
@@ -220,8 +222,13 @@ def known_parts(client: Client, table: str) -> int:
 
 
 def merge_until_at_work(server: ServerProcess, client: Client, prefix: str) -> str:
-    """Make tables whose parts are to be merged until a worker is seen writing one; return that table."""
-    for number in range(TRIES):
+    """Make tables whose parts are to be merged until a worker is seen writing one; return that table.
+
+    For a minute after a merge on Spark has failed the server merges by itself (``engine.bulk.spark_merge.PAUSE_S``).
+    """
+    until = time.monotonic() + PAUSE_S + PATIENCE_S
+    for number in itertools.count():
+        assert time.monotonic() < until, "no worker was seen at work"
         table = f"{prefix}{number}"
         spark_is_up(client)
         fill(client, table)
@@ -234,7 +241,8 @@ def merge_until_at_work(server: ServerProcess, client: Client, prefix: str) -> s
                 if at_work(server):
                     return table
                 time.sleep(0.001)
-    raise AssertionError("no worker was seen at work")
+        client.run(f"DROP TABLE {table}")
+    raise AssertionError("numbers end")
 
 
 def expected() -> tuple[str, ...]:
