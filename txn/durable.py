@@ -563,11 +563,15 @@ class DurableLog:
         """Delete blobs of earlier epochs that neither a manifest nor an uncovered log entry names.
 
         What this epoch writes meanwhile is told by its name, so ``parts`` may be older than the listing. A sidecar's name
-        has no epoch: those of dropped indexes and of builds that were cut off go, and builds wait (``build_sidecar``).
+        has no epoch: those of dropped indexes and of builds that were cut off go, and builds wait (``build_sidecar``). A
+        successor's build does not wait for this, so what is listed counts only if there was none by then.
         """
         ends = self._store.blob_names()
         try:
-            for name in await self.blob.list(""):
+            names = await self.blob.list("")
+            if (await self._consensus.pulse()).epoch != self.epoch:
+                return  # the successor sweeps
+            for name in names:
                 epoch = epoch_of_blob(name)
                 if epoch is None or epoch >= self.epoch:
                     continue

@@ -14,11 +14,12 @@ import pytest
 
 from tests.support.store import SHARD, StepClock, make_table, now, open_memory_store, tiny_limits
 from tests.txn.test_crash import State, content, work
-from tests.txn.test_schema import batches
+from tests.txn.test_schema import BY_T, batches, with_index
 from txn.durable import DurableLog
 from txn.errors import Fenced, MissingFile
 from txn.persist.location import inline
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
+from txn.persist.part import sidecar_name
 from txn.store import ShardStore, start_store
 from txn.time import SequentialIdGen
 
@@ -138,6 +139,50 @@ def test_old_and_new_leader_leave_each_others_files_alone(seed: int) -> None:
         third.validate()
         assert await content(third) == expected
         await finish(third)
+
+    with tiny_limits():
+        asyncio.run(go())
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before it lists", "after it has listed"])
+def test_a_sweep_that_was_stopped_leaves_the_index_of_a_successor(before: bool) -> None:
+    """A sidecar's name has no epoch (simulation, seed 92616)."""
+
+    class Stopped(MemoryBlob):
+        def __init__(self, disk: MemoryDisk) -> None:
+            super().__init__(disk)
+            self.listing, self.goes_on = asyncio.Event(), asyncio.Event()
+
+        async def list(self, prefix: str) -> list[str]:
+            names = [] if before else await super().list(prefix)
+            self.listing.set()
+            await self.goes_on.wait()
+            return await super().list(prefix) if before else names
+
+    async def go() -> None:
+        disk = MemoryDisk()
+        first = await open_memory_store(disk)
+        await make_table(first, [(k, k % 3, "x") for k in range(20)])
+        await first.flush()
+        await finish(first)
+        blob = Stopped(disk)
+        log = await DurableLog.assemble(
+            MemoryConsensus(disk), blob, StepClock(), SequentialIdGen("old"), offload=inline
+        )
+        old = await start_store(log, offload=inline)
+        await blob.listing.wait()
+
+        new = await open_memory_store(disk)
+        txn = new.begin()
+        await now(txn.begin_write([SHARD]))
+        await now(txn.alter_shard(with_index(False)))
+        await now(txn.commit())
+        sidecars = {name for name in disk.blobs if name.endswith(sidecar_name("", BY_T))}
+        assert sidecars
+        blob.goes_on.set()
+        await finish(old)
+        assert sidecars <= set(disk.blobs)
+        await finish(new)
 
     with tiny_limits():
         asyncio.run(go())

@@ -232,14 +232,6 @@ class Part:
         """Return the positions of a row's versions (normally none or one)."""
         return self._system.positions(row_id)
 
-    def has_index(self, index: IndexId) -> bool:
-        """Return whether the index has a sidecar here."""
-        try:
-            self._sidecar(index)
-        except MissingFile:
-            return False
-        return True
-
     def _sidecar(self, index: IndexId) -> KeySidecar:
         sidecar = self._sidecars.get(index)
         if sidecar is None:

@@ -236,8 +236,6 @@ def test_a_part_has_a_sidecar_per_index(tmp_path: Path) -> None:
         assert part.lookup(IndexId(2), ("v1",)) == [1, 7, 10, 13, 19]
         found = [p for _, p in part.range(IndexId(1), KeyRange(lower=17, has_lower=True))]
         assert found == [17, 18, 19]
-        assert part.has_index(IndexId(2))
-        assert not part.has_index(IndexId(3))
         with pytest.raises(MissingFile):
             part.lookup(IndexId(3), (1,))
 
