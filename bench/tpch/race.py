@@ -71,6 +71,7 @@ def main() -> int:
             else:
                 answers[route] = compare.connect(us.url, route)
                 runners[route] = _timed(answers[route])
+        print(f"The server's peak until here: {_peak(us.process.pid)}.")
         reset_peak(us.process.pid)
         bad = 0
         medians: dict[int, dict[str, float]] = {}
@@ -88,7 +89,7 @@ def main() -> int:
             )
             print(_line(f"{number}", arguments.route, medians[number]), flush=True)
         _summary(arguments.route, medians)
-        print(f"The server's peak while the queries ran: {resident(us.process.pid)[1] >> 20} MB resident.")
+        print(f"The server's peak while the queries ran: {_peak(us.process.pid)}.")
         for client in (*answers.values(), *([theirs] if theirs is not None else [])):
             client.close()
     return 1 if bad else 0
@@ -115,6 +116,10 @@ def _arguments() -> argparse.Namespace:
     arguments.route = arguments.route or list(ROUTES)
     arguments.query = arguments.query or list(data.QUERIES)
     return arguments
+
+
+def _peak(pid: int) -> str:
+    return f"{resident(pid)[1] >> 20} MB resident"
 
 
 def _change(url: str, hot: int) -> None:
