@@ -20,12 +20,14 @@ class QueuedLog(QueueHandler):
 
     def __init__(self, stream: TextIO, form: str) -> None:
         """Start the thread; ``form``: of a line, as ``logging.Formatter`` takes it."""
-        super().__init__(queue.Queue(MOST))
+        self._lines: queue.Queue[logging.LogRecord] = queue.Queue(MOST)
+        super().__init__(self._lines)
         target = logging.StreamHandler(stream)
         target.setFormatter(logging.Formatter(form))
         self._dropped = 0
-        self._listener = QueueListener(self.queue, target)
+        self._listener = QueueListener(self._lines, target)
         self._listener.start()
+        self._open = True
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Hand a record to the thread, or count it where there is no room."""
@@ -40,18 +42,19 @@ class QueuedLog(QueueHandler):
                 None,
             )
             try:
-                self.queue.put_nowait(self.prepare(lost))
+                self._lines.put_nowait(self.prepare(lost))
             except queue.Full:
                 self._dropped += 1
                 return
             self._dropped = 0
         try:
-            self.queue.put_nowait(record)
+            self._lines.put_nowait(record)
         except queue.Full:
             self._dropped += 1
 
     def close(self) -> None:
         """Write what is left and end the thread. Not where nobody reads: the process is about to end."""
-        if self._listener._thread is not None and not self.queue.full():  # type: ignore[attr-defined]
+        if self._open and not self._lines.full():
             self._listener.stop()
+        self._open = False
         super().close()

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from typing import Final
 
-from planner.builtins.registry import REGISTRY
+from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
 from planner.builtins.uuid import gen_random_uuid
 from planner.errors import SqlError, not_supported
@@ -115,8 +115,8 @@ def _md5_crypt(password: bytes, salt_text: str) -> str:
 
 
 def _register() -> None:
-    def python(signature: str, form: object, *, needs_session: bool = False) -> None:
-        REGISTRY.python(f"pgcrypto.{signature}", form, needs_session=needs_session)  # type: ignore[arg-type]
+    def python(signature: str, form: PythonForm, *, needs_session: bool = False) -> None:
+        REGISTRY.python(f"pgcrypto.{signature}", form, needs_session=needs_session)
 
     python("digest(text,text)", lambda data, name: digest(data.encode(), name))
     python("digest(bytea,text)", digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Final
 
-from planner.builtins.registry import REGISTRY
+from planner.builtins.registry import REGISTRY, PythonForm
 from planner.errors import SqlError
 
 MAX_CHARACTERS: Final = 255
@@ -58,8 +58,8 @@ def difference(one: str, other: str) -> int:
 
 
 def _register() -> None:
-    def python(signature: str, form: object) -> None:
-        REGISTRY.python(f"fuzzystrmatch.{signature}", form)  # type: ignore[arg-type]
+    def python(signature: str, form: PythonForm) -> None:
+        REGISTRY.python(f"fuzzystrmatch.{signature}", form)
 
     python("levenshtein(text,text)", levenshtein)
     python("levenshtein(text,text,int4,int4,int4)", levenshtein)

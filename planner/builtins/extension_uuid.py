@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from planner.builtins.registry import REGISTRY
+from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
 from planner.builtins.uuid import gen_random_uuid
 
@@ -32,8 +32,8 @@ def generate_v5(namespace: bytes, name: str) -> bytes:
 
 
 def _register() -> None:
-    def python(signature: str, form: object, *, needs_session: bool = False) -> None:
-        REGISTRY.python(f"uuid-ossp.{signature}", form, needs_session=needs_session)  # type: ignore[arg-type]
+    def python(signature: str, form: PythonForm, *, needs_session: bool = False) -> None:
+        REGISTRY.python(f"uuid-ossp.{signature}", form, needs_session=needs_session)
 
     for name, value in (
         ("nil", uuid.UUID(int=0)), ("ns_dns", uuid.NAMESPACE_DNS), ("ns_url", uuid.NAMESPACE_URL),
