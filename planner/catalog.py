@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 from planner.acl import AclItem, Membership
 from planner.types import SqlType
 
-IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin"]
+IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin", "brin"]
 
 DEFAULT_TIMELINE = "epoch_ms"
 """Where tables are that do not say; it is there without being created."""
@@ -83,6 +83,11 @@ class IndexDef:
     def by_value(self) -> bool:
         """Whether its keys are the values of its columns, not what gin and gist make of them."""
         return self.method in ("btree", "hash") or bool(self.constraint_oid)
+
+    @property
+    def stored(self) -> bool:
+        """Whether something is kept for it: a brin index is the bounds that every part has of every column."""
+        return self.method != "brin"
 
     @property
     def computed(self) -> bool:

@@ -4,6 +4,7 @@ method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
+brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ from planner.facts import (
     rows,
 )
 from planner.resolve import default_opclass
-from planner.typefacts import element_of, format_type
+from planner.typefacts import decimal_of, element_of, format_type
+from planner.types import SqlType
 
 METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 
-METHODS: Final = ("btree", "hash", "gin", "gist", "spgist")
+METHODS: Final = ("btree", "hash", "gin", "gist", "spgist", "brin")
 """Those of which there are indexes."""
 
 ELEMENTS: Final = frozenset(
@@ -59,6 +61,11 @@ ELEMENTS: Final = frozenset(
     )
 )  # fmt: skip
 """Types of array elements that gin indexes take beside enums: equal values are one key."""
+
+BOUNDED: Final = frozenset(
+    (INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
+)
+"""Types with bounds in parts by which scans leave out row groups; of numeric those of declared precision."""
 
 
 @cache
@@ -102,12 +109,13 @@ def _input_type(type_oid: int) -> int:
     return {"e": ANYENUM, "r": ANYRANGE, "m": ANYMULTIRANGE, "c": RECORD}.get(fact.kind, type_oid)
 
 
-def check_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
+def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | None) -> str:
     """Return the name of the operator class of an index key, "" for the type's default one.
 
     Raises SqlError 42704 (no such class, no default one), 42804 (not of this type); 0A000 for a class, and for a type, of
     which no index is kept here.
     """
+    type_oid = type_.oid
     name = ""
     if written:
         name = _written_class(type_oid, method, written, span)
@@ -122,7 +130,13 @@ def check_class(type_oid: int, method: str, written: ast.Name, span: Span | None
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
     elif method in ("gist", "spgist"):
         check_gist(type_oid, span, method)
+    elif method == "brin" and not _has_bounds(type_):
+        raise not_supported(f"a brin index over {format_type(type_oid, type_.typmod)}", span=span)
     return name
+
+
+def _has_bounds(type_: SqlType) -> bool:
+    return decimal_of(type_) is not None if type_.oid == NUMERIC else type_.oid in BOUNDED
 
 
 def check_gist(type_oid: int, span: Span | None, method: str = "gist") -> None:
@@ -146,19 +160,19 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
         raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')
     if is_default:
         return ""
-    if method in ("btree", "hash") and not name.endswith("_pattern_ops"):
+    if method == "brin" or (method in ("btree", "hash") and not name.endswith("_pattern_ops")):
         raise not_supported(f'operator class "{name}"', span=span)
     return name
 
 
-def check_retyped(relation: RelationDef, column: ColumnDef, type_oid: int) -> None:
+def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType) -> None:
     """Check that the indexes over a column can be over another type. Raises SqlError 42704, 42804, 0A000."""
     for index in relation.indexes:
         method = "btree" if index.constraint_oid else index.method
         for position, attnum in enumerate(index.key_columns):
             if attnum == column.attnum:
                 name = index.opclasses[position] if index.opclasses else ""
-                check_class(type_oid, method, (name,) if name else (), None)
+                check_class(type_, method, (name,) if name else (), None)
 
 
 def check_indexable(oid: int, method: str) -> None:

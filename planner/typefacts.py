@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 
-from planner.facts import BPCHAR, INTERVAL, facts, rows
+from planner.facts import BPCHAR, INTERVAL, NUMERIC, facts, rows
+from planner.types import SqlType
 
 FIRST_USER_OID = 16384
 """Oids of what users make begin here."""
+MAX_DECIMAL_PRECISION = 38
+"""Digits of a stored numeric."""
 
 # typcategory codes of pg_type
 STRING, NUMERIC_CATEGORY, BOOLEAN, DATETIME, TIMESPAN = "S", "N", "B", "D", "T"
@@ -24,6 +27,23 @@ _SQL_NAMES = {
 }  # fmt: skip
 # pg_type names that are also SQL keywords or type-name keywords and so print quoted
 _QUOTED = {18: '"char"', 2276: '"any"'}
+
+
+def numeric_precision_scale(typmod: int) -> tuple[int, int] | None:
+    """Return (precision, scale) of a numeric typmod, None when unconstrained. Scale may be negative."""
+    if typmod < 4:
+        return None
+    packed = typmod - 4
+    scale = packed & 0x7FF
+    return packed >> 16, scale - 0x800 if scale > 1000 else scale
+
+
+def decimal_of(type_: SqlType) -> tuple[int, int] | None:
+    """Return (precision, scale) of a numeric type whose values are stored as decimals; None of other types."""
+    declared = numeric_precision_scale(type_.typmod) if type_.oid == NUMERIC else None
+    if declared is None or declared[0] > MAX_DECIMAL_PRECISION or not 0 <= declared[1] <= declared[0]:
+        return None
+    return declared
 
 
 @functools.cache

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from engine.catalog.physical import numeric_precision_scale
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
@@ -15,7 +14,7 @@ from planner.bind.sequence import drawn_from
 from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, RelationDef
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import FIRST_USER_OID, format_type, numeric_precision_scale
 from planner.types import SqlType
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from planner.facts import (
     XID,
     facts,
 )
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_USER_OID, decimal_of
 from planner.types import SqlType
 from txn.types import IndexId, IndexKind, Kind, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 
@@ -85,26 +85,16 @@ _KINDS.update(
         "int64",
     )
 )
-MAX_DECIMAL_PRECISION = 38
-
-
-def numeric_precision_scale(typmod: int) -> tuple[int, int] | None:
-    """Return (precision, scale) of a numeric typmod, None when unconstrained. Scale may be negative."""
-    if typmod < 4:
-        return None
-    packed = typmod - 4
-    scale = packed & 0x7FF
-    return packed >> 16, scale - 0x800 if scale > 1000 else scale
 
 
 def physical_type(type_: SqlType) -> PhysicalType:
     """Return the physical type of a column type; 0A000 when it cannot be stored yet."""
     if type_.oid == NUMERIC:
-        declared = numeric_precision_scale(type_.typmod)
         # NaN is legal in numeric(p,s) and decimal128 has none: only the struct form can hold it,
         # so constrained columns refuse NaN with 22003 when stored (docs/values.md).
-        if declared is not None and declared[0] <= MAX_DECIMAL_PRECISION and 0 <= declared[1] <= declared[0]:
-            return PhysicalType(kind="decimal", precision=declared[0], scale=declared[1])
+        decimal = decimal_of(type_)
+        if decimal is not None:
+            return PhysicalType(kind="decimal", precision=decimal[0], scale=decimal[1])
         return PhysicalType(kind="numeric")
     kind = _KINDS.get(type_.oid)
     if kind is not None:
@@ -158,6 +148,7 @@ def shard_spec(relation: RelationDef) -> ShardSpec:
                 nulls_distinct=not index.nulls_not_distinct,
             )
             for index in relation.indexes
+            if index.stored
         ),
         timeline=relation.timeline,
     )

@@ -116,7 +116,8 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
         if table is None or statement.hidden or _name_is_taken(session, table, statement.name):
             return command, None, []
         name = statement.name or unused_name(session, table.schema, table.name, statement.names, "idx")
-        return command, table, [index_of(statement, name)]
+        index = index_of(statement, name)
+        return command, table, [index] if index.stored else []
     if isinstance(statement, st.AlterTable) and all(isinstance(a, st.AddKey) for a in statement.actions):
         table = session.catalog.relation_by_oid(statement.table)
         keys = [a.key for a in statement.actions if isinstance(a, st.AddKey) and a.key.using_index is None]

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from engine.catalog.physical import MAX_DECIMAL_PRECISION, physical_type
+from engine.catalog.physical import physical_type
 from planner.catalog import ColumnDef
 from planner.errors import SqlError
+from planner.typefacts import MAX_DECIMAL_PRECISION
 from txn.types import PhysicalType
 
 Refuse = Callable[[Any], None]

@@ -74,6 +74,8 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     )
     hidden: tuple[ColumnDef, ...] = ()
     if where is not None or any(not key.attnum for key in keys):
+        if not definition.stored:
+            raise not_supported("an expression or partial index with brin", span=node.span)
         if table.source_oid:
             raise not_supported("an expression or partial index on the table of a source", span=node.span)
         definition, hidden = computed_index(definition, table, [key.expr for key in keys], where)
@@ -300,7 +302,7 @@ def _check_plain(node: ast.CreateIndex, method: str) -> None:
         raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
     if node.include and method not in ("gist", "spgist"):
         raise SqlError("0A000", f'access method "{method}" does not support included columns')
-    if len(node.elements) > 1:
+    if len(node.elements) > 1 and method != "brin":
         if method in ("gin", "gist"):
             raise not_supported(f"a {method} index over several columns", span=node.elements[1].span)
         raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')
@@ -349,7 +351,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     kept = plain_type(expr.type)
     if method == "gist" and context.catalog.extension("btree_gist"):
         check_gist(kept.oid, element.span)
-    opclass = check_class(kept.oid, method, element.opclass, element.span)
+    opclass = check_class(kept, method, element.opclass, element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0

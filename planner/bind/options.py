@@ -51,6 +51,7 @@ STORAGE_OPTIONS: dict[str, dict[str, Rule]] = {
     "gist": {"fillfactor": (10, 100), "buffering": frozenset(("on", "off", "auto"))},
     "spgist": {"fillfactor": (10, 100)},
     "gin": {"fastupdate": _BOOLEAN, "gin_pending_list_limit": (64, 2147483647)},
+    "brin": {"pages_per_range": (1, 131072), "autosummarize": _BOOLEAN},
     # security_invoker has its effect (``engine.ddl.privileges``)
     "view": {"security_barrier": _BOOLEAN, "security_invoker": _BOOLEAN},
 }

@@ -112,7 +112,7 @@ def _check_opclass(subtype: int, name: ast.Name | None) -> None:
             f'data type {format_type(subtype)} has no default operator class for access method "btree"',
             hint="You must specify an operator class for the range type or define a default operator class for the subtype.",
         )
-    if name is not None and check_class(subtype, "btree", name, None):
+    if name is not None and check_class(SqlType(subtype), "btree", name, None):
         raise not_supported(f'operator class "{name[-1]}" of a range type')
 
 

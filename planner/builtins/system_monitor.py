@@ -178,7 +178,7 @@ def index_column_property(session: EvalSession, oid: int, position: int, name: s
         "distance_orderable": False,
         "returnable": btree or index.method in ("gist", "spgist"),
         "search_array": btree,
-        "search_nulls": btree or index.method in ("gist", "spgist"),
+        "search_nulls": btree or index.method in ("gist", "spgist", "brin"),
     }.get(property_)
 
 
@@ -189,7 +189,7 @@ def index_property(session: EvalSession, oid: int, name: str) -> bool | None:
         return None
     method = found[1].method
     return {
-        "clusterable": method in ("btree", "gist"), "index_scan": method != "gin", "bitmap_scan": True,
+        "clusterable": method in ("btree", "gist"), "index_scan": method not in ("gin", "brin"), "bitmap_scan": True,
         "backward_scan": method in ("btree", "hash"),
     }.get(name.lower())  # fmt: skip
 
@@ -312,6 +312,19 @@ def _register_statistics() -> None:
             python(signature, lambda *_: None)
 
 
+def brin_ranges_missing(session: EvalSession, oid: int, _range: int = 0) -> int:
+    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError 42809, 42P01."""
+    found = find_index(session, oid)
+    if found is None:
+        relation = session.catalog.relation_by_oid(oid)
+        if relation is None:
+            raise SqlError("42P01", f"could not open relation with OID {oid}")
+        raise SqlError("42809", f'"{relation.name}" is not an index')
+    if found[1].method != "brin":
+        raise SqlError("42809", f'"{found[1].name}" is not a BRIN index')
+    return 0
+
+
 def notify(session: EvalSession, channel: str | None, payload: str | None) -> str:
     """SQL's ``pg_notify``: NULL counts as the empty text; 22023."""
     if not channel:
@@ -334,6 +347,8 @@ def _register() -> None:
     for kind in ("name", "oid"):
         session_form(f"pg_database_size({kind})", database_size)
         session_form(f"pg_tablespace_size({kind})", tablespace_size)
+    session_form("brin_summarize_new_values(regclass)", brin_ranges_missing)
+    session_form("brin_summarize_range(regclass,int8)", brin_ranges_missing)
     session_form("pg_postmaster_start_time()", lambda session: session.system.start_time_us)
     session_form("pg_conf_load_time()", lambda session: session.system.start_time_us)
     session_form("pg_cancel_backend(int4)", cancel_backend)
