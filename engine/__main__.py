@@ -16,6 +16,7 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
+from engine.loop.collector import collect_less
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
@@ -127,6 +128,7 @@ async def serve_forever(config: Config) -> None:
 
     gc.freeze()
     gc.enable()
+    collect_less()
     try:
         server_defaults(config.setting)
     except SqlError as error:

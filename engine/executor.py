@@ -37,11 +37,12 @@ class VirtualRelations(Protocol):
         """
 
     def finder(
-        self, oid: int, attnum: int, session: EvalSession
+        self, oid: int, attnum: int, session: EvalSession, *, many: bool = False
     ) -> Callable[[Any], list[tuple[Any, ...]]] | None:
         """Return the function from a value to the rows whose column equals it, or None if there is no index.
 
-        It serves one statement. Nobody changes the lists.
+        It serves one statement. Nobody changes the lists. ``many``: so many values are looked up that an index over all rows
+        is worth it (and ``prepare`` has made all).
         """
 
 

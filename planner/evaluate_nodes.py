@@ -256,7 +256,12 @@ def _scalar_array(unit: Unit, expr: ScalarArrayOp, depth: int) -> str:
 
 
 def _case(unit: Unit, expr: CaseExpr, depth: int) -> str:
-    """CASE: conditional expressions, so that only the chosen arm is evaluated."""
+    """CASE: conditional expressions, so that only the chosen arm is evaluated; a dictionary where all arms are constants."""
+    subject, constants = _constant_arms(expr)
+    if subject is not None:
+        found, temp = unit.name(constants, "case"), unit.temp()
+        default = unit.value(expr.default, depth + 2)
+        return f"({found}[{temp}] if ({temp} := {unit.value(subject, depth + 2)}) in {found} else {default})"
     if len(expr.whens) > MAX_ARMS:
         rest = replace(expr, whens=expr.whens[MAX_ARMS:])
         default = unit.cut(rest)
@@ -267,6 +272,24 @@ def _case(unit: Unit, expr: CaseExpr, depth: int) -> str:
         for w in expr.whens[:MAX_ARMS]
     )
     return f"({arms}{default})"
+
+
+def _constant_arms(expr: CaseExpr) -> tuple[Expr | None, dict[Any, Any]]:
+    """Return what ``CASE x WHEN 'a' THEN 'b' ...`` compares, and its results by the values; (None, ...) for other CASEs."""
+    subject: Expr | None = None
+    results: dict[Any, Any] = {}
+    for when in expr.whens:
+        condition, result = when.condition, when.result
+        if not isinstance(condition, OpExpr) or not isinstance(result, Const) or len(condition.args) != 2:
+            return None, results
+        left, right = condition.args
+        if not isinstance(right, Const) or right.value is None or not simple_equality(condition.proc):
+            return None, results
+        if not isinstance(left, Var) or (subject is not None and subject != left):
+            return None, results
+        subject = left
+        results.setdefault(right.value, result.value)
+    return (subject if len(results) > 1 else None), results
 
 
 def _coalesce(unit: Unit, expr: CoalesceExpr, depth: int) -> str:

@@ -331,10 +331,13 @@ class StoreTransaction:
     def stats(self, shard: ShardId) -> snapshot.ShardStats:
         """See ``txn.api``."""
         history = self.core.shards.get(shard)
-        if history is not None and history.domain is not self.timeline and not self.writing:
-            entry = history.latest
-            if entry.generation is None:
+        if history is not None and not self.writing and shard not in self.schema_states:
+            # a look at the catalog asks for all tables: views of them would be made and thrown away
+            entry = history.latest if history.domain is not self.timeline else history.at(self.read_ts)
+            if entry is None or entry.generation is None:
                 raise KeyError(shard)
+            if entry.generation.damage is not None and history.domain is self.timeline:
+                raise entry.generation.damage
             rows, hot, size = entry.generation.counts()
             return snapshot.ShardStats(rows=rows, hot_rows=hot, parts=len(entry.generation.parts), bytes=size)
         view = self.view(shard)

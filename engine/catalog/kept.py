@@ -51,13 +51,29 @@ class Part:
 
     def find(self, attnum: int, value: Any) -> Rows:
         """Return the rows whose column equals ``value``. Nobody changes the list."""
+        return self._index(attnum).get(value, _NO_ROWS)
+
+    def finder(self, attnum: int) -> Callable[[Any], Rows]:
+        """Return the function from a value to the rows whose column equals it. Nobody changes the lists."""
+        index: dict[Any, Rows] | None = None
+
+        def find(value: Any) -> Rows:
+            nonlocal index
+            if index is None:
+                index = self._index(attnum)
+            return index.get(value, _NO_ROWS)
+
+        return find
+
+    def _index(self, attnum: int) -> dict[Any, Rows]:
+        """Return the index by a column, made at first look-up."""
         index = self.indexes.get(attnum)
         if index is None:
             index = self.indexes[attnum] = {}
             position = attnum - 1
             for row in self.rows:
                 index.setdefault(row[position], []).append(row)
-        return index.get(value, _NO_ROWS)
+        return index
 
 
 class PartOfEach(Part):

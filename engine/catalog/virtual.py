@@ -269,22 +269,24 @@ class VirtualCatalog:
             known = self._together[oid] = (parts, list(itertools.chain.from_iterable(parts)))
         return known[1]
 
-    def finder(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
+    def finder(
+        self, oid: int, attnum: int, session: Any, *, many: bool = False
+    ) -> Callable[[Any], Rows] | None:
         """Return the function from a value to the rows whose column equals it, as long as the statement runs.
 
-        None where nothing is cached to index. Nobody changes the lists.
+        ``many``: by an index over all rows, not by the relations that a value means. None where nothing is cached to index. Nobody changes the lists.
         """
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
         finders = [
-            self._finder(oid, position, source, attnum, session)
+            self._finder(oid, position, source, attnum, session, many)
             for position, source in enumerate(sources)
             if source.scope != "static"
         ]
         if len(finders) < len(sources):
             built_in = self._built_in(oid, session)
-            finders.insert(0, lambda value: built_in.find(attnum, value))
+            finders.insert(0, built_in.finder(attnum))
         if len(finders) == 1:
             return finders[0]
 
@@ -310,12 +312,11 @@ class VirtualCatalog:
         return part
 
     def _finder(
-        self, oid: int, position: int, source: Source, attnum: int, session: Any
+        self, oid: int, position: int, source: Source, attnum: int, session: Any, many: bool
     ) -> Callable[[Any], Rows]:
         locate = source.keys.get(self._relations[oid].columns[attnum - 1].name)
-        if locate is None:
-            part = self._part(oid, position, source, session)
-            return lambda value: part.find(attnum, value)
+        if locate is None or many:
+            return self._part(oid, position, source, session).finder(attnum)
         catalog: CatalogSnapshot = session.catalog
         kept = self._kept_rows(oid, position, source, catalog.database)
         place = attnum - 1

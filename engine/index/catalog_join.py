@@ -2,22 +2,34 @@
 
 left rows      (.., 16384, ..)  (.., 16384, ..)  (.., 11, ..)
 values              16384            16384           11            computed for the batch
-right rows       found once                       found once       kept by value while the join runs, filter applied
+right rows       found once                       found once       kept by value while the join runs, filtered and narrowed
+
+Most values have one right row, or none: then a batch is joined without a look at each of its rows. From ``MANY`` values on an
+index over the whole relation finds the rows, which costs more at first and less for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from engine.connection.rows import RowTuple
 from engine.index.joins import DependentJoin
 from engine.index.nodes import Node
 from engine.index.state import BATCH, Pipe, Rows, evaluate_rows
-from engine.index.virtual_sources import VirtualLookup
+from engine.index.virtual_sources import Finder, VirtualLookup
 from planner.evaluate import Env
 from planner.query import Expr, JoinKind
 
 KEPT_VALUES = 16_384
+MANY = 512
+
+
+class _Several:
+    """Stands for several right rows."""
+
+
+_SEVERAL: Final = _Several()
 
 
 class CatalogJoin(DependentJoin):
@@ -29,45 +41,96 @@ class CatalogJoin(DependentJoin):
 
     def pipe(self, e: Env) -> Pipe:
         """Join."""
-        lookup, test = self.lookup, self.test
+        lookup = self.lookup
         yield from lookup.prepare(e)
         find = lookup.finder(e)
-        outer_join = self.kind is JoinKind.LEFT
-        empty = (None,) * lookup.width
-        kept: dict[Any, Rows] = {}
-        out: Rows = []
+        matches = _Matches(lookup, (None,) * lookup.width if self.kind is JoinKind.LEFT else None)
+        asked = 0
         for item in self.inputs[0].pipe(e):
             if item.__class__ is not list:
                 yield item
                 continue
-            for left, (value,) in zip(item, lookup.values(item, e), strict=True):
-                found = kept.get(value)
-                if found is None:
-                    if len(kept) >= KEPT_VALUES:
-                        kept.clear()
-                    found = kept[value] = lookup.passing(value, find, e)
-                matched = False
-                if len(found) == 1 and test is None:
-                    out.append(left + found[0])
+            values = [value for (value,) in lookup.values(item, e)]
+            new = set(values).difference(matches.one)
+            if new:
+                asked += len(new)
+                if asked > MANY:
+                    yield from lookup.prepare(e, many=True)
+                    find = lookup.finder(e, many=True)
+                matches.look_up(new, values, find, e)
+            if self.test is None and not matches.several:
+                one = matches.one
+                out = [
+                    left + right
+                    for left, value in zip(item, values, strict=True)
+                    if (right := one[value]) is not None
+                ]
+                yield out or None
+            else:
+                yield from self._each(item, values, matches, e)
+
+    def _each(self, lefts: Rows, values: Sequence[Any], matches: _Matches, e: Env) -> Pipe:
+        """Join row by row: some have several matches, or the join has a condition."""
+        test, empty = self.test, matches.empty
+        out: Rows = []
+        for left, value in zip(lefts, values, strict=True):
+            found = matches.rows(value)
+            matched = False
+            for i in range(0, len(found), BATCH):
+                rows = [left + right for right in found[i : i + BATCH]]
+                if test is not None:
+                    rows = yield from evaluate_rows(test, rows, e)
+                if rows:
                     matched = True
-                else:
-                    for i in range(0, len(found), BATCH):
-                        rows = [left + right for right in found[i : i + BATCH]]
-                        if test is not None:
-                            rows = yield from evaluate_rows(test, rows, e)
-                        if rows:
-                            matched = True
-                            out += rows
-                        if len(out) >= BATCH:
-                            yield out
-                            out = []
-                if outer_join and not matched:
-                    out.append(left + empty)
+                    out += rows
                 if len(out) >= BATCH:
                     yield out
                     out = []
-            if out:
+            if empty is not None and not matched:
+                out.append(left + empty)
+            if len(out) >= BATCH:
                 yield out
                 out = []
+        yield out or None
+
+
+class _Matches:
+    """The right rows of the values met.
+
+    Attributes:
+        one: by value: its row; where it has none, ``empty``; ``_SEVERAL`` where it has more, which ``several`` has.
+        empty: the row that stands for none in an outer join, else None.
+    """
+
+    __slots__ = ("empty", "lookup", "none", "one", "several")
+
+    def __init__(self, lookup: VirtualLookup, empty: RowTuple | None) -> None:
+        self.lookup = lookup
+        self.empty = empty
+        self.one: dict[Any, Any] = {}
+        self.several: dict[Any, Rows] = {}
+        self.none: set[Any] = set()
+
+    def look_up(self, new: set[Any], values: Sequence[Any], find: Finder, e: Env) -> None:
+        """Find the rows of ``new`` ones among ``values``, those of a batch."""
+        if len(self.one) + len(new) > KEPT_VALUES:
+            self.one.clear()
+            self.several.clear()
+            self.none.clear()
+            new = set(values)
+        for value, found in self.lookup.passing_each(new, find, e):
+            if len(found) == 1:
+                self.one[value] = found[0]
+            elif found:
+                self.one[value] = _SEVERAL
+                self.several[value] = found
             else:
-                yield None
+                self.one[value] = self.empty
+                self.none.add(value)
+
+    def rows(self, value: Any) -> Rows:
+        """Return the rows of a value that has been looked up."""
+        if value in self.none:
+            return []
+        several = self.several.get(value)
+        return [self.one[value]] if several is None else several

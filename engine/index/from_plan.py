@@ -26,6 +26,7 @@ from engine.index.computed import CteSource, FunctionSource, StepSource, Subquer
 from engine.index.intervals import IntervalScan, find_intervals
 from engine.index.inverted import EntriesScan, find_inverted
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
+from engine.index.late import late_targets
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
 from engine.index.push_down import pushed_down
@@ -143,6 +144,7 @@ class FromPlanner:
         self.outer = outer
         self.needed = needed_columns(query)
         self.narrow = len(query.ranges) > 1
+        self.narrow_catalog = self.narrow or bool(late_targets(query))  # rows are copied on their way
         self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
         self.ordered_source: IndexSource | None = None  # what reads in order to the limit
         self.scouts: list[TableScan] = []  # scans of tables whose rows are locked
@@ -377,13 +379,14 @@ class FromPlanner:
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
             if use is None:
-                source = VirtualScan(item, index, needed)
+                source = VirtualScan(item, index, needed, self.narrow_catalog)
             else:
                 attnum, value, is_list = use
                 dependent = bool(ranges_used(value))
                 source = VirtualLookup(
-                    item, index, needed, attnum, value, is_list, outer if dependent else self._empty()
-                )
+                    item, index, needed, self.narrow_catalog, attnum, value, is_list,
+                    outer if dependent else self._empty(),
+                )  # fmt: skip
                 source.dependent = dependent
                 found = column_uses(index, conjuncts, bound)[attnum]
                 served = found.sources["in" if is_list else "="]

@@ -3,6 +3,9 @@
 A sub-select that does not look at the row is run once and its rows are kept: for the whole execution when nothing
 outside matters, else for the env it belongs to. A correlated one is run for each row. When a run meets a Wait it
 raises Suspend with its generator; the node finishes it and evaluates the batch again (see ``state``).
+
+    (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
+                                           ^ the rows outside for which this finds nothing share one answer
 """
 
 from __future__ import annotations
@@ -11,9 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.index.access import outer_levels
-from engine.index.nodes import Node
+from engine.index.access import is_volatile, outer_levels
+from engine.index.aggregate import AggregateNode
+from engine.index.joins import DependentJoin, HashJoin, LoopJoin
+from engine.index.nodes import Cut, Distinct, Filter, Limit, Node, Project, Sort
+from engine.index.sources import SourceNode
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
+from engine.index.virtual_sources import VirtualLookup
 from planner.builtins.compare import hash_key
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
@@ -22,6 +29,7 @@ from planner.facts import INT4, facts
 from planner.query import (
     Const,
     FuncExpr,
+    JoinKind,
     OutputColumn,
     QueryExpr,
     Select,
@@ -33,6 +41,19 @@ from planner.query import (
 from planner.types import SqlType
 
 _counter = iter(range(1, 1 << 62))
+# nodes whose answer depends on nothing else where their first input is empty
+_EMPTY_FOR_EMPTY = (
+    AggregateNode,
+    Cut,
+    DependentJoin,
+    Distinct,
+    Filter,
+    HashJoin,
+    Limit,
+    LoopJoin,
+    Project,
+    Sort,
+)
 
 
 class Subplan:
@@ -44,6 +65,7 @@ class Subplan:
         levels, outside = outer_levels(query)
         self.correlated = 1 in levels
         self.constant = not levels and not outside
+        self.lookup = _deciding_lookup(plan, query) if self.correlated else None
 
     def rows(self, row: Any, e: Env, stop_after: int = 0) -> Rows:
         """Return the rows for ``row``; at least ``stop_after`` (if set) when there are that many."""
@@ -58,8 +80,14 @@ class Subplan:
             kept: Rows | None = cache.get(self.id)
             if kept is not None:
                 return kept
+        inside = e.child(row)
+        finds_nothing = self.lookup is not None and self.lookup.finds_nothing(inside)
+        if finds_nothing:
+            answer: Rows | None = shared.cache.get(self.id)
+            if answer is not None:
+                return answer
         rows: Rows = []
-        pipe = self.plan.pipe(e.child(row))
+        pipe = self.plan.pipe(inside)
         log, cursor, memo = shared.log, shared.cursor, shared.memo
         shared.log, shared.cursor = [], 0
         met: Wait | None = None
@@ -79,6 +107,8 @@ class Subplan:
             raise Suspend("load", self._run(pipe, rows, met, row, e))
         if not self.correlated:
             self._cache(e)[self.id] = rows
+        elif finds_nothing:
+            shared.cache[self.id] = rows
         return rows
 
     def _cache(self, e: Env) -> dict[int, Any]:
@@ -104,6 +134,27 @@ class Subplan:
             cache[self.id] = found
 
         return SubRun(pipe, rows, met, keep)
+
+
+def _deciding_lookup(plan: Node, query: object) -> VirtualLookup | None:
+    """Return the look-up in a catalog relation from which all rows of a sub-select come, if nothing but WHERE looks outside.
+
+    Where it finds nothing, the answer is the same whatever the row outside.
+    """
+    if not isinstance(query, Select) or query.ctes or is_volatile(query):
+        return None
+    levels, outside = outer_levels(replace(query, where=None))
+    if levels or outside:
+        return None
+    node = plan
+    while not isinstance(node, SourceNode):
+        if not isinstance(node, _EMPTY_FOR_EMPTY) or (
+            isinstance(node, HashJoin | LoopJoin) and node.kind is JoinKind.FULL
+        ):
+            return None
+        node = node.inputs[0]
+    source = node.source
+    return source if isinstance(source, VirtualLookup) and source.by_batches else None
 
 
 def only_existence(query: QueryExpr) -> QueryExpr:

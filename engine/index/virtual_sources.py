@@ -1,62 +1,114 @@
 """Where rows of catalog relations come from: all of them, or those with a value in one column.
 
-The rows are the cache's own (``engine.catalog.virtual``): columns are picked out of them where they are used.
+    the cache's own rows (engine.catalog.virtual)    33 columns of pg_class
+      filter                                         looks at these
+      narrow                                         the columns that the query reads: joins copy rows
+
+Where nothing is joined, columns are picked out of the cache's rows where they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
+from engine.index.access import in_order_of_cost
 from engine.index.nodes import chunks, projection
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows
-from planner.evaluate import Env, Layout, RowFunction, compile_expr, flat
-from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, RelationRange
+from planner.evaluate import Env, Layout, RowFunction, compile_expr, compile_filter, flat
+from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
+from planner.walk import children
 
 Finder = Callable[[Any], Rows]
+Pick = Callable[[Rows], Rows]
 
 
-def _picker(
-    range_: int, item: RelationRange, needed: Sequence[int]
-) -> tuple[Columns, int, Callable[[Any], Rows] | None]:
-    """Return (columns, width, function from relation rows to rows or None when they serve as they are)."""
-    relation_width = max((c.attnum for c in item.columns), default=0)
-    oid = item.oid
-    whole = whole_row(item)
-    if all(n > 0 for n in needed):
-        return {(range_, n): n - 1 for n in needed}, relation_width, None
-    columns: Columns = {}
-    extras: list[int] = []
-    for n in needed:
-        if n > 0:
-            columns[(range_, n)] = n - 1
-        else:
-            columns[(range_, n)] = relation_width + len(extras)
-            extras.append(n)
+class CatalogSource(Source):
+    """Rows of a catalog relation: filtered as they are kept, then narrowed.
 
-    def extend(rows: Any) -> Rows:
-        return [
-            (
-                *r,
-                *[
-                    whole(r) if n == WHOLE_ROW else oid if n == TABLEOID else (0, i + 1) if n == CTID else 0
-                    for n in extras
-                ],
-            )
-            for i, r in enumerate(rows)
-        ]
+    ``narrow``: rows have the ``needed`` columns only. Nobody changes lists that ``rows`` gives.
+    """
 
-    return columns, relation_width + len(extras), extend
-
-
-class VirtualScan(Source):
-    """All rows of a catalog relation."""
-
-    def __init__(self, item: RelationRange, index: int, needed: Sequence[int]) -> None:
-        columns, width, self.extend = _picker(index, item, needed)
-        super().__init__(columns, width)
+    def __init__(self, item: RelationRange, index: int, needed: Sequence[int], narrow: bool) -> None:
         self.item = item
+        self.index = index
+        self.relation_width = max((c.attnum for c in item.columns), default=0)
+        self.extras = [n for n in needed if n <= 0]  # system columns, and the row as a whole
+        self.full: Columns = {(index, n): n - 1 for n in range(1, self.relation_width + 1)}
+        self.full |= {(index, n): self.relation_width + i for i, n in enumerate(self.extras)}
+        self.extend: Pick | None = None  # before the filter
+        self.narrowed: Pick | None = None
+        width = self.relation_width + len(self.extras)
+        self.narrow = narrow and len(needed) < width
+        if self.narrow:
+            super().__init__({(index, n): i for i, n in enumerate(needed)}, len(needed))
+        else:
+            super().__init__({(index, n): self.full[index, n] for n in needed}, width)
+        self.needed = needed
+        self._arrange(early=CTID in self.extras or not self.narrow)
+
+    def _arrange(self, early: bool) -> None:
+        """Have system columns made ``early``, for the filter, or for the rows that pass it."""
+        if early and self.extras:
+            self.extend = self._making([*range(1, self.relation_width + 1), *self.extras])
+        if self.narrow and (early or not self.extras):
+            self.narrowed = narrowing([self.full[self.index, n] for n in self.needed])
+        elif self.narrow:
+            self.narrowed = self._making(self.needed)
+
+    def _making(self, attnums: Sequence[int]) -> Pick:
+        """Return the function from the relation's rows to rows of ``attnums``, system columns among them."""
+        special = {WHOLE_ROW: "whole(r)", TABLEOID: str(self.item.oid), CTID: "(0, i)"}
+        cells = "".join(f"r[{n - 1}], " if n > 0 else f"{special.get(n, '0')}, " for n in attnums)
+        each = "i, r in enumerate(rows, 1)" if CTID in attnums else "r in rows"
+        source = f"lambda rows: [({cells}) for {each}]"
+        made: Pick = eval(source, {"whole": whole_row(self.item)})
+        return made
+
+    def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
+        """Keep only rows for which ``conjuncts`` over this relation's own columns are TRUE."""
+        if conjuncts:
+            full = Layout(columns=self.full, outer=layout.outer, subplan=layout.subplan)
+            self.filter = compile_filter(in_order_of_cost(conjuncts), full)
+            if self.extend is None and any(_looks_beyond(c) for c in conjuncts):
+                self._arrange(early=True)
+
+    def fetch(self, outer: Any, e: Env) -> Pipe:
+        """Start giving rows that pass the source's own filter, narrowed."""
+        source = super().fetch(outer, e)
+        return source if self.narrowed is None else _narrow(source, self.narrowed)
+
+
+def _looks_beyond(node: Any) -> bool:
+    """Tell whether a condition may look at more than columns of its relation."""
+    if isinstance(node, Var):
+        return node.attnum <= 0
+    return isinstance(node, QueryBase) or any(_looks_beyond(child) for child in children(node))
+
+
+def narrowing(positions: Sequence[int]) -> Pick:
+    """Return the function from rows to rows of the values at ``positions``."""
+    if len(positions) > 1:
+        getter = itemgetter(*positions)
+        return lambda rows: list(map(getter, rows))
+    if positions:
+        position = positions[0]
+        return lambda rows: [(row[position],) for row in rows]
+    return lambda rows: [()] * len(rows)
+
+
+def _narrow(source: Pipe, narrowed: Pick) -> Pipe:
+    try:
+        for item in source:
+            yield narrowed(item) if item.__class__ is list else item
+    finally:
+        source.close()
+
+
+class VirtualScan(CatalogSource):
+    """All rows of a catalog relation."""
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Give the rows in batches."""
@@ -74,16 +126,14 @@ class VirtualScan(Source):
         return f"Virtual scan {self.item.schema}.{self.item.name} {self.item.alias}"
 
 
-class VirtualLookup(Source):
+class VirtualLookup(CatalogSource):
     """Rows of a catalog relation by the values of one column; without an index there, by a hash made once."""
 
     def __init__(
-        self, item: RelationRange, index: int, needed: Sequence[int], attnum: int, value: Expr, is_list: bool,
-        outer: Layout,
+        self, item: RelationRange, index: int, needed: Sequence[int], narrow: bool, attnum: int, value: Expr,
+        is_list: bool, outer: Layout,
     ) -> None:  # fmt: skip
-        columns, width, self.extend = _picker(index, item, needed)
-        super().__init__(columns, width)
-        self.item = item
+        super().__init__(item, index, needed, narrow)
         self.attnum = attnum
         self.is_list = is_list
         self.value = compile_expr(value, outer)
@@ -97,20 +147,23 @@ class VirtualLookup(Source):
             return False
         return self.filter is None or not self.filter.may_suspend
 
-    def prepare(self, e: Env) -> Pipe:
+    def prepare(self, e: Env, *, many: bool = False) -> Pipe:
         """Make what ``finder`` needs, with turns for others."""
         ctx = e.shared.ctx
-        if (self.item.oid, self.attnum) not in e.shared.private:
-            yield from ctx.virtual.prepare(self.item.oid, ctx.session, self.attnum)
+        if (self.item.oid, self.attnum, many) not in e.shared.private:
+            yield from ctx.virtual.prepare(self.item.oid, ctx.session, 0 if many else self.attnum)
 
-    def finder(self, e: Env) -> Finder:
-        """Return the function from a value to the rows that have it, unfiltered. Nobody changes the lists."""
+    def finder(self, e: Env, *, many: bool = False) -> Finder:
+        """Return the function from a value to the rows that have it, unfiltered. Nobody changes the lists.
+
+        ``many``: so many values are looked up that an index over all rows is worth it.
+        """
         private = e.shared.private
-        key = (self.item.oid, self.attnum)
+        key = (self.item.oid, self.attnum, many)
         find: Finder | None = private.get(key)
         if find is None:
             ctx = e.shared.ctx
-            find = ctx.virtual.finder(self.item.oid, self.attnum, ctx.session)
+            find = ctx.virtual.finder(self.item.oid, self.attnum, ctx.session, many=many)
             if find is None:
                 position = self.attnum - 1
                 table: dict[Any, Rows] = {}
@@ -134,14 +187,27 @@ class VirtualLookup(Source):
         if found:
             yield from chunks(self.extend(found) if self.extend is not None else found)
 
-    def passing(self, value: Any, find: Finder, e: Env) -> Rows:
-        """Return the rows with a value that pass the filter (``by_batches``). Nobody changes the list."""
-        if value is None:
-            return []
-        found = find(value)
-        if found and self.extend is not None:
-            found = self.extend(found)
-        return self.filter(found, e) if found and self.filter is not None else found
+    def finds_nothing(self, e: Env) -> bool:
+        """Tell whether no row has the value, where that is known at once (``by_batches``)."""
+        find: Finder | None = e.shared.private.get((self.item.oid, self.attnum, False))
+        if find is None:
+            return False
+        value = self.value((), e)
+        return value is None or not find(value)
+
+    def passing_each(self, values: Collection[Any], find: Finder, e: Env) -> Iterator[tuple[Any, Rows]]:
+        """Yield each value with its rows that pass the filter, narrowed (``by_batches``). Nobody changes the lists."""
+        extend, test, narrowed = self.extend, self.filter, self.narrowed
+        for value in values:
+            found = find(value) if value is not None else []
+            if found:
+                if extend is not None:
+                    found = extend(found)
+                if test is not None:
+                    found = test(found, e)
+                if narrowed is not None:
+                    found = narrowed(found)
+            yield value, found
 
     def label(self) -> str:
         """Return the line."""

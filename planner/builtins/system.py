@@ -181,15 +181,11 @@ def encoding_number(name: str) -> int:
 # --- comments -------------------------------------------------------------------------------------
 
 
-def _class_oid(session: EvalSession, catalog: str) -> int | None:
-    relation = session.catalog.relation("pg_catalog", catalog)
-    return relation.oid if relation is not None else None
-
-
 def obj_description(session: EvalSession, oid: int, catalog: str) -> str | None:
     """SQL's ``obj_description(oid, catalog)`` and ``shobj_description``."""
-    class_oid = _class_oid(session, catalog)
-    return None if class_oid is None else session.catalog.comment(class_oid, oid)
+    seen = session.catalog
+    relation = seen.relation("pg_catalog", catalog)
+    return None if relation is None else seen.comment(relation.oid, oid)
 
 
 def any_description(session: EvalSession, oid: int) -> str | None:

@@ -107,6 +107,21 @@ def test_case_coalesce_and_or_evaluate_only_what_they_need() -> None:
     assert caught.value.sqlstate == "22012"
 
 
+def test_a_case_of_constants_takes_the_first_equal_one_and_null_takes_none() -> None:
+    def case(*arms: tuple[Expr, Expr], default: Expr) -> CaseExpr:
+        whens = tuple(CaseWhen(condition=condition, result=result) for condition, result in arms)
+        return CaseExpr(type=INT, whens=whens, default=default)
+
+    arms = [(equal(col(1), const(n)), const(n * 10)) for n in (1, 2)] + [(equal(col(1), const(2)), const(99))]
+    guarded = case(*arms, default=divide(const(7), col(2)))
+    assert [value(guarded, n, 1) for n in (1, 2, 3, None)] == [10, 20, 7, 7]
+    assert value(guarded, 2, 0) == 20  # what ELSE divides by is not looked at
+    other = case(*arms, (equal(col(2), const(3)), const(30)), default=const(None))
+    assert [value(other, *row) for row in ((2, 3), (5, 3), (5, 5), (None, 3))] == [20, 30, None, 30]
+    unknown = case(*arms, (equal(col(1), const(None)), const(1)), default=const(0))
+    assert [value(unknown, n, 0) for n in (1, None, 5)] == [10, 0, 0]
+
+
 def test_strict_functions_are_not_called_with_null() -> None:
     assert value(divide(col(1), const(0)), None) is None
     assert value(op("int4pl(int4,int4)", col(1), col(2)), 1, None) is None

@@ -159,7 +159,7 @@ class Virtual:
     def prepare(self, oid: int, session: Any, attnum: int = 0) -> Iterator[None]:
         yield
 
-    def finder(self, oid: int, attnum: int, session: Any) -> Any:
+    def finder(self, oid: int, attnum: int, session: Any, *, many: bool = False) -> Any:
         if attnum != 1:
             return None
         return lambda value: [r for r in self.tables[oid] if r[0] == value]
