@@ -327,7 +327,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "blob": Mutation("blobs before names (P2)", "a part is named before it is durable", _unsynced_blobs, (*LOST, "")),
     "flush ends": Mutation("flush (storage.md)", "what ends during a flush is forgotten", _lost_ends, (*LOST, "")),
     "atomic recovery": Mutation("atomicity (C22)", "recovery applies one table of each transaction", _torn_recovery,
-                                ("split transaction", *LOST, "")),
+                                ("split transaction", *LOST, "incompatible order", "")),
     "holds": Mutation("read holds (U16)", "old versions go whoever reads them", _replace(
         HoldRegistry, "low_watermark", lambda self, beyond_retention=0: self._read_ts()), (*LOST, "")),
     "savepoint": Mutation("savepoints (D36)", "ROLLBACK TO undoes nothing", _no_undo, ("G1a aborted read",)),
