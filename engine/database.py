@@ -49,6 +49,8 @@ from engine.errors import report_of
 from engine.executor import Executor
 from engine.index.executor import IndexExecutor
 from engine.local.executor import LocalExecutor
+from engine.local.figures import VERSION as SKETCHES
+from engine.local.figures import DuckCounter
 from engine.memory import MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
@@ -61,6 +63,7 @@ from engine.spark import calibration
 from engine.spark.calibration import Calibration
 from engine.spark.executor import SparkExecutor
 from engine.spark.files import SparkFiles, spark_files
+from engine.statistics.keeper import Statistics
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.snapshots import SnapshotRegistry
@@ -120,6 +123,7 @@ class Database:
         self.virtual = VirtualCatalog(self)
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors
+        self.statistics: Statistics | None = None  # of an open server
         self.calibration: Calibration | None = None
         self.worker_pool: WorkerPool | None = None  # of a server that may start processes
         self.server_files = roots_of(config.server_files)
@@ -192,6 +196,21 @@ class Database:
             [r for space in database.spaces for r in space.catalog.user_relations()]
         )
         await database.named.open()
+        local = LocalExecutor(
+            blob_dir=config.blob_dir,
+            spill=Path(config.data_dir) / "duckdb-spill",
+            memory_bytes=memory.duckdb,
+            threads=config.local_threads,
+            queries=config.local_queries,
+        )
+        database.statistics = Statistics(
+            store,
+            Path(config.data_dir) / "statistics",
+            lambda: DuckCounter(local.cursor),
+            SKETCHES,
+            database.clock_us,
+        )
+        await database.statistics.load()
         database.spark = SparkExecutor(
             master=config.spark_master,
             mode=config.spark_start,
@@ -201,17 +220,12 @@ class Database:
             nice=config.spark_nice,
             conf=dict(config.spark_conf),
             files=_spark_files(config),
+            statistics=database.statistics,
         )
         store.merge_elsewhere(SparkMerges(database.spark, config.merge_spark_min_bytes, memory.part))
         database.executors = {
             "index": IndexExecutor(memory.statement),
-            "local": LocalExecutor(
-                blob_dir=config.blob_dir,
-                spill=Path(config.data_dir) / "duckdb-spill",
-                memory_bytes=memory.duckdb,
-                threads=config.local_threads,
-                queries=config.local_queries,
-            ),
+            "local": local,
             "spark": database.spark,
         }
         return database
@@ -278,6 +292,8 @@ class Database:
         await self.sources.close()
         if self.worker_pool is not None:
             await self.worker_pool.close()
+        if self.statistics is not None:
+            await self.statistics.close()
         for executor in self.executors.values():
             await executor.close()
         await self.named.close()

@@ -28,8 +28,8 @@ from engine.ddl import (
     types,
 )
 from engine.ddl import create as ddl
+from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
-from engine.ddl.privileges import maintainable
 from engine.index.state import value_of
 from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
@@ -340,25 +340,7 @@ async def _execute_prepared(
     return await run(conn, inner, values, out)
 
 
-# --- maintenance --------------------------------------------------------------------------------
-
-
-async def _maintenance(
-    conn: Connection, plan: Plan, statement: st.Maintenance, params: tuple[Any, ...], out: Responder
-) -> Outcome:
-    session = conn.session
-    if statement.alone:
-        session.block.must_be_alone(statement.alone)
-    if statement.what in ("vacuum", "checkpoint", "cluster"):
-        # Flushing hot rows to parts is what reclaiming and checkpointing mean here (docs/storage.md).
-        if statement.tables:
-            for oid in maintainable(session, statement.tables, statement.what):
-                await session.db.store.flush(ShardId(oid))
-        elif statement.what == "checkpoint" or statement.what == "vacuum":
-            await session.db.store.flush()
-    else:
-        maintainable(session, statement.tables, statement.what)
-    return Command(statement.what.upper())
+# --- locks ---------------------------------------------------------------------------------------
 
 
 async def _lock_table(
@@ -394,6 +376,6 @@ _UTILITY: dict[type, Handler] = {
     st.DeclareSubscribe: subscribe.declare,
     st.Fetch: _fetch,
     st.CloseCursor: _close_cursor,
-    st.Maintenance: _maintenance,
+    st.Maintenance: maintain,
     st.Discard: session_statements.discard,
 }

@@ -355,11 +355,22 @@ class CloseCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER: ``tables`` empty = all; ``alone``: its name, where a block may not hold it."""
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER.
+
+    Attributes:
+        tables: those that were named and store rows.
+        named: relations were named; otherwise it is about all.
+        not_tables: names of those that VACUUM and ANALYZE have to skip.
+        analyze: what is in the columns is to be counted.
+        alone: its name, where a block may not hold it.
+    """
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
     tables: tuple[int, ...] = ()
     full: bool = False
+    analyze: bool = False
+    named: bool = False
+    not_tables: tuple[str, ...] = ()
     alone: str = ""
 
 

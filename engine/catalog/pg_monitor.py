@@ -152,9 +152,10 @@ def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowD
     for item in session.catalog.all_relations():
         if item.kind in "rm" and ((item.virtual and system) or (not item.virtual and user)):
             rows = 0 if item.virtual else session.system.row_estimate(item.oid)
+            asked_us, by_itself_us = session.system.analyzed_us(item.oid)
             yield {
                 "relid": item.oid, "schemaname": item.schema, "relname": item.name, "n_live_tup": rows,
-                "n_dead_tup": 0,
+                "n_dead_tup": 0, "last_analyze": asked_us, "last_autoanalyze": by_itself_us,
             }  # fmt: skip
 
 

@@ -177,6 +177,7 @@ class VirtualCatalog:
             pg_functions,
             pg_monitor,
             pg_ranges,
+            pg_statistics,
             pg_types,
         )
 
@@ -190,6 +191,7 @@ class VirtualCatalog:
             pg_ranges,
             pg_default_acl,
             pg_monitor,
+            pg_statistics,
             pg_activity,
             information_schema,
             information_constraints,

@@ -75,6 +75,12 @@ class SystemView:
         """Return about how many rows a stored table has; 0 for other relations."""
         return self._stats(self._session.catalog.relation_by_oid(oid))[0]
 
+    def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
+        """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
+        statistics = self._session.db.statistics
+        record = None if statistics is None else statistics.records.get(oid)
+        return (None, None) if record is None else (record.asked_us, record.by_itself_us)
+
     def database_size(self, database: int) -> int:
         """Return the bytes of all stored tables of a database; 0: of all."""
         session = self._session

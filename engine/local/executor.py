@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -153,6 +154,7 @@ class LocalExecutor:
         self._threads = threads
         self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb", initializer=stand_back)
         self._instance: Any = None
+        self._opening = threading.Lock()
 
     # -- the executor interface ----------------------------------------------------------------------
 
@@ -212,15 +214,16 @@ class LocalExecutor:
     # -- threads -------------------------------------------------------------------------------------
 
     def cursor(self) -> Any:
-        """Return a new connection to the instance; called in a pool thread or on the loop."""
-        if self._instance is None:
-            self._instance = open_instance(
-                self._blob_dir,
-                memory_bytes=self._memory_bytes,
-                threads=self._threads,
-                spill=self._spill,
-            )
-        return self._instance.cursor()
+        """Return a new connection to the instance; called in any thread."""
+        with self._opening:
+            if self._instance is None:
+                self._instance = open_instance(
+                    self._blob_dir,
+                    memory_bytes=self._memory_bytes,
+                    threads=self._threads,
+                    spill=self._spill,
+                )
+            return self._instance.cursor()
 
     @property
     def pool(self) -> ThreadPoolExecutor:

@@ -26,7 +26,6 @@ from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
-from engine.spark import statistics
 from engine.spark.files import SparkFiles
 from engine.spark.overflow import Operations
 from engine.spark.part_bounds import Bounds, Conditions, conditions_of
@@ -34,9 +33,11 @@ from engine.spark.part_worker import Written
 from engine.spark.part_writer import OtherForm, Rows
 from engine.spark.relations import Inputs, plan_relations
 from engine.spark.running import CANCEL_POLL_S, Running
-from engine.spark.runtime import OFF, Live, SparkRuntime
+from engine.spark.runtime import OFF, SMALL_ROWS, Live, SparkRuntime
 from engine.spark.slots import START
+from engine.spark.statistics import is_wanted
 from engine.spark.tasks import SparkTasks, translated
+from engine.statistics.keeper import Statistics
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from planner.evaluate import RowFunction
@@ -159,8 +160,9 @@ class SparkExecutor:
         conf: Mapping[str, str] | None = None,
         files: SparkFiles | None = None,
         nice: int = 0,
+        statistics: Statistics | None = None,
     ) -> None:
-        """Note the settings; see ``SparkRuntime``."""
+        """Note the settings; see ``SparkRuntime``. ``statistics``: what is known of tables; None: nothing."""
         self.runtime = SparkRuntime(
             master=master,
             mode=mode,
@@ -173,7 +175,7 @@ class SparkExecutor:
         )
         self._numbers = itertools.count(1)
         self._bounds = Bounds()
-        self._counted = statistics.is_wanted(conf or {})
+        self._statistics = statistics if is_wanted(conf or {}) else None
 
     @property
     def ready(self) -> bool:
@@ -259,14 +261,19 @@ class SparkExecutor:
                 shard = ShardId(use.oid)
                 wanted = plan.filters.predicate(shard, ctx)
                 snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
+        rows = [snapshots[use.oid].rows for use in text.lowered.relations]
+        statistics = None
+        if self._statistics is not None and sum(rows) > SMALL_ROWS:
+            statistics = self._statistics
+            for snapshot in snapshots.values():
+                statistics.wanted(snapshot)
         live = await self._live(ctx)
         tag = f"hf_{next(self._numbers)}"
         inputs = Inputs(
             tag, self.runtime.tables_dir, located=self.runtime.files.located,
-            bounds=self._bounds, conditions=plan.conditions, params=ctx.params, counted=self._counted,
+            bounds=self._bounds, conditions=plan.conditions, params=ctx.params, statistics=statistics,
         )  # fmt: skip
         tables = plan_relations(text.lowered.relations, snapshots, inputs)
-        rows = [snapshots[use.oid].rows for use in text.lowered.relations]
         query = Running(self.runtime, live, rows, tag, text, inputs, ctx, text.integers_with_tables(tables))
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots

@@ -71,6 +71,8 @@ _FIXED: Final[dict[str, str]] = {
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     "spark.scheduler.mode": "FAIR",
 }
+COST_BASED: Final = "spark.sql.cbo.enabled"
+REORDERS: Final = "spark.sql.cbo.joinReorder.enabled"
 _DEFAULTS: Final[dict[str, str]] = {
     "spark.ui.enabled": "false",
     # Listing a handful of files takes no job.

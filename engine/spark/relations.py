@@ -33,6 +33,8 @@ from engine.spark import statistics
 from engine.spark.hidden import MAX_BITS, HiddenViews, HoledPart, is_hidden, slots_for
 from engine.spark.part_bounds import Bounds, Conditions, pruned
 from engine.spark.views import Entry, TableViews, place_of
+from engine.statistics.figures import summary, unique_columns
+from engine.statistics.keeper import Known, Statistics
 from planner.lower import literals
 from planner.lower.common import RelationUse
 from planner.lower.spark import SparkDialect
@@ -59,7 +61,10 @@ class FileInput:
         paths: what Spark calls a part -> where the server reads it.
         oid: the table.
         marked: whether the view has ``s_gone``.
-        rows: of each file, by what Spark calls it.
+        rows: that are seen of each file, by what Spark calls it.
+        names: of the parts, in the same way.
+        columns: the types of the columns that all have.
+        unique: which of them are, by themselves.
     """
 
     view: str
@@ -73,6 +78,9 @@ class FileInput:
     oid: int = 0
     marked: bool = False
     rows: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    columns: dict[int, PhysicalType] = field(default_factory=dict)
+    unique: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +106,8 @@ class Inputs:
     conditions: Mapping[int, Conditions] = field(default_factory=dict)
     """By table, see ``part_bounds``."""
     params: tuple[Any, ...] = ()
-    counted: bool = False
-    """Whether Spark is told how many rows there are (``statistics``)."""
+    statistics: Statistics | None = None
+    """What Spark is told of tables; None: nothing."""
     _entered: dict[str, tuple[TableViews, Entry]] = field(default_factory=dict)
     _discarded: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -113,8 +121,11 @@ class Inputs:
         for item in self.files:
             self._leave_out(item)
             holed = tuple((part.path, part.rows, id(part.positions)) for part in item.holed)
+            known = self._known(item, item.rows)
+            counted = None if known is None else len(known.parts)
             key: Hashable = (
-                item.ddl, tuple(item.whole.items()), holed, tuple(item.sizes), item.marked, item.positions, place_of(item.hot)
+                item.ddl, tuple(item.whole.items()), holed, tuple(item.sizes), item.marked, item.positions, place_of(item.hot),
+                counted,
             )  # fmt: skip
             kept = [part.positions for part in item.holed] + ([] if item.hot is None else [item.hot])
             self._enter(views, item.view, key, partial(self._scan, session, hidden, item), kept)
@@ -175,15 +186,34 @@ class Inputs:
         """Return the rows of files, with what is known of them where Spark uses it."""
         chosen = list(names)
         frame = _read(session, item.ddl, chosen)
-        if not self.counted:
+        known = self._known(item, chosen)
+        if self.statistics is None or known is None:
             return frame
         parts = [name for name in chosen if name in item.rows]
-        hot = 0 if item.hot is None or len(parts) == len(chosen) else int(item.hot.num_rows)
-        rows = sum(item.rows[name] for name in parts) + hot
-        columns = statistics.columns_of(item.ddl, [item.paths[name] for name in parts], rows, self.bounds)
+        rows = sum(item.rows[name] for name in parts)
+        figures, complete = list(known.parts), known.complete
+        if item.hot is not None and len(parts) < len(chosen):
+            rows += int(item.hot.num_rows)
+            hot = self.statistics.of_rows(item.hot, item.columns)
+            figures += [] if hot is None else [hot]
+            complete = complete and hot is not None
+        columns = {
+            attnum: found
+            for attnum in item.columns
+            if (found := summary(figures, attnum, rows, unique=attnum in item.unique)) is not None
+        }
         noted = dict(item.whole) | dict(zip((part.path for part in item.holed), item.sizes, strict=True))
         size = sum(noted.get(name, 0) for name in chosen)
-        return statistics.with_figures(session, frame, rows, size, columns)
+        told = statistics.figures_of(columns, item.columns, rows, bounded=complete)
+        return statistics.with_figures(session, frame, rows, size, told)
+
+    def _known(self, item: FileInput, chosen: Iterable[str]) -> Known | None:
+        """Return what is known of the parts among some files."""
+        if self.statistics is None:
+            return None
+        return self.statistics.known(
+            item.oid, {item.names[name]: item.rows[name] for name in chosen if name in item.names}
+        )
 
     def _leave_out(self, item: FileInput) -> None:
         """Forget parts in which the query finds nothing; one file stays, so that there is something to read."""
@@ -289,6 +319,7 @@ class _Table:
     def __init__(self, uses: Sequence[RelationUse], snapshot: Snapshot, inputs: Inputs) -> None:
         self._oid = uses[0].oid
         self._columns = {c.attnum: c for c in snapshot.spec.columns}
+        self._unique = unique_columns(snapshot.spec)
         self._used = frozenset(attnum for use in uses for attnum in use.columns)
         self._row_id = any(use.row_id for use in uses)
         self._inputs = inputs
@@ -321,7 +352,10 @@ class _Table:
         item = FileInput(inputs.name(), ddl, oid=self._oid)
         item.paths = {inputs.located(part.ref.path): part.ref.path for part in parts}
         item.hot = None if hot is None else self._hot(hot)
-        item.rows = {inputs.located(part.ref.path): part.ref.rows for part in parts}
+        item.rows = {inputs.located(part.ref.path): _seen(part) for part in parts}
+        item.names = {inputs.located(part.ref.path): part.ref.name for part in parts}
+        item.columns = {n: c.type for n, c in self._columns.items() if n in common and not c.dropped}
+        item.unique = self._unique
         for part in parts:
             if not _is_holed(part):
                 item.whole[inputs.located(part.ref.path)] = part.ref.bytes
@@ -385,6 +419,10 @@ class _Table:
 
 def _is_holed(part: SnapshotPart) -> bool:
     return part.hidden is not None and len(part.hidden) > 0
+
+
+def _seen(part: SnapshotPart) -> int:
+    return part.ref.rows - (0 if part.hidden is None else len(part.hidden))
 
 
 def _size(path: str, noted: int) -> int:

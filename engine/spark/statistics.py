@@ -1,96 +1,118 @@
-"""Row counts and bounds of columns for Spark's cost-based optimizer.
+"""What is known of tables' columns, for Spark's cost-based optimizer.
 
-    footers of the files ─► rows, c1 1 .. 6000000, c11 1992-01-02 .. 1998-12-01 ─► LogicalRelation with a CatalogTable's statistics
+    engine.statistics ─► rows; c1 1 .. 6000000, 6,000,000 different; c9 3 different, 1 byte ─► LogicalRelation with a CatalogTable's statistics
 
-Spark takes statistics of relations from its catalog only; a relation over files may carry the entry of a catalog that has none. They are used where
-``spark.sql.cbo.enabled`` is set in ``spark_conf`` (docs/decisions/0011): then the size of what a filter or a join leaves is an estimate of its
-rows. Distinct values are estimated as the rows, but no more than there are numbers between the bounds.
+Spark takes statistics of relations from its catalog only; a relation over files may carry the entry of a catalog that has none. By them the
+size of what a filter, a join or a grouping leaves is an estimate of its rows, and joins are ordered (docs/decisions/0011). The sizes of
+relations that have none are those of their files, as without ``spark.sql.cbo.enabled``.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import io
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
-from engine.spark.part_bounds import Bounds
+from engine.spark.properties import COST_BASED
+from engine.statistics.figures import Bound, ColumnSummary
+from txn.types import PhysicalType
 
-CBO: Final = "spark.sql.cbo.enabled"
 _EPOCH: Final = datetime.date(1970, 1, 1)
-_KINDS: Final = {"SMALLINT": "int", "INT": "int", "BIGINT": "int", "DATE": "date"}
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFigures:
-    """What is known of a column: its bounds as Spark's catalog writes them, and how many values there are about."""
-
-    low: str
-    high: str
-    distinct: int
+_START: Final = datetime.datetime(1970, 1, 1)
+_VERSION: Final = "2"  # of the form that Spark's catalog writes
+_HANDED: Final = frozenset((
+    "bool", "int16", "int32", "int64", "float32", "float64", "decimal", "date", "timestamp", "timestamptz", "text", "bytes", "tailed", "uuid",
+    "time",
+))  # fmt: skip
+"""Kinds of columns that Spark compares by themselves; those of others are structs and arrays to it."""
+_UUID_BYTES: Final = 16
+Figures = dict[str, str]
+"""Of a column, as Spark's catalog writes them: ``distinctCount``, ``nullCount``, ``min``, ``max``, ``avgLen``, ``maxLen``."""
 
 
 def is_wanted(conf: Mapping[str, str]) -> bool:
-    """Return whether ``spark_conf`` asks for cost-based plans."""
-    return conf.get(CBO, "").strip().lower() == "true"
+    """Return whether Spark makes cost-based plans; ``conf``: the properties of ``spark_conf``."""
+    return conf.get(COST_BASED, "").strip().lower() == "true"
 
 
-def columns_of(ddl: str, paths: Sequence[str], rows: int, bounds: Bounds) -> dict[str, ColumnFigures]:
-    """Return what the footers of files say of columns of whole numbers and dates. Blocks: it may read footers.
+def figures_of(
+    columns: Mapping[int, ColumnSummary], types: Mapping[int, PhysicalType], rows: int, *, bounded: bool
+) -> dict[str, Figures]:
+    """Return the figures of columns for Spark, by the columns' names.
 
     Args:
-        ddl: the columns, ``c1 INT, c2 STRING``.
-        paths: the files; those that are not the server's own are not asked.
-        rows: of all of them.
-        bounds: what is remembered of footers.
+        columns: what is known of each.
+        types: of these.
+        rows: how many the table has.
+        bounded: the bounds are those of all rows. Spark takes a value outside of them for one that is not there.
     """
-    found: dict[str, ColumnFigures] = {}
-    if not paths or any("://" in path for path in paths):
-        return found
-    for column in ddl.split(", "):
-        name, _, type_ = column.partition(" ")
-        kind = _KINDS.get(type_)
-        if kind is None or not name.startswith("c"):
+    found: dict[str, Figures] = {}
+    for attnum, column in columns.items():
+        type_ = types[attnum]
+        if type_.kind not in _HANDED:
             continue
-        ranges = [bounds.range_of(path, int(name[1:])) for path in paths]
-        known = [each for each in ranges if each is not None]
-        if len(known) < len(ranges):
-            continue
-        low, high = min(each[0] for each in known), max(each[1] for each in known)
-        try:
-            shown = [
-                str(_EPOCH + datetime.timedelta(days=n)) if kind == "date" else str(n) for n in (low, high)
-            ]
-        except OverflowError:
-            continue
-        found[name] = ColumnFigures(shown[0], shown[1], max(1, min(rows, high - low + 1)))
+        nulls = round(rows * column.null_share)
+        distinct = min(max(round(column.distinct), 1), max(rows - nulls, 0))
+        figures = {"version": _VERSION, "distinctCount": str(distinct), "nullCount": str(nulls)}
+        if bounded and column.low is not None and column.high is not None:
+            low, high = (_shown(bound, type_) for bound in (column.low, column.high))
+            if low is not None and high is not None:
+                figures |= {"min": low, "max": high}
+        if type_.kind in ("text", "bytes", "tailed", "uuid"):
+            fixed = type_.kind == "uuid"
+            figures["avgLen"] = str(_UUID_BYTES if fixed else round(column.length))
+            figures["maxLen"] = str(_UUID_BYTES if fixed else column.longest)
+        found[f"c{attnum}"] = figures
     return found
 
 
-def with_figures(session: Any, frame: Any, rows: int, size: int, columns: Mapping[str, ColumnFigures]) -> Any:
-    """Return a frame that reads files, with statistics. ``size``: bytes of the files. Some calls of the JVM per column."""
+def _shown(bound: Bound, type_: PhysicalType) -> str | None:
+    """Return a bound as Spark's catalog writes it; None where it cannot (infinity)."""
+    if isinstance(bound, float):
+        return repr(bound)
+    try:
+        match type_.kind:
+            case "bool":
+                return "true" if bound else "false"
+            case "date":
+                return str(_EPOCH + datetime.timedelta(days=bound))
+            case "timestamp" | "timestamptz":
+                return (_START + datetime.timedelta(microseconds=bound)).isoformat(" ", "microseconds")
+            case "decimal":
+                return str(Decimal(bound).scaleb(-type_.scale))
+    except OverflowError:
+        return None
+    return str(bound)
+
+
+def with_figures(session: Any, frame: Any, rows: int, size: int, columns: Mapping[str, Figures]) -> Any:
+    """Return a frame that reads files, with statistics. ``size``: bytes of the files. Three calls of the JVM per column."""
     from pyspark.sql import DataFrame
 
     jvm = session._jvm
     catalog = jvm.org.apache.spark.sql.catalyst.catalog
     nothing = jvm.scala.Option.apply(None)
+    written = io.StringIO()
+    for name, figures in columns.items():
+        written.writelines(f"{name}.{key}={value}\n" for key, value in figures.items())
+    # two more, for numbers: Scala's BigInt has no constructor that Python can reach
+    for name, number in (("rows", rows), ("size", size)):
+        written.write(f"{name}.version={_VERSION}\n{name}.distinctCount={number}\n")
+    properties = jvm.java.util.Properties()
+    properties.load(jvm.java.io.StringReader(written.getvalue()))
+    every = jvm.PythonUtils.toScalaMap(properties)
 
-    def entry(figures: Iterable[tuple[str, str]]) -> Any:
-        made = jvm.java.util.HashMap()
-        for name, value in (("version", "2"), ("nullCount", "0"), *figures):
-            made.put(f"c.{name}", value)
-        return catalog.CatalogColumnStat.fromMap("t", "c", jvm.PythonUtils.toScalaMap(made)).get()
-
-    def big(number: int) -> Any:
-        """Return an Option of scala's BigInt, which has no constructor that Python can reach."""
-        return entry([("distinctCount", str(number))]).distinctCount()
+    def entry(name: str) -> Any:
+        return catalog.CatalogColumnStat.fromMap("t", name, every).get()
 
     entries = jvm.java.util.HashMap()
-    for name, figures in columns.items():
-        known = [("distinctCount", str(figures.distinct)), ("min", figures.low), ("max", figures.high)]
-        entries.put(name, entry(known))
-    arguments = jvm.java.util.ArrayList(jvm.scala.jdk.javaapi.CollectionConverters.asJava(big(size).toList()))
-    arguments.add(big(rows))
+    for name in columns:
+        entries.put(name, entry(name))
+    sizes = entry("size").distinctCount().toList()  # an Option as a list, which Java's reflection takes apart
+    arguments = jvm.java.util.ArrayList(jvm.scala.jdk.javaapi.CollectionConverters.asJava(sizes))
+    arguments.add(entry("rows").distinctCount())
     arguments.add(jvm.PythonUtils.toScalaMap(entries))
     statistics = jvm.java.lang.Class.forName(
         "org.apache.spark.sql.catalyst.catalog.CatalogStatistics"

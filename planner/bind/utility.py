@@ -360,7 +360,7 @@ _MAINTENANCE_OPTIONS = {
 
 
 def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintenance:
-    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL is passed on."""
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL and ANALYZE are passed on."""
     options = check_words(node.options, node.what.upper(), _MAINTENANCE_OPTIONS[node.what])
     for name, option in options.items():
         if name not in ("index_cleanup", "parallel", "tablespace"):
@@ -368,17 +368,28 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     if "tablespace" in options:
         raise not_supported("REINDEX with TABLESPACE", span=options["tablespace"].span)
     tables: list[int] = []
+    not_tables: list[str] = []
     for reference, columns in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         _maintainable(node, relation, columns)
-        if relation.kind == "i":
+        if relation.kind == "i" and node.what == "reindex":
             tables.append(relation.table_oid)
         elif relation.stored:
             tables.append(relation.oid)
+        elif relation.kind not in "rm":
+            not_tables.append(relation.name)
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
-    full = "full" in options and boolean_option(options["full"])
-    return st.Maintenance(what=node.what, tables=tuple(tables), full=full, alone=_alone(node, options))
+    full, analyze = (name in options and boolean_option(options[name]) for name in ("full", "analyze"))
+    return st.Maintenance(
+        what=node.what,
+        tables=tuple(tables),
+        full=full,
+        analyze=analyze or node.what == "analyze",
+        named=bool(node.relations),
+        not_tables=tuple(not_tables) if node.what in ("vacuum", "analyze") else (),
+        alone=_alone(node, options),
+    )
 
 
 def _alone(node: ast.Maintenance, options: Mapping[str, ast.Option]) -> str:

@@ -114,6 +114,9 @@ class EvalSystem(Protocol):
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""
 
+    def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
+        """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
+
     @property
     def query_text(self) -> str:
         """Text of the statement as the client sent it."""

@@ -302,6 +302,12 @@ def _register_statistics() -> None:
         lambda s, n: s.system.backend_database(_nth_backend(s, n) or 0),
         needs_session=True,
     )
+    for kind, place in (("", 0), ("auto", 1)):
+        python(
+            f"pg_stat_get_last_{kind}analyze_time(oid)",
+            lambda s, oid, place=place: s.system.analyzed_us(oid)[place],
+            needs_session=True,
+        )
     figures = (INT4, INT8, FLOAT8, TIMESTAMPTZ)
     for proc in known.procs.values():
         counts = proc.name.startswith("pg_stat_get_") and proc.arg_types in ((OID,), ())

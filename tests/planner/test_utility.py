@@ -78,7 +78,7 @@ def test_show_names_its_column_as_the_setting_is_spelt() -> None:
         ("DISCARD TEMP", "DISCARD TEMP", st.Discard(what="temp")),
         ("MOVE 3 FROM c", "MOVE", st.Fetch(cursor="c", direction="forward", count=3, move=True)),
         ("UNLISTEN *", "UNLISTEN", st.Notify(action="unlisten", channel="")),
-        ("ANALYZE", "ANALYZE", st.Maintenance(what="analyze")),
+        ("ANALYZE", "ANALYZE", st.Maintenance(what="analyze", analyze=True)),
         ("CREATE USER u", "CREATE ROLE", st.RoleStatement(action="create", names=("u",), options={}, is_user=True)),
     ],
 )  # fmt: skip
