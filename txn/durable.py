@@ -40,7 +40,7 @@ from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import Part, RowGroupCache, epoch_of_blob, open_part, part_of_blob, sidecar_name
 from txn.persist.part_write import build_sidecar, delete_part, write_part
-from txn.persist.sqlite import SqliteConsensus
+from txn.persist.sqlite import PROCESS_AFTER, SqliteConsensus
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
 from txn.time import Clock, IdGen
@@ -190,6 +190,7 @@ class DurableLog:
             consensus = await SqliteConsensus.open(
                 os.path.join(path, "log.sqlite"),
                 expected=os.path.isdir(blobs) if owned is None else owned[1],
+                process_after=PROCESS_AFTER,
             )
             blob: Blob
             if store is None or owned is None:

@@ -96,14 +96,23 @@ def consensus_openers(kind: str, folder: Path, url: str = "") -> ConsensusOpener
         elif kind.startswith("postgres"):
             inner = await PostgresConsensus.open(url, schema=schema, cluster="test")
         else:
-            inner = await SqliteConsensus.open(str(folder / "log.sqlite"))
+            after = 1 if kind.endswith("process") else None
+            inner = await SqliteConsensus.open(str(folder / "log.sqlite"), process_after=after)
         yield FaultyConsensus(inner, SystemRng(7), SLOW) if kind.endswith("slow") else inner
         await inner.close()
 
     return opener
 
 
-CONSENSUS_KINDS = ["memory", "memory-slow", "sqlite", "sqlite-slow", "postgres", "postgres-slow"]
+CONSENSUS_KINDS = [
+    "memory",
+    "memory-slow",
+    "sqlite",
+    "sqlite-slow",
+    "sqlite-process",
+    "postgres",
+    "postgres-slow",
+]
 BLOB_KINDS = ["memory", "memory-slow", "files", "files-slow", "objects", "objects-slow"]
 
 

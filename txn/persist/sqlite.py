@@ -4,10 +4,14 @@
     append(epoch, seq, payload) --q-->  INSERT ... WHERE epoch and seq are current; commit = fdatasync
         awaits a future         <-----  loop.call_soon_threadsafe(resolve)
 
+    once much is written                a process with a connection of its own (txn.persist.log_process)
+    append(epoch, seq, payload) ----->  the same; what it refuses, the thread is asked, too, and says why
+                                <-----
+
 One statement checks epoch and sequence number and inserts, so the check is inside the durable append (L10, L11).
 A statement refused for lack of space has not happened, and SQLite accepts the next one when space is back. Any
 other I/O error leaves the outcome open (Indeterminate). Checkpoints of SQLite's own write-ahead file are made
-when the thread is idle, and by SQLite itself past ``_AUTOCHECKPOINT_PAGES``.
+when the thread or the process is idle, and by SQLite itself past 32 MB.
 
 Before anything is written an existing file is looked through, read-only (``sqlite_check``); one that is damaged is left
 as it is. Format 1 had no checksums in ``meta`` and ``register``: it is brought to format 2 when it is opened.
@@ -16,6 +20,7 @@ as it is. Format 1 had no checksums in ``meta`` and ``register``: it is brought 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import queue
 import sqlite3
@@ -27,24 +32,26 @@ from urllib.parse import quote
 
 from txn.errors import DamagedFile, Fenced, OutOfSpace, TxnError, UnknownFormat
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
+from txn.persist.log_appender import LogAppender, spawn
+from txn.persist.log_process import (
+    APPEND,
+    BUSY_TIMEOUT_S,
+    IDLE_CHECKPOINT_WRITES,
+    IDLE_S,
+    NEXT,
+    checkpoint,
+    settle,
+)
 from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
 
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x484F4C44  # "HOLD"
 _FORMAT = 2
-_AUTOCHECKPOINT_PAGES = 8192  # 32 MB of write-ahead file
-_IDLE_CHECKPOINT_WRITES = 512  # after so many writes an idle moment is used for a checkpoint
-_IDLE_S = 0.05
-_BUSY_TIMEOUT_S = 10.0
+PROCESS_AFTER = 256  # appends by the thread, before a process for them is worth its memory (12 MB)
 _TRUNCATE_CHUNK = 2000  # entries per transaction, so that appends get in between
 _TRUNCATE_BYTES = 8 << 20  # and bytes: freeing a large entry visits its pages
 
-_NEXT = "coalesce((SELECT max(seq) FROM log), (SELECT value FROM meta WHERE name = 'log_first') - 1) + 1"
-_APPEND = (
-    "INSERT INTO log (seq, data) SELECT ?1, ?2 WHERE (SELECT value FROM meta WHERE name = 'epoch') = ?3 "
-    f"AND {_NEXT} = ?1"
-)
 _LOG = "CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB NOT NULL)"
 _SCHEMAS = {
     1: {
@@ -60,13 +67,14 @@ _SCHEMAS = {
     },
 }
 _FIRST = {"epoch": 0, "log_first": 1, "register_seq": 0, "registers": 0}
+_log = logging.getLogger(__name__)
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class SqliteConsensus:
     """Consensus over the SQLite file ``path``; made by ``open``, used from one event loop."""
 
-    def __init__(self, path: str, expected: bool = False) -> None:
+    def __init__(self, path: str, expected: bool = False, process_after: int | None = None) -> None:
         """Use ``open``."""
         self._path = self.name = path
         self._expected = expected
@@ -78,14 +86,21 @@ class SqliteConsensus:
         self._closed = False
         self._writes = 0
         self._db: sqlite3.Connection
+        self._left = process_after  # appends, before a process for them is started
+        self._appender: LogAppender | None = None
+        self._starting: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, path: str, *, expected: bool = False) -> SqliteConsensus:
+    async def open(
+        cls, path: str, *, expected: bool = False, process_after: int | None = None
+    ) -> SqliteConsensus:
         """Open or create. ``expected``: there must be one, with something in it.
+
+        ``process_after``: after so many appends (> 0) a process is started for the rest; None: never.
 
         Raises UnknownFormat for a file of another program or a newer format, DamagedFile.
         """
-        self = cls(path, expected)
+        self = cls(path, expected, process_after)
         self._thread.start()
         try:
             await self._call(self._connect)
@@ -100,13 +115,10 @@ class SqliteConsensus:
         get = self._queue.get
         while True:
             try:
-                job = get(timeout=_IDLE_S) if self._writes >= _IDLE_CHECKPOINT_WRITES else get()
+                job = get(timeout=IDLE_S) if self._writes >= IDLE_CHECKPOINT_WRITES else get()
             except queue.Empty:
                 self._writes = 0
-                try:
-                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                except sqlite3.Error:
-                    pass  # harmless: the file stays longer, and a real fault shows at the next append
+                checkpoint(self._db)
                 continue
             if job is None:
                 break
@@ -139,10 +151,9 @@ class SqliteConsensus:
         found = 0 if new else self._inspect()
         if found == 0 and self._expected:
             raise DamagedFile(self._path, "it is missing" if new else "it is empty")
-        db = self._db = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
+        db = self._db = sqlite3.connect(self._path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
         db.execute("PRAGMA journal_mode = WAL").fetchall()
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint = {_AUTOCHECKPOINT_PAGES}").fetchall()
+        settle(db)
         if found != _FORMAT:
             self._transaction(self._create if found == 0 else self._upgrade)
         if new:
@@ -255,11 +266,33 @@ class SqliteConsensus:
 
     def append(self, epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
         """See Consensus."""
+        appender = self._appender
+        if appender is not None and appender.takes(payload):
+            return self._append_beside(appender, epoch, seq, payload)
+        if self._left:
+            self._left -= 1
+            if not self._left:
+                self._starting = self._loop.create_task(self._start_appender())
+        return self._append_here(epoch, seq, payload)
 
+    async def _append_beside(self, appender: LogAppender, epoch: int, seq: int, payload: bytes) -> None:
+        try:
+            if await appender.append(epoch, seq, payload):
+                return
+        except Indeterminate:
+            if self._appender is appender and not self._closed:
+                self._appender = None
+                _log.warning(
+                    "the process that writes the log has ended; a thread of the server goes on with it"
+                )
+            raise
+        await self._append_here(epoch, seq, payload)
+
+    def _append_here(self, epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
         def work() -> None:
             self._writes += 1
             try:
-                done = self._db.execute(_APPEND, (seq, payload, epoch)).rowcount == 1
+                done = self._db.execute(APPEND, (seq, payload, epoch)).rowcount == 1
             except sqlite3.Error as error:
                 raise self._translate(error) from error
             if not done:
@@ -268,8 +301,25 @@ class SqliteConsensus:
 
         return self._call(work)
 
+    async def _start_appender(self) -> None:
+        """Have a process append from now on, if it can be had."""
+        url = f"file:{quote(os.path.abspath(self._path))}?mode=rw"
+        try:
+            appender = LogAppender(*await self._call(lambda: spawn(url)))
+        except Indeterminate:
+            return  # closed meanwhile
+        except OSError as error:
+            _log.warning("a thread of the server writes the log, a process for it did not start: %r", error)
+            return
+        if not await appender.ready():
+            _log.warning("a thread of the server writes the log, the process for it has ended")
+        elif self._closed:
+            await appender.close()
+        else:
+            self._appender = appender
+
     def _next(self) -> int:
-        return int(self._db.execute(f"SELECT {_NEXT}").fetchone()[0])
+        return int(self._db.execute(f"SELECT {NEXT}").fetchone()[0])
 
     def _pulse(self) -> Pulse:
         rows = self._db.execute("SELECT name, value FROM meta WHERE name IN ('epoch', 'register_seq')")
@@ -388,6 +438,10 @@ class SqliteConsensus:
         if self._closed:
             return
         self._closed = True
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        if self._appender is not None:
+            await self._appender.close()
         self._queue.put(None)
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
@@ -409,7 +463,7 @@ def peek(path: str, key: str) -> bytes | None:
 def _read_only(path: str) -> sqlite3.Connection:
     """Connect so that the write-ahead file is left alone when the connection is closed."""
     url = f"file:{quote(os.path.abspath(path))}?mode=ro"
-    return sqlite3.connect(url, uri=True, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
+    return sqlite3.connect(url, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S)
 
 
 def _resolve(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:

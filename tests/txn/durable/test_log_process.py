@@ -1,0 +1,253 @@
+"""The process that appends to an SQLite log: it takes over, refuses as the thread does, and can be lost at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.durable import run
+from txn.errors import Fenced
+from txn.persist import log_process
+from txn.persist.location import Indeterminate, SequenceConflict
+from txn.persist.log_appender import LARGEST, LogAppender, spawn
+from txn.persist.sqlite import _SCHEMAS, SqliteConsensus
+from txn.wal.cache import LogMap
+from txn.wal.txns import TxnsLog
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[SqliteConsensus, int]]:
+    """Open a log whose third append is the process's; also its epoch. Two entries are there."""
+    consensus = await SqliteConsensus.open(str(folder / "log.sqlite"), process_after=2)
+    try:
+        epoch = await consensus.acquire_epoch()
+        assert epoch is not None
+        await consensus.append(epoch, 1, b"1")
+        await consensus.append(epoch, 2, b"2")
+        assert consensus._starting is not None
+        await consensus._starting
+        assert consensus._appender is not None
+        yield consensus, epoch
+    finally:
+        await consensus.close()
+
+
+def process_of(consensus: SqliteConsensus) -> int:
+    assert consensus._appender is not None
+    return consensus._appender.process.pid
+
+
+def test_a_process_appends_once_there_is_much_to_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            process = consensus._appender
+            assert process is not None
+            monkeypatch.setattr(consensus, "_append_here", None)  # the thread is not asked
+            for seq in range(3, 40):
+                await consensus.append(epoch, seq, b"%d" % seq * seq)
+                assert await consensus.log_bounds() == (1, seq + 1), (
+                    "durable, and readable, when it is answered"
+                )
+            monkeypatch.undo()
+            await consensus.append(epoch, 40, large := os.urandom(LARGEST + 1))
+            assert await consensus.read_log(40) == [(40, large)], "one that the socket cannot take at once"
+            await consensus.append(epoch, 41, b"x" * LARGEST)
+            found = await consensus.read_log(1)
+            assert [seq for seq, _ in found] == list(range(1, 42))
+            assert found[2][1] == b"333"
+            assert await consensus.compare_and_set("r", None, b"1", epoch=epoch) == 1, (
+                "the thread writes, too"
+            )
+            await consensus.truncate(40, epoch=epoch)
+            await consensus.append(epoch, 42, b"after")
+            assert await consensus.log_bounds() == (40, 43)
+        assert process.process.returncode == 0, "it ended by itself"
+        assert not os.path.exists(tmp_path / "log.sqlite-wal"), "and left the last checkpoint to the server"
+
+    run(body)
+
+
+def test_what_it_refuses_is_explained(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            with pytest.raises(SequenceConflict):
+                await consensus.append(epoch, 2, b"again")
+            with pytest.raises(SequenceConflict):
+                await consensus.append(epoch, 4, b"a gap")
+            with pytest.raises(Fenced):
+                await consensus.append(epoch + 1, 3, b"of another leader")
+            await consensus.append(epoch, 3, b"3")
+            assert consensus._appender is not None, "a refusal does not end it"
+            assert await consensus.acquire_epoch() == epoch + 1
+            with pytest.raises(Fenced):
+                await consensus.append(epoch, 4, b"of the leader before")
+            assert await consensus.read_log(1) == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+    run(body)
+
+
+@pytest.mark.parametrize("at_work", [False, True])
+def test_it_can_be_killed(tmp_path: Path, caplog: pytest.LogCaptureFixture, at_work: bool) -> None:
+    """``at_work``: while it has an entry that it has not answered; else between two."""
+
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            pid = process_of(consensus)
+            if at_work:
+                os.kill(pid, signal.SIGSTOP)
+                appending = asyncio.ensure_future(consensus.append(epoch, 3, b"3"))
+                await asyncio.sleep(0)
+                assert consensus._appender is not None
+                assert not consensus._appender.takes(b"")
+                os.kill(pid, signal.SIGKILL)
+            else:
+                os.kill(pid, signal.SIGKILL)
+                appending = asyncio.ensure_future(consensus.append(epoch, 3, b"3"))
+            with pytest.raises(Indeterminate):
+                await appending
+            assert consensus._appender is None
+            assert "a thread of the server goes on" in caplog.text
+            await consensus.append(epoch, 3, b"3")
+            assert await consensus.read_log(1) == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+    run(body)
+
+
+def test_a_commit_outlives_the_process(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            log = TxnsLog(consensus, epoch, LogMap(3))
+            os.kill(process_of(consensus), signal.SIGKILL)
+            assert await log.append(b"of a client that waits") == 3
+            assert await consensus.read_log(3) == [(3, b"of a client that waits")]
+
+    run(body)
+
+
+def test_signals_for_the_server_do_not_end_it(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            os.kill(process_of(consensus), signal.SIGTERM)
+            os.kill(process_of(consensus), signal.SIGINT)
+            await consensus.append(epoch, 3, b"3")
+            assert consensus._appender is not None
+
+    run(body)
+
+
+def test_it_ends_with_the_server(tmp_path: Path) -> None:
+    """A server that is killed closes the socket and nothing else: what is in the write-ahead file stays there."""
+    path = tmp_path / "log.sqlite"
+    db = _log(path)
+    process, ours = spawn(f"file:{path}?mode=rw")
+    assert ours.recv(1) == log_process.READY
+    ours.sendall(log_process.HEAD.pack(3, 0, 1) + b"one")
+    assert ours.recv(1) == log_process.DONE
+    db.close()
+    ours.close()
+    assert process.wait(60) == 0
+    assert os.path.getsize(f"{path}-wal") > 0
+    db = sqlite3.connect(path)
+    assert db.execute("SELECT seq, data FROM log").fetchall() == [(1, b"one")]
+    db.close()
+
+
+def test_one_that_cannot_begin_is_told(tmp_path: Path) -> None:
+    async def body() -> None:
+        appender = LogAppender(*spawn(f"file:{tmp_path / 'nothing'}?mode=rw"))
+        assert not await appender.ready()
+        assert not appender.takes(b"")
+        assert not (tmp_path / "nothing").exists()
+        await appender.close()
+
+    run(body)
+
+
+def test_the_thread_goes_on_where_no_process_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_url: str) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("txn.persist.sqlite.spawn", refuse)
+
+    async def body() -> None:
+        consensus = await SqliteConsensus.open(str(tmp_path / "log.sqlite"), process_after=1)
+        epoch = await consensus.acquire_epoch()
+        assert epoch is not None
+        for seq in range(1, 5):
+            await consensus.append(epoch, seq, b"x")
+        assert consensus._starting is not None
+        await consensus._starting
+        await consensus.append(epoch, 5, b"x")
+        await consensus.close()
+        assert "no more processes" in caplog.text
+
+    run(body)
+
+
+def test_answers_say_whether_an_entry_may_have_happened(tmp_path: Path) -> None:
+    db = _log(tmp_path / "log.sqlite")
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    db.execute(f"PRAGMA max_page_count = {pages}")
+    assert log_process.append(db, 0, 1, b"x" * 100_000) == log_process.REFUSED, "the disk is full"
+    db.execute(f"PRAGMA max_page_count = {pages + 100}")
+    assert log_process.append(db, 0, 1, b"x" * 100_000) == log_process.DONE, "there is space again"
+    assert log_process.append(db, 0, 1, b"") == log_process.REFUSED
+    assert log_process.append(db, 1, 2, b"") == log_process.REFUSED
+    db.execute("PRAGMA query_only = 1")
+    assert log_process.append(db, 0, 2, b"") == log_process.FAILED, "whatever else SQLite says"
+    db.close()
+
+
+def test_an_idle_moment_is_used_for_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_process, "IDLE_CHECKPOINT_WRITES", 2)
+    monkeypatch.setattr(log_process, "IDLE_S", 0.001)
+    db = _log(tmp_path / "log.sqlite")
+    seen: list[int] = []
+
+    def made(of: sqlite3.Connection) -> None:
+        seen.append(1)
+        ours.sendall(log_process.HEAD.pack(1, 0, 3) + b"3")
+        ours.shutdown(socket.SHUT_WR)
+        checkpoint(of)
+
+    checkpoint = log_process.checkpoint
+    monkeypatch.setattr(log_process, "checkpoint", made)
+    ours, theirs = socket.socketpair()
+
+    def ask() -> None:
+        for seq in (1, 2):
+            assert ours.recv(1) in (log_process.READY, log_process.DONE)
+            ours.sendall(log_process.HEAD.pack(1, 0, seq) + b"%d" % seq)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    log_process.serve(theirs, db)
+    asking.join()
+    assert seen == [1]
+    assert [data for (data,) in db.execute("SELECT data FROM log ORDER BY seq")] == [b"1", b"2", b"3"]
+    db.close()
+    ours.close()
+    theirs.close()
+
+
+def _log(path: Path) -> sqlite3.Connection:
+    """Make a log at epoch 0."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL").fetchall()
+    for statement in _SCHEMAS[2].values():
+        db.execute(statement)
+    db.execute("INSERT INTO meta VALUES ('epoch', 0, 0), ('log_first', 1, 0)")
+    return db
